@@ -44,6 +44,8 @@ _VERBS = {
     "calibrate": "Measure the clients' own cost, and the highest rate at which they are on time",
     "doctor": "Check whether this machine is suitable for measurements",
     "setup": "Build the workers of every language",
+    "agent": "Let this host take part in runs over several hosts",
+    "hosts": "Make certificates for the hosts of a file, or check all of them",
     "jmh": "Run Java clients under JMH",
     "conform": "Run the conformance cases on a client's worker",
     "fidelity": "Compare what clients report with a scripted server's log and known answers",

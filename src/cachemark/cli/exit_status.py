@@ -20,6 +20,7 @@ FAILURES: dict[str, str] = {
     "calibrate": "a client could not be measured",
     "doctor": "a check fails",
     "setup": "a build failed, or a language that was named is missing",
+    "hosts": "check: hosts differ in their software, or the doctor finds one unfit",
     "jmh": "a benchmark has no figure",
     "conform": "a case failed",
     "fidelity": "a case failed; `not measured` is none",

@@ -45,12 +45,23 @@ class RunMonitor(msgspec.Struct, frozen=True, kw_only=True):
     silence_timeout_s: float
 
 
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """The segments of the tape that a fleet plays: from `first` on, of `segments` in all."""
+
+    first: int
+    segments: int
+
+
 class Fleet:
-    """The workers of one trial. Use as a context manager: it stops and reaps them all."""
+    """The workers of one trial. Use as a context manager: it stops and reaps them all.
+
+    They play the whole tape together, unless `share` says that other hosts play some of it.
+    """
 
     def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
         self._stack = ExitStack()
         self.workers: list[Worker] = []
+        self.share = Share(first=0, segments=count)
         self.began_unix_ns = 0
         self.ready: Ready | None = None
         self._timeout_s = 0.0
@@ -77,20 +88,24 @@ class Fleet:
 
     def prepare(self, request: Prepare, timeout_s: float) -> None:
         """Send `prepare` to all workers, each with its own segment. Raises TrialError."""
-        count = len(self.workers)
         self._timeout_s = request.timeout_ms / 1e3
-        for number, worker in enumerate(self.workers):
-            segment = (number, count)
+        for number, worker in enumerate(self.workers, self.share.first):
+            segment = (number, self.share.segments)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
 
     def run(self, request: Run, watch: RunMonitor) -> Done:
-        """Play one phase on all workers at once. Raises TrialError."""
-        count = len(self.workers)
-        start = time.time_ns() + _START_AHEAD_NS if count > 1 else 0
+        """Play one phase on all workers at once. Raises TrialError.
+
+        The operations of a request are those of the whole tape; its planned start, if any, counts.
+        """
+        start = request.start_unix_ns
+        if not start and len(self.workers) > 1:
+            start = time.time_ns() + _START_AHEAD_NS
         self.began_unix_ns = start or time.time_ns()
-        for number, worker in enumerate(self.workers):
-            share = None if request.ops is None else _ops_of_worker(request.ops, number, count)
-            worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=share))
+        segments = self.share.segments
+        for number, worker in enumerate(self.workers, self.share.first):
+            ops = None if request.ops is None else _ops_of_worker(request.ops, number, segments)
+            worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=ops))
         return merge(_Collector(self.workers, watch).collect(request.phase))
 
     def begin_slices(self, timeout_s: float) -> None:

@@ -10,7 +10,7 @@ from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
-from cachemark.model.protocol import Done, Run
+from cachemark.model.protocol import Done, Ready, Run
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sampler import Sampler
@@ -53,7 +53,7 @@ def play_window(
     noise = NoiseMonitor()
     before, use = server.member_stats(), server.use()
     noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
-    with Sampler(server, tick_s=_tick_s(fleet, request), noise=noise) as sampler:
+    with Sampler(server, tick_s=tick_s(fleet.ready, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
             watch, progress=_both(sampler.note_progress, watch.progress)
         )
@@ -68,16 +68,18 @@ def play_window(
         use=use_between(use, server.use()),
         before=before,
         after=server.member_stats(),
-        command_counts=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts),
+        command_counts=counts_since(
+            fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts
+        ),
     )
 
 
-def _tick_s(fleet: Fleet, request: Run) -> float | None:
+def tick_s(ready: Ready | None, request: Run) -> float | None:
     """How often to read the server's counters: not at all where the worker keeps a timeline.
 
     Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
     """
-    if fleet.ready is None or "timeline" in fleet.ready.capabilities or request.duration_ms is None:
+    if ready is None or "timeline" in ready.capabilities or request.duration_ms is None:
         return None
     return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
 
@@ -95,7 +97,7 @@ def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUs
     )
 
 
-def _since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
+def counts_since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
     """Readings by the window's clock, which began so long after the sampler's."""
     moved = [
         msgspec.structs.replace(reading, at_ns=reading.at_ns - ahead_ns)

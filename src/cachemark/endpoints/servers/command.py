@@ -54,5 +54,5 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         words = [word.replace("{port}", str(resources.port)) for word in shlex.split(spec.details)]
         return LaunchCommand(command=words)
 
-    with running_program("command", launch, cpus, ready_s) as server:
+    with running_program("command", launch, cpus, ready_s, host=spec.listen) as server:
         yield server

@@ -52,7 +52,8 @@ def missing(_spec: ServerSpec) -> None:
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run the server on a port that the system picks. Raises TrialError."""
-    command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
+    listen = f"{spec.listen}:0"
+    command = [process.binary_path(), "serve", "--listen", listen, "--stop-with-stdin"]
     for name in OPTIONS:
         if name in spec.options:
             value = spec.options[name]

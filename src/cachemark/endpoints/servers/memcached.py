@@ -59,7 +59,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
         command = _command(spec, socket)
         with process.start(command, cpus=cpus, env=env) as child:
-            address = f"unix:{socket}" if socket else f"127.0.0.1:{_port(ports, child, ready_s)}"
+            port = 0 if socket else _port(ports, child, ready_s)
+            address = f"unix:{socket}" if socket else f"{spec.listen}:{port}"
             control, version = wait_ready("memcached", address, child, ready_s)
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
@@ -80,7 +81,7 @@ def _program(spec: ServerSpec) -> str:
 
 def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
     """The command line; with a Unix socket there is no port."""
-    listen = ["-s", str(socket)] if socket else ["-l", "127.0.0.1", "-p", "-1", "-U", "0"]
+    listen = ["-s", str(socket)] if socket else ["-l", spec.listen, "-p", "-1", "-U", "0"]
     # memcached only runs as root if -u says so.
     command = [_program(spec), *listen, "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():

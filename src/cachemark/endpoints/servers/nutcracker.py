@@ -68,10 +68,10 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
             config = resources.folder / "nutcracker.yml"
             config.write_text(configuration(resources.address, behind.addresses), encoding="utf-8")
             words = ["-c", str(config), "-p", str(resources.folder / "pid"), "-o", "/dev/stderr"]
-            words += ["-a", "127.0.0.1", "-s", str(resources.port2), "-v", "4"]
+            words += ["-a", resources.host, "-s", str(resources.port2), "-v", "4"]
             return LaunchCommand(command=[which(PROGRAM) or PROGRAM, *words])
 
-        with running_program("nutcracker", launch, cpus, ready_s) as proxy:
+        with running_program("nutcracker", launch, cpus, ready_s, host=spec.listen) as proxy:
             facts = msgspec.structs.replace(
                 merge_facts("nutcracker", [behind.facts], proxy.facts.command),
                 version=_version(),

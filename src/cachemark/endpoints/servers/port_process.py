@@ -24,8 +24,9 @@ _SYSTEM = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 class LaunchResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program may use: its port, a second free port, and an empty folder."""
+    """What a program may use: its address, its port, a second free port, and an empty folder."""
 
+    host: str
     port: int
     port2: int
     folder: Path
@@ -33,7 +34,7 @@ class LaunchResources(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def address(self) -> str:
         """The address that clients connect to."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
 
 class LaunchCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +56,15 @@ def running_program(
     launch: Callable[[LaunchResources], LaunchCommand],
     cpus: str,
     ready_s: float,
+    *,
+    host: str,
     quirks: tuple[str, ...] = (),
 ) -> Generator[RunningServer]:
-    """Run a program on a free port, and wait until it answers. Raises TrialError."""
+    """Run a program on a free port of `host`, and wait until it answers. Raises TrialError."""
     for tries_left in reversed(range(_TRIES)):
         with temporary_folder() as folder:
-            port, port2 = _free_ports()
-            resources = LaunchResources(port=port, port2=port2, folder=folder)
+            port, port2 = _free_ports(host)
+            resources = LaunchResources(host=host, port=port, port2=port2, folder=folder)
             to_run = launch(resources)
             with process.start(to_run.command, cpus=cpus, cwd=to_run.cwd) as child:
                 try:
@@ -87,8 +90,8 @@ def running_program(
                 return
 
 
-def _free_ports() -> tuple[int, int]:
+def _free_ports(host: str) -> tuple[int, int]:
     with socket.socket() as one, socket.socket() as other:
         for probe in (one, other):
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((host, 0))
         return int(one.getsockname()[1]), int(other.getsockname()[1])

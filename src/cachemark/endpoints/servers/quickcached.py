@@ -85,10 +85,14 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         heap = [f"-Xmx{spec.options['heap']}m"] if "heap" in spec.options else []
         command = [which("java") or "java", *heap, "-jar", str(jar)]
         return LaunchCommand(
-            command=[*command, "-l", "127.0.0.1", "-p", str(resources.port)], cwd=resources.folder
+            command=[*command, "-l", resources.host, "-p", str(resources.port)],
+            cwd=resources.folder,
         )
 
-    with running_program("quickcached", launch, cpus, max(ready_s, _READY_S), QUIRKS) as server:
+    timeout_s = max(ready_s, _READY_S)
+    with running_program(
+        "quickcached", launch, cpus, timeout_s, host=spec.listen, quirks=QUIRKS
+    ) as server:
         yield server
 
 

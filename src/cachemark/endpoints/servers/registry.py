@@ -173,6 +173,19 @@ def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
     )
 
 
+def listening_on(spec: ServerSpec, address: str) -> ServerSpec:
+    """The same server on another address of this machine, with all that is behind it.
+
+    Raises UsageError for a Unix socket, which other hosts cannot reach.
+    """
+    if spec.options.get("unix") == "yes":
+        raise UsageError(
+            f"server {spec.text!r}: other hosts cannot reach a Unix socket", "leave unix=yes out"
+        )
+    inner = spec.inner and listening_on(spec.inner, address)
+    return msgspec.structs.replace(spec, listen=address, inner=inner)
+
+
 class MemoryLimit(msgspec.Struct, frozen=True, kw_only=True):
     """The memory limit of a server, of all members together, and how items fill it."""
 

@@ -8,11 +8,14 @@ import msgspec
 
 from cachemark.model.errors import UnsupportedError, UsageError
 
+LOOPBACK = "127.0.0.1"
+
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed specification. Each kind reads its own `details`.
 
-    `inner` is the server that a cluster has `count` times, or the server behind a proxy.
+    `inner` is the server that a cluster has `count` times, or the server behind a proxy. `listen`
+    is the IPv4 address of this machine on which the server accepts connections.
     """
 
     text: str
@@ -21,6 +24,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str] = {}
     inner: ServerSpec | None = None
     count: int = 1
+    listen: str = LOOPBACK
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):

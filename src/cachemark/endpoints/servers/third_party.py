@@ -116,7 +116,10 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
                 command=[self._fill(word, spec, resources) for word in self.command]
             )
 
-        with running_program(self.name, launch, cpus, timeout_s, tuple(self.quirks)) as server:
+        quirks = tuple(self.quirks)
+        with running_program(
+            self.name, launch, cpus, timeout_s, host=spec.listen, quirks=quirks
+        ) as server:
             yield server
 
     def _fill(self, text: str, spec: ServerSpec, resources: LaunchResources | None = None) -> str:
@@ -132,6 +135,7 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         if resources:
             program = self._fill(self.program, spec)
             values["program"] = which(program) or program
+            values["host"] = resources.host
             values["port"], values["port2"] = str(resources.port), str(resources.port2)
             values["folder"] = str(resources.folder)
         for name, value in values.items():

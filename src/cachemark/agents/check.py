@@ -1,0 +1,89 @@
+"""What is known about the hosts before anything is measured: software, clocks, fitness."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.agents.clock import ClockReading
+from cachemark.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.agents.identity import differences, identify
+from cachemark.agents.messages import Examine, Identify, Identity
+from cachemark.checks.doctor import Check
+from cachemark.host import HostFacts
+from cachemark.model.errors import UsageError
+
+_EXAMINE_S = 120.0
+
+
+class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One host: its machine, its clock against the coordinator's, the checks that failed."""
+
+    facts: HostFacts
+    clock: ClockReading
+    failed: list[str]
+    warned: list[str]
+
+    @property
+    def machine(self) -> str:
+        """The CPU, its number, and the kernel."""
+        facts = self.facts
+        return f"{facts.cpu_model or 'unknown CPU'}, {facts.cpus} CPUs, Linux {facts.kernel}"
+
+    @property
+    def clock_text(self) -> str:
+        """How far the clock is ahead of the coordinator's."""
+        offset_us, error_us = self.clock.offset_ns / 1e3, self.clock.error_ns / 1e3
+        return f"{offset_us:+,.0f} ± {error_us:,.0f} µs"
+
+    @property
+    def round_trip_text(self) -> str:
+        """The shortest and the median round trip to the coordinator."""
+        shortest, median = self.clock.round_trip_min_ns / 1e3, self.clock.round_trip_median_ns / 1e3
+        return f"{shortest:,.0f} to {median:,.0f} µs"
+
+    @property
+    def doctor_text(self) -> str:
+        """The names of the doctor's checks that failed or warned."""
+        parts = [f"fails: {', '.join(self.failed)}"] if self.failed else []
+        parts += [f"warns: {', '.join(self.warned)}"] if self.warned else []
+        return "; ".join(parts) or "ok"
+
+
+class Checks(msgspec.Struct, frozen=True, kw_only=True):
+    """All hosts by name, and how their software differs from the coordinator's."""
+
+    hosts: dict[str, HostCheck]
+    differences: list[str]
+
+
+def check_all(coordinator: Coordinator) -> Checks:
+    """Check every host. Raises TrialError."""
+    names = [host.name for host in coordinator.hosts.hosts]
+    identities = _identities(coordinator)
+    clocks = coordinator.clocks()
+    examined = coordinator.ask_each(dict.fromkeys(names, Examine()), list[Check], _EXAMINE_S)
+    return Checks(
+        hosts={
+            name: HostCheck(
+                facts=identities[name].facts,
+                clock=clocks[name],
+                failed=[check.name for check in examined[name] if check.status == "fail"],
+                warned=[check.name for check in examined[name] if check.status == "warn"],
+            )
+            for name in names
+        },
+        differences=differences(identify(), identities),
+    )
+
+
+def require_same_software(coordinator: Coordinator) -> dict[str, HostFacts]:
+    """The facts of all hosts. Raises UsageError if one has another cachemark or engine."""
+    identities = _identities(coordinator)
+    if found := differences(identify(), identities):
+        raise UsageError("; ".join(found), "install the same cachemark on all hosts")
+    return {name: identity.facts for name, identity in identities.items()}
+
+
+def _identities(coordinator: Coordinator) -> dict[str, Identity]:
+    names = [host.name for host in coordinator.hosts.hosts]
+    return coordinator.ask_each(dict.fromkeys(names, Identify()), Identity, ANSWER_S)

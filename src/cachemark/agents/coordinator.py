@@ -1,0 +1,288 @@
+"""The coordinator's side: connects the agents, asks them, and says which of them is lost.
+
+Dask's scheduler runs in this process. Each request is a task of one agent: it has no retries, and
+can run nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+from distributed import Client, Future, LocalCluster, Scheduler
+from distributed.scheduler import KilledWorker, NoValidWorkerError
+
+from cachemark.agents import messages
+from cachemark.agents.certificates import COORDINATOR
+from cachemark.agents.clock import ClockReading, ClockResponder
+from cachemark.agents.dask_settings import LOST_AFTER_S, RESOURCE, configure
+from cachemark.agents.messages import ReadClock, Request
+from cachemark.agents.security import protocol, security
+from cachemark.agents.task import perform
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.hosts import Host, Hosts
+
+T = TypeVar("T")
+# How long agents may take to connect, and to answer what takes them no time.
+CONNECT_S = 60.0
+ANSWER_S = 60.0
+_ABORT_S = 5.0
+_LOOK_S = 0.2
+_TICK_S = 0.25
+
+
+class HostLostError(TrialError):
+    """A host does not answer any more. `host` is its name."""
+
+    def __init__(self, host: str, text: str) -> None:
+        super().__init__(text)
+        self.host = host
+
+
+class Coordinator:
+    """The connected agents of a hosts file."""
+
+    def __init__(self, hosts: Hosts, scheduler: Scheduler, client: Client, port: int) -> None:
+        self.hosts = hosts
+        self._scheduler, self._client, self._port = scheduler, client, port
+        self._clock_key = secrets.token_bytes(32)
+        self._addresses: dict[str, str] = {}
+        self._asked = 0
+        self.lost: dict[str, str] = {}
+
+    @property
+    def clock_key(self) -> bytes:
+        """With it hosts recognise the answers of this coordinator's clock."""
+        return self._clock_key
+
+    def wait_for_agents(self, refused: Sequence[str], timeout_s: float) -> None:
+        """Wait until each host's agent has connected. Raises UsageError."""
+        wanted = {host.name for host in self.hosts.hosts}
+        deadline = time.monotonic() + timeout_s
+        while True:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            found = {str(worker["name"]): address for address, worker in workers.items()}
+            if unknown := sorted(found.keys() - wanted):
+                raise UsageError(
+                    f"the agent {unknown[0]!r} has connected, which is no host of this file",
+                    "stop it, or start it with the same hosts file",
+                )
+            if found.keys() == wanted:
+                self._addresses = found
+                return
+            if time.monotonic() > deadline:
+                raise _absent_error(self.hosts, sorted(wanted - found.keys()), refused)
+            time.sleep(_LOOK_S)
+
+    def ask(self, host: Host, request: Request, answer: type[T], timeout_s: float | None) -> T:
+        """Ask one host, and wait for its answer. Raises TrialError, UnsupportedError."""
+        return self.ask_each({host.name: request}, answer, timeout_s)[host.name]
+
+    def ask_each(
+        self, requests: Mapping[str, Request], answer: type[T], timeout_s: float | None
+    ) -> dict[str, T]:
+        """Ask several hosts at once; returns their answers by name.
+
+        The first failure ends it: whatever the other hosts do for this trial is broken off. Raises
+        TrialError, UnsupportedError.
+        """
+        self.check()
+        asked = {name: self._submit(name, request) for name, request in requests.items()}
+        answers: dict[str, T] = {}
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            for name, future in asked.items():
+                self._wait(name, future, asked, deadline)
+                answers[name] = self._answer(name, future, answer)
+        except BaseException:
+            self.abort()
+            raise
+        return answers
+
+    def clocks(self) -> dict[str, ClockReading]:
+        """Compare every host's clock with this one's. Raises TrialError."""
+        request = ReadClock(
+            address=self.hosts.coordinator.address, port=self._port, key=self._clock_key
+        )
+        return self.ask_each(
+            {host.name: request for host in self.hosts.hosts}, ClockReading, ANSWER_S
+        )
+
+    def check(self) -> None:
+        """Raise HostLostError if a host is lost."""
+        for name, why in self.lost.items():
+            raise HostLostError(name, why)
+
+    def abort(self) -> None:
+        """Kill all servers and workers on all hosts that can be reached, at once."""
+        with contextlib.suppress(Exception):
+            self._client.sync(self._abort_all)
+
+    async def _abort_all(self) -> None:
+        await asyncio.gather(
+            *(
+                asyncio.wait_for(self._abort(address), _ABORT_S)
+                for name, address in self._addresses.items()
+                if name not in self.lost
+            ),
+            return_exceptions=True,
+        )
+
+    async def _abort(self, address: str) -> None:
+        await self._scheduler.broadcast(
+            msg={"op": "abort_trial"}, workers=[address], on_error="ignore"
+        )
+
+    def _submit(self, name: str, request: Request) -> Future[bytes]:
+        self._asked += 1
+        return self._client.submit(
+            perform,
+            messages.encode(request),
+            workers=[self._addresses[name]],
+            allow_other_workers=False,
+            resources={RESOURCE: 1},
+            retries=0,
+            pure=False,
+            key=f"{name}-{self._asked}",
+        )
+
+    def _wait(
+        self,
+        name: str,
+        future: Future[bytes],
+        asked: Mapping[str, Future[bytes]],
+        deadline: float | None,
+    ) -> None:
+        """Wait for one answer, as long as no other host fails. Raises TrialError."""
+        while not future.done():
+            for other, pending in asked.items():
+                if other != name and pending.done():
+                    self._answer(other, pending, msgspec.Raw)
+            if deadline is not None and time.monotonic() > deadline:
+                self.lost[name] = f"{name}: the agent answers nothing"
+                raise HostLostError(name, self.lost[name])
+            with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                future.exception(timeout=_TICK_S)
+
+    def _answer(self, name: str, future: Future[bytes], answer: type[T]) -> T:
+        """Read an answer that has come. Raises TrialError, UnsupportedError."""
+        error = cast("BaseException | None", future.exception())
+        if error is not None:
+            raise self._error(name, error)
+        received = messages.decode_answer(future.result())
+        if received.failure is not None:
+            raise received.failure.error(name)
+        return msgspec.json.decode(received.value, type=answer)
+
+    def _error(self, name: str, error: BaseException) -> TrialError:
+        if isinstance(error, KilledWorker | NoValidWorkerError):
+            self.lost[name] = (
+                f"{name}: the agent is lost: it ended, or could not be reached for {LOST_AFTER_S} s"
+            )
+            return HostLostError(name, self.lost[name])
+        return TrialError(f"{name}: the agent failed: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def coordinating(
+    hosts: Hosts, file: Path, *, connect_s: float = CONNECT_S, announce: Callable[[str], None]
+) -> Generator[Coordinator]:
+    """Listen, start the agents that start here, and wait for all. Raises UsageError.
+
+    At the end the agents are disconnected, so they stop what they have started.
+    """
+    configure()
+    with ExitStack() as stack:
+        refused = stack.enter_context(_refusals())
+        cluster = stack.enter_context(_scheduler(hosts))
+        client = stack.enter_context(Client(cluster))
+        port = int(cluster.scheduler_address.rpartition(":")[2])
+        coordinator = Coordinator(hosts, cast("Scheduler", cluster.scheduler), client, port)
+        place = hosts.coordinator
+        stack.enter_context(ClockResponder(place.address, port, coordinator.clock_key))
+        # The kernel kills a child with the thread that started it, so that has to be this one.
+        for host in hosts.hosts:
+            if host.start == "here":
+                command = [sys.executable, "-m", "cachemark", "agent", str(file), host.name]
+                stack.enter_context(process.start([*command, "--once", "--port", str(port)]))
+        announce(f"waits for {len(hosts.hosts)} agents on {place.address}:{port}")
+        coordinator.wait_for_agents(refused, connect_s)
+        try:
+            yield coordinator
+        finally:
+            coordinator.abort()
+
+
+@contextmanager
+def _scheduler(hosts: Hosts) -> Generator[LocalCluster]:
+    """Dask's scheduler in this process, without workers. Raises UsageError."""
+    place = hosts.coordinator
+    options: dict[str, Any] = {
+        "n_workers": 0,
+        "host": place.address,
+        "scheduler_port": place.port,
+        "protocol": f"{protocol(hosts)}://",
+        "dashboard_address": None,
+        "security": security(hosts, COORDINATOR),
+        "silence_logs": logging.CRITICAL,
+    }
+    try:
+        cluster = LocalCluster(**options)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(
+            f"cannot listen on {place.address}:{place.port}: {error.__cause__ or error}",
+            "`coordinator` in the hosts file is an address of this machine and a free port",
+        ) from error
+    with cluster:
+        yield cluster
+
+
+class _RefusalLog(logging.Handler):
+    """Keeps what Dask logs of connections whose certificates it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line once; an agent tries again and again."""
+        arguments = record.args
+        if "handshake failed" in record.msg and isinstance(arguments, tuple):
+            line = f"{arguments[1]}: {arguments[2]}"
+            if line not in self.lines:
+                self.lines.append(line)
+
+
+@contextmanager
+def _refusals() -> Generator[list[str]]:
+    """The connections that are refused from now on."""
+    logger, handler = logging.getLogger("distributed.comm.tcp"), _RefusalLog()
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield handler.lines
+    finally:
+        logger.removeHandler(handler)
+
+
+def _absent_error(hosts: Hosts, missing: list[str], refused: Sequence[str]) -> UsageError:
+    place = hosts.coordinator
+    text = f"no agent has connected from {', '.join(missing)}"
+    if refused:
+        text += f"; refused was {refused[-1]}"
+    return UsageError(
+        text,
+        f"on that host: cachemark agent FILE {missing[0]}; it has to reach {place.address}, TCP "
+        f"and UDP port {place.port}",
+    )

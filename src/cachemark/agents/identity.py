@@ -1,0 +1,48 @@
+"""Which cachemark runs on a host: two that differ must not measure together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import cachemark
+from cachemark import host
+from cachemark.agents.messages import Identity
+from cachemark.host import process
+from cachemark.host.binaries import of_file
+
+
+def identify() -> Identity:
+    """This host and the software on it. Raises UsageError without the engine."""
+    engine = Path(process.binary_path()).resolve()
+    hashed = of_file("engine", engine, str(engine))
+    return Identity(
+        facts=host.facts(),
+        engine_sha256=hashed.sha256 if hashed else "",
+        source_sha256=_source_sha256(Path(cachemark.__file__).parent),
+    )
+
+
+def _source_sha256(folder: Path) -> str:
+    """One hash over the Python sources: versions under development have the same number."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+def differences(own: Identity, others: Mapping[str, Identity]) -> list[str]:
+    """How the hosts' software differs from the coordinator's, a line for each. Pure."""
+    lines: list[str] = []
+    for name, other in others.items():
+        for what, here, there in [
+            ("cachemark", own.facts.cachemark, other.facts.cachemark),
+            ("the engine's hash", own.engine_sha256[:12], other.engine_sha256[:12]),
+            ("the hash of cachemark's sources", own.source_sha256[:12], other.source_sha256[:12]),
+        ]:
+            if here != there:
+                lines.append(f"{name}: {what} is {there or 'unknown'}, here it is {here}")
+    return lines

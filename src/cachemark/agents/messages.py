@@ -1,0 +1,214 @@
+"""What the coordinator asks of an agent, and what the agent answers: values that travel as JSON.
+
+A request is the argument of a Dask task, an answer its result. So Dask carries bytes only.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.endpoints.servers import ProcessUse
+from cachemark.host import HostFacts
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.experiment import Experiment, Load, Timing, Workload
+from cachemark.model.outcome import Binary, CommandCount, HostNoise, Sample, ServerFacts
+from cachemark.model.plan import Skipped
+from cachemark.model.protocol import Done, Prepare, Ready, Run
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Something that an agent does in one go."""
+
+
+class Identify(Request, frozen=True, kw_only=True, tag="identify"):
+    """Who are you? Answer: `Identity`."""
+
+
+class Examine(Request, frozen=True, kw_only=True, tag="examine"):
+    """Is your machine fit to measure? Answer: a list of the doctor's `Check`."""
+
+
+class ReadClock(Request, frozen=True, kw_only=True, tag="read_clock"):
+    """Compare your clock with the coordinator's. Answer: `ClockReading`."""
+
+    address: str
+    port: int
+    key: bytes
+
+
+class AuditServers(Request, frozen=True, kw_only=True, tag="audit_servers"):
+    """Check the servers and levels of the experiment. Answer: `Audit`."""
+
+    experiment: Experiment
+    skipped: list[Skipped] = []
+
+
+class WriteTape(Request, frozen=True, kw_only=True, tag="write_tape"):
+    """Write the tape that the following trial plays. Answer: `TapeFacts`."""
+
+    workload: Workload
+    load: Load
+    timing: Timing
+    seed: int
+
+
+class StartServer(Request, frozen=True, kw_only=True, tag="start_server"):
+    """Start a fresh server. Answer: `StartedServer`."""
+
+    server: str
+
+
+class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
+    """Start fresh workers of a client, and say hello to them. Answer: `StartedWorkers`."""
+
+    client: str
+    load: Load
+    ready_s: float
+
+
+class PrepareWorkers(Request, frozen=True, kw_only=True, tag="prepare_workers"):
+    """Connect the workers. They play the segments from `first` on, of `segments`; no answer."""
+
+    request: Prepare
+    first: int
+    segments: int
+    ready_s: float
+
+
+class ReadServer(Request, frozen=True, kw_only=True, tag="read_server"):
+    """Read the server's counters. Answer: `ServerReading`."""
+
+
+class BeginWindow(Request, frozen=True, kw_only=True, tag="begin_window"):
+    """Watch this host, and sample its server. Answer: `ServerReading`.
+
+    `tick_s` is how often to read the server's counters, besides the samples of each second.
+    """
+
+    tick_s: float | None = None
+
+
+class PlayPhase(Request, frozen=True, kw_only=True, tag="play_phase"):
+    """Play a phase on all workers of this host. Answer: `Played`.
+
+    `run.ops` is the number for the workers of all hosts together.
+    """
+
+    run: Run
+    silence_s: float
+
+
+class EndWindow(Request, frozen=True, kw_only=True, tag="end_window"):
+    """Stop watching. Answer: `WindowReading`."""
+
+
+class EndTrial(Request, frozen=True, kw_only=True, tag="end_trial"):
+    """Stop the server and the workers. Answer: the end of the workers' log, as text."""
+
+
+AnyRequest = (
+    Identify
+    | Examine
+    | ReadClock
+    | AuditServers
+    | WriteTape
+    | StartServer
+    | StartWorkers
+    | PrepareWorkers
+    | ReadServer
+    | BeginWindow
+    | PlayPhase
+    | EndWindow
+    | EndTrial
+)
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """A host and the software on it. The hashes are of the program files."""
+
+    facts: HostFacts
+    engine_sha256: str
+    source_sha256: str
+
+
+class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that answers; `empty` is its use of resources before the first operation."""
+
+    addresses: list[str]
+    facts: ServerFacts
+    empty: ProcessUse | None
+    binaries: list[Binary]
+
+
+class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
+    """Workers that have said hello. `cpus` is where they run, empty for any."""
+
+    ready: Ready
+    count: int
+    command: list[str]
+    cpus: str
+    binaries: list[Binary]
+
+
+class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
+    """The `stats` of each member of this host's server; `use` if it is one process of ours."""
+
+    stats: list[dict[str, str]] = []
+    use: ProcessUse | None = None
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase on one host. `late_ns`: how long after the planned start its workers were asked."""
+
+    done: Done
+    began_unix_ns: int
+    late_ns: int
+
+
+class WindowReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read on one host in a window. `samples` and `command_counts` are of its server."""
+
+    server: ServerReading
+    noise: HostNoise
+    samples: list[Sample] = []
+    command_counts: list[CommandCount] = []
+    sampler_began_unix_ns: int = 0
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request failed. `unsupported`: it can never be done on that host."""
+
+    text: str
+    remedy: str = ""
+    unsupported: bool = False
+
+    def error(self, host: str) -> TrialError:
+        """The exception to raise at the coordinator, with the host's name."""
+        kind = UnsupportedError if self.unsupported else TrialError
+        return kind(f"{host}: {self.text}", self.remedy)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a request, as it travels: a value, or why there is none."""
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    failure: Failure | None = None
+
+
+_requests: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
+_answers = msgspec.json.Decoder(Answer)
+
+
+def encode(message: object) -> bytes:
+    """A request or an answer as JSON."""
+    return msgspec.json.encode(message)
+
+
+def decode_request(text: bytes) -> AnyRequest:
+    """Read a request. Raises one of `errors.DECODE_ERRORS`."""
+    return _requests.decode(text)
+
+
+def decode_answer(text: bytes) -> Answer:
+    """Read an answer. Raises one of `errors.DECODE_ERRORS`."""
+    return _answers.decode(text)

@@ -1,0 +1,254 @@
+"""What an agent has running on its host, and what it does when it is asked.
+
+A session lives as long as the agent is connected to a coordinator. Requests come one after the
+other, in one thread; `abort` may come at any time, from another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+
+from cachemark import host
+from cachemark.agents.clock import read_clock
+from cachemark.agents.identity import identify
+from cachemark.agents.messages import (
+    AnyRequest,
+    AuditServers,
+    BeginWindow,
+    EndTrial,
+    EndWindow,
+    Examine,
+    Identify,
+    Played,
+    PlayPhase,
+    PrepareWorkers,
+    ReadClock,
+    ReadServer,
+    ServerReading,
+    StartedServer,
+    StartedWorkers,
+    StartServer,
+    StartWorkers,
+    WindowReading,
+    WriteTape,
+)
+from cachemark.checks.doctor import doctor
+from cachemark.endpoints.client_versions import with_version
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
+from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
+from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec, running
+from cachemark.host import NoiseMonitor, process
+from cachemark.host.binaries import binaries, of_command
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.experiment import Placement
+from cachemark.model.hosts import Host
+from cachemark.model.outcome import TapeFacts
+from cachemark.model.plan import NO_SERVER, client_labels, make_plan
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.audit import Audit, Auditor
+from cachemark.runs.callers import processes_of
+from cachemark.runs.sampler import Sampler
+from cachemark.runs.tapes import Tape, TapeCache
+
+_LOG_CHARS = 4000
+
+
+class _Watch:
+    """A window on this host: its noise, and the samples of its server."""
+
+    def __init__(self, server: RunningServer | None, pids: list[int], tick_s: float | None) -> None:
+        self.noise = NoiseMonitor()
+        self.noise.start(pids)
+        self.sampler = Sampler(server, tick_s=tick_s, noise=self.noise) if server else None
+        if self.sampler:
+            self.sampler.__enter__()
+
+    def end(self) -> None:
+        """Stop sampling."""
+        if self.sampler:
+            self.sampler.__exit__()
+
+
+class Session:
+    """The server, the workers and the tapes of this host. Use as a context manager."""
+
+    def __init__(self, entry: Host) -> None:
+        self._entry = entry
+        self._engine = process.binary_path()
+        self._life, self._trial = ExitStack(), ExitStack()
+        self._tapes: TapeCache | None = None
+        self._tape: Tape | None = None
+        self._server: RunningServer | None = None
+        self._fleet: Fleet | None = None
+        self._watch: _Watch | None = None
+        self._aborted = threading.Event()
+        self._server_cpus, self._worker_cpus = _placement(entry)
+        self._steps: dict[type[AnyRequest], Callable[[Any], object]] = {
+            Identify: lambda _: identify(),
+            Examine: lambda _: doctor(),
+            ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
+            AuditServers: self._audit,
+            WriteTape: self._write_tape,
+            StartServer: self._start_server,
+            StartWorkers: self._start_workers,
+            PrepareWorkers: self._prepare,
+            ReadServer: lambda _: self._read_server(),
+            BeginWindow: self._begin_window,
+            PlayPhase: self._play_phase,
+            EndWindow: lambda _: self._end_window(),
+            EndTrial: lambda _: self._end_trial(),
+        }
+
+    def __enter__(self) -> Session:
+        self._tapes = TapeCache(self._engine, self._life.enter_context(temporary_folder()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_trial()
+        self._life.close()
+
+    def abort(self) -> None:
+        """Kill the server and the workers now. Whoever waits for them gets a TrialError."""
+        self._aborted.set()
+        if fleet := self._fleet:
+            fleet.kill()
+        if server := self._server:
+            for member in server.members:
+                if member.child:
+                    member.child.kill()
+
+    def perform(self, request: AnyRequest) -> object:
+        """Do what is asked. Raises TrialError, UnsupportedError, UsageError."""
+        if self._aborted.is_set() and not isinstance(request, EndTrial | ReadClock):
+            raise TrialError("the trial was broken off")
+        return self._steps[type(request)](request)
+
+    def _audit(self, request: AuditServers) -> Audit:
+        experiment = request.experiment
+        names = [*client_labels(experiment), *experiment.in_process]
+        servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
+        plan = make_plan(experiment, request.skipped)
+        clients = {text: self._client(text) for text in names}
+        with temporary_folder() as folder:
+            tapes = TapeCache(self._engine, folder)
+            return Auditor(plan, clients, servers).run(tapes, lambda _: None)
+
+    def _write_tape(self, request: WriteTape) -> TapeFacts:
+        assert self._tapes is not None
+        self._tape = self._tapes.get(request.workload, request.load, request.timing, request.seed)
+        return self._tape.facts
+
+    def _start_server(self, request: StartServer) -> StartedServer:
+        spec = listening_on(parse_spec(request.server), self._entry.address)
+        self._server = self._trial.enter_context(running(spec, cpus=self._server_cpus))
+        return StartedServer(
+            addresses=self._server.addresses,
+            facts=self._server.facts,
+            empty=self._server.use(),
+            binaries=binaries("server", self._server.pids),
+        )
+
+    def _start_workers(self, request: StartWorkers) -> StartedWorkers:
+        client = self._client(request.client).client
+        if missing := client.missing():
+            raise UnsupportedError(missing, client.setup)
+        count = processes_of(request.load, client.concurrency)
+        fleet = Fleet(client.command, count, cpus=self._worker_cpus, name=client.id)
+        self._fleet = self._trial.enter_context(fleet)
+        return StartedWorkers(
+            ready=fleet.hello(request.ready_s),
+            count=count,
+            command=client.command,
+            cpus=self._worker_cpus,
+            binaries=[
+                *binaries("worker", [worker.pid for worker in fleet.workers]),
+                *of_command("script", client.command),
+            ],
+        )
+
+    def _prepare(self, request: PrepareWorkers) -> None:
+        if self._tape is None:
+            raise TrialError("workers cannot be prepared without a tape")
+        fleet = self._workers()
+        fleet.share = Share(first=request.first, segments=request.segments)
+        tape = str(self._tape.path)
+        fleet.prepare(msgspec.structs.replace(request.request, tape=tape), request.ready_s)
+
+    def _read_server(self) -> ServerReading:
+        if self._server is None:
+            return ServerReading()
+        stats = [dict(stats) for stats in self._server.member_stats()]
+        return ServerReading(stats=stats, use=self._server.use())
+
+    def _begin_window(self, request: BeginWindow) -> ServerReading:
+        reading = self._read_server()
+        pids = self._server.pids if self._server else []
+        workers = [worker.pid for worker in self._fleet.workers] if self._fleet else []
+        self._watch = _Watch(self._server, [*workers, *pids], request.tick_s)
+        self._trial.callback(self._watch.end)
+        return reading
+
+    def _play_phase(self, request: PlayPhase) -> Played:
+        def progress(ops: int) -> None:
+            if self._watch and self._watch.sampler:
+                self._watch.sampler.note_progress(ops)
+
+        watch = RunMonitor(progress=progress, silence_timeout_s=request.silence_s)
+        fleet, planned_ns = self._workers(), request.run.start_unix_ns
+        late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
+        done = fleet.run(request.run, watch)
+        return Played(done=done, began_unix_ns=fleet.began_unix_ns, late_ns=late_ns)
+
+    def _end_window(self) -> WindowReading:
+        watch = self._watch
+        if watch is None:
+            raise TrialError("no window was begun")
+        watch.end()
+        sampler = watch.sampler
+        return WindowReading(
+            noise=watch.noise.stop(),
+            server=self._read_server(),
+            samples=sampler.samples if sampler else [],
+            command_counts=sampler.command_counts if sampler else [],
+            sampler_began_unix_ns=sampler.began_unix_ns if sampler else 0,
+        )
+
+    def _end_trial(self) -> str:
+        log = self._fleet.log_tail()[-_LOG_CHARS:] if self._fleet else ""
+        with contextlib.suppress(TrialError):
+            if self._fleet and not self._aborted.is_set():
+                self._fleet.bye()
+        self._trial.close()
+        self._server = self._fleet = self._watch = None
+        self._aborted.clear()
+        return log
+
+    def _workers(self) -> Fleet:
+        if self._fleet is None:
+            raise TrialError("no workers were started")
+        return self._fleet
+
+    def _client(self, text: str) -> ClientSpec:
+        return with_version(parse_client(text, registry(self._engine)), lambda _: None)
+
+
+def _placement(entry: Host) -> tuple[str, str]:
+    """The CPUs of servers and of workers. A host with both roles has half of its CPUs for each."""
+    if len(entry.roles) == 1:
+        return entry.cpus, entry.cpus
+    usable = host.usable_cpus()
+    cpus = sorted(process.parse_cpus(entry.cpus) & set(usable)) if entry.cpus else usable
+    return host.placement(Placement(), cpus, host.cores(cpus))
+
+
+def stats_of(reading: ServerReading) -> list[ServerStats]:
+    """The server's counters as the coordinator compares them."""
+    return [ServerStats(stats) for stats in reading.stats]

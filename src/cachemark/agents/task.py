@@ -1,0 +1,42 @@
+"""The one task that agents do: answer a request.
+
+Dask calls it by its name, so a request carries no code.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.agents import messages
+from cachemark.agents.messages import Answer, Failure
+from cachemark.agents.session import Session
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
+
+
+class _Current:
+    """The session of this process. A task cannot be handed an object that lives here."""
+
+    session: Session | None = None
+
+
+def use_session(session: Session | None) -> None:
+    """Let tasks of this process use a session."""
+    _Current.session = session
+
+
+def perform(request: bytes) -> bytes:
+    """Answer one request: the value, or the error that a user can mend."""
+    return messages.encode(_answer(request))
+
+
+def _answer(request: bytes) -> Answer:
+    try:
+        if _Current.session is None:
+            raise TrialError("this process is no agent")
+        value = _Current.session.perform(messages.decode_request(request))
+    except (UsageError, TrialError) as error:
+        never = isinstance(error, UnsupportedError)
+        return Answer(failure=Failure(text=error.text, remedy=error.remedy, unsupported=never))
+    except (OSError, *DECODE_ERRORS) as error:
+        return Answer(failure=Failure(text=f"{type(error).__name__}: {error}"))
+    return Answer(value=msgspec.Raw(messages.encode(value)))

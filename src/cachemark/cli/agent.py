@@ -1,0 +1,40 @@
+"""`cachemark agent`: let this host take part in runs over several hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from cachemark.agents.dask_settings import check_installed
+from cachemark.agents.hosts_file import load_hosts
+from cachemark.report.console import plain_console
+
+
+def agent(
+    file: Annotated[Path, Parameter(help="the hosts file, the same on all hosts")],
+    name: Annotated[str, Parameter(help="this host's name in the file")],
+    *,
+    once: Annotated[
+        bool, Parameter(negative="", help="end with the first run, not wait for another")
+    ] = False,
+    port: Annotated[
+        int | None, Parameter(help="the coordinator's port, if it is not the file's")
+    ] = None,
+) -> None:
+    """Wait for `cachemark run --hosts` elsewhere, and start servers and workers for it here.
+
+    Whoever has a certificate of these hosts can run programs as the user of the agent.
+    """
+    check_installed()
+    # Late, as it takes half a second to import.
+    from cachemark.agents.agent import serve  # noqa: PLC0415
+
+    hosts = load_hosts(file)
+    if port is not None:
+        place = msgspec.structs.replace(hosts.coordinator, port=port)
+        hosts = msgspec.structs.replace(hosts, coordinator=place)
+    console = plain_console(stderr=True)
+    serve(hosts, name, once=once, announce=lambda line: console.print(line, markup=False))

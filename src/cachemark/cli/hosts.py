@@ -1,0 +1,85 @@
+"""`cachemark hosts`: certificates for the hosts of a file, and a check of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.table import Table
+
+from cachemark.agents.dask_settings import check_installed
+from cachemark.agents.hosts_file import load_hosts
+from cachemark.cli.output import console, print_text
+from cachemark.model.errors import UsageError
+from cachemark.report.console import plain_console
+
+
+def hosts(
+    action: Annotated[
+        Literal["certs", "check"],
+        Parameter(help="certs: make certificates; check: connect to all hosts and compare them"),
+    ],
+    file: Annotated[Path, Parameter(help="the hosts file")],
+    *,
+    connect_s: Annotated[float, Parameter(help="check: how long to wait for the agents")] = 60.0,
+) -> int:
+    """Make the certificates of a hosts file, or check all of its hosts before a run.
+
+    The exit status of `check` is 1 if hosts differ in their software, or one is unfit.
+    """
+    check_installed()
+    if action == "certs":
+        _make_certificates(file)
+        return 0
+    return _check(file, connect_s)
+
+
+def _make_certificates(file: Path) -> None:
+    from cachemark.agents.certificates import (  # noqa: PLC0415  # needs an extra package
+        COORDINATOR,
+        write_certificates,
+    )
+
+    known = load_hosts(file)
+    if not known.tls:
+        raise UsageError(f"{file}: it has no tls", 'write tls = "certs": the folder to make')
+    names = [COORDINATOR, *(host.name for host in known.hosts)]
+    write_certificates(Path(known.tls), names)
+    print_text(
+        f"{known.tls}: {len(names)} certificates, valid for a year. Copy to each host ca.pem, and "
+        "NAME.pem and NAME-key.pem of its own name, nothing else. The coordinator's stay here."
+    )
+
+
+def _check(file: Path, connect_s: float) -> int:
+    # Late, as Dask takes half a second to import.
+    from cachemark.agents.check import HostCheck, check_all  # noqa: PLC0415
+    from cachemark.agents.coordinator import coordinating  # noqa: PLC0415
+
+    announce = plain_console(stderr=True).print
+    known = load_hosts(file)
+    with coordinating(known, file, connect_s=connect_s, announce=announce) as coordinator:
+        found = check_all(coordinator)
+    checks: Mapping[str, HostCheck] = found.hosts
+    table = Table(box=None, pad_edge=False)
+    for column in ("host", "roles", "machine", "clock", "round trip", "doctor"):
+        table.add_column(column, overflow="fold")
+    for host in known.hosts:
+        row = checks[host.name]
+        table.add_row(
+            host.name,
+            ", ".join(host.roles),
+            escape(row.machine),
+            row.clock_text,
+            row.round_trip_text,
+            escape(row.doctor_text),
+        )
+    console().print(table)
+    for line in found.differences:
+        print_text(f"differs: {line}")
+    if not found.differences:
+        print_text("all hosts have the same cachemark and the same engine")
+    return 1 if found.differences or any(row.failed for row in checks.values()) else 0

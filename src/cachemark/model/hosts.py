@@ -1,0 +1,140 @@
+"""The hosts of a run over several machines, as frozen values: the contents of a hosts file."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Name, TomlTable
+
+Role = Literal["server", "client"]
+ROLES: tuple[Role, ...] = ("server", "client")
+# An agent's port; 0: any free one.
+Port = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class CoordinatorPlace(TomlTable, frozen=True, kw_only=True):
+    """Where `cachemark run --hosts` listens: the agents connect to this address.
+
+    `port` is one of TCP, for the agents, and of UDP, for their clocks. 0, any free port, is for
+    hosts that all start `here`.
+    """
+
+    address: str
+    port: Port
+
+
+class Host(TomlTable, frozen=True, kw_only=True):
+    """A machine: what it is used for, and its IPv4 address, at which the other hosts reach it.
+
+    `port` is the agent's own. `cpus` are those that servers and workers may use, such as `0-3`;
+    empty: all. `environment` is added to their environment. With `start = "here"` the coordinator
+    starts the agent on its own machine; otherwise somebody starts it there, with `cachemark agent`.
+    """
+
+    name: Name
+    roles: Annotated[list[Role], Meta(min_length=1)]
+    address: str
+    port: Port = 0
+    cpus: str = ""
+    environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    start: Literal["there", "here"] = "there"
+
+
+class Hosts(TomlTable, frozen=True, kw_only=True):
+    """A hosts file. `tls` is the folder of the certificates that `cachemark hosts certs` makes."""
+
+    coordinator: CoordinatorPlace
+    tls: str = ""
+    hosts: Annotated[list[Host], Meta(min_length=1)]
+
+    def named(self, name: str) -> Host:
+        """The host of this name. Raises UsageError."""
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        known = ", ".join(host.name for host in self.hosts)
+        raise UsageError(f"no host {name!r} in the hosts file", f"its hosts are: {known}")
+
+    @property
+    def server(self) -> Host:
+        """The host that runs the servers."""
+        return next(host for host in self.hosts if "server" in host.roles)
+
+    @property
+    def clients(self) -> list[Host]:
+        """The hosts that run clients: each plays its share of every tape."""
+        return [host for host in self.hosts if "client" in host.roles]
+
+
+def check_hosts(hosts: Hosts) -> None:
+    """Refuse hosts on which nothing can be played. Pure. Raises UsageError."""
+    for where, address in [
+        ("coordinator", hosts.coordinator.address),
+        *((f"host {host.name!r}", host.address) for host in hosts.hosts),
+    ]:
+        if not _is_ipv4(address):
+            raise UsageError(
+                f"{where}: address {address!r} is no IPv4 address",
+                "write the address at which the other hosts reach it, such as 10.0.0.2",
+            )
+    if twice := _repeated(host.name for host in hosts.hosts):
+        raise UsageError(f"two hosts have the name {twice!r}", "give each host a name of its own")
+    _check_roles(hosts)
+    if twice := _repeated(f"{h.address}:{h.port}" for h in hosts.hosts if h.port):
+        raise UsageError(f"two agents on {twice}", "give one of them another port")
+    if not hosts.coordinator.port and any(host.start == "there" for host in hosts.hosts):
+        raise UsageError(
+            'coordinator: port 0 is only for hosts with start = "here"',
+            "agents elsewhere have to know the port: write one, such as 8786",
+        )
+    if not hosts.tls and not _all_loopback(hosts):
+        raise UsageError(
+            "hosts that are not loopback need TLS: whoever reaches an agent can run programs there",
+            'make certificates with `cachemark hosts certs FILE`, and write tls = "certs"',
+        )
+
+
+def _check_roles(hosts: Hosts) -> None:
+    servers = [host for host in hosts.hosts if "server" in host.roles]
+    if twice := _repeated(host.address for host in servers):
+        names = [host.name for host in servers if host.address == twice]
+        raise UsageError(
+            f"two servers on one address: {' and '.join(names)} are both {twice}",
+            "give the role server to one of them",
+        )
+    for role in ROLES:
+        if not any(role in host.roles for host in hosts.hosts):
+            raise UsageError(
+                f"no host has the role {role}", f'write roles = ["{role}"] for one of the hosts'
+            )
+    if len(servers) > 1:
+        names = [host.name for host in servers]
+        raise UsageError(
+            f"{len(servers)} hosts have the role server: {', '.join(names)}",
+            "give it to one: a trial has one server; `cluster:N:SERVER` starts several there",
+        )
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _all_loopback(hosts: Hosts) -> bool:
+    addresses = [hosts.coordinator.address, *(host.address for host in hosts.hosts)]
+    return all(ipaddress.IPv4Address(address).is_loopback for address in addresses)
+
+
+def _repeated(names: Iterable[str]) -> str:
+    """A name that occurs more than once; empty if there is none."""
+    return next((name for name, count in Counter(names).items() if count > 1), "")

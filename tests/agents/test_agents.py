@@ -1,0 +1,83 @@
+"""Agents and the coordinator as users start them: they connect, are compared, or are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cachemark.agents.certificates import certificate_files
+from cachemark.host import process
+from tests.agents.hosts_files import write_hosts
+from tests.agents.test_clock import free_port
+from tests.conftest import Cli
+
+HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
+
+
+@contextmanager
+def agent(file: Path, name: str) -> Generator[process.Child]:
+    """Run `cachemark agent`; its stderr is kept."""
+    command = [sys.executable, "-m", "cachemark", "agent", str(file), name, "--once"]
+    with process.start(command) as child:
+        yield child
+
+
+def test_hosts_are_compared_before_anything_is_measured(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("hosts", "check", str(write_hosts(tmp_path, HOSTS)))
+    rows = {line.split()[0]: line for line in ended.stdout.splitlines() if line.strip()}
+    assert "server" in rows["s"], ended.stderr
+    assert "µs" in rows["c"]
+    assert "all hosts have the same cachemark and the same engine" in ended.stdout
+
+
+@pytest.mark.slow("the coordinator waits for the agent that it refuses")
+def test_agents_show_certificates_and_strangers_are_refused(cli: Cli, tmp_path: Path) -> None:
+    """The stranger has certificates of another authority for the same names."""
+    port = free_port()
+    path = write_hosts(tmp_path, HOSTS, port=port, start="there", tls=True)
+    assert cli("hosts", "certs", str(path)).returncode == 0
+    assert certificate_files(tmp_path / "certs", "c").key.stat().st_mode & 0o077 == 0
+    other = tmp_path / "stranger"
+    other.mkdir()
+    stranger = write_hosts(other, HOSTS, port=port, start="there", tls=True)
+    assert cli("hosts", "certs", str(stranger)).returncode == 0
+    with agent(path, "s") as known, agent(stranger, "c") as refused:
+        ended = cli("hosts", "check", str(path), "--connect-s", "30")
+        assert refused.wait(60)
+        assert refused.exited() == 2
+        assert known.wait(60)
+        assert known.exited() == 0
+    assert ended.returncode == 2
+    assert "no agent has connected from c; refused was" in ended.stderr
+    text = " ".join(refused.log_tail().split())
+    assert "do not accept each other's certificates" in text
+
+
+def test_certificates_are_not_replaced(cli: Cli, tmp_path: Path) -> None:
+    path = write_hosts(tmp_path, HOSTS, tls=True)
+    assert cli("hosts", "certs", str(path)).returncode == 0
+    before = (tmp_path / "certs" / "s.pem").read_bytes()
+    again = cli("hosts", "certs", str(path))
+    assert again.returncode == 2
+    assert "has certificates already" in again.stderr
+    assert (tmp_path / "certs" / "s.pem").read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", [["run"], ["doctor", "--json"]])
+def test_without_hosts_nothing_of_dask_is_imported(verb: list[str]) -> None:
+    script = (
+        "import sys; from cachemark.cli import main\n"
+        f"try: main({[*verb, '--help']!r})\n"
+        "except SystemExit: pass\n"
+        "import cachemark.cli.run, cachemark.cli.play, cachemark.runs.campaign\n"
+        "assert not {'dask', 'distributed', 'cryptography'} & set(sys.modules)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,66 @@
+"""Hosts files: what cannot be played on is one error with its remedy, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachemark.agents.hosts_file import load_hosts
+from cachemark.model.errors import UsageError
+from tests.agents.hosts_files import write_hosts
+
+SERVER = ("s", "server", "127.0.0.1")
+CLIENT = ("c", "client", "127.0.0.2")
+
+
+def test_roles_and_addresses_are_read(tmp_path: Path) -> None:
+    hosts = load_hosts(write_hosts(tmp_path, (SERVER, CLIENT, ("d", "client", "127.0.0.2"))))
+    assert hosts.server.name == "s"
+    assert [host.name for host in hosts.clients] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "text"),
+    [
+        ((SERVER,), "no host has the role client"),
+        ((CLIENT,), "no host has the role server"),
+        ((SERVER, CLIENT, ("t", "server", "127.0.0.1")), "two servers on one address: s and t"),
+        ((SERVER, CLIENT, ("t", "server", "127.0.0.3")), "2 hosts have the role server: s, t"),
+        ((SERVER, CLIENT, CLIENT), "two hosts have the name 'c'"),
+        ((SERVER, ("c", "load", "127.0.0.2")), "Invalid enum value 'load'"),
+        ((SERVER, ("c", "client", "server1")), "'server1' is no IPv4 address"),
+        ((SERVER, ("c", "client", "10.0.0.2")), "hosts that are not loopback need TLS"),
+    ],
+)
+def test_hosts_that_cannot_be_played_on(
+    tmp_path: Path, hosts: tuple[tuple[str, str, str], ...], text: str
+) -> None:
+    path = write_hosts(tmp_path, hosts)
+    with pytest.raises(UsageError) as caught:
+        load_hosts(path)
+    assert str(path) in caught.value.text
+    assert text in caught.value.text
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('cpu = "0"', "unknown field `cpu`"),
+        ('cpus = "3-1"', "'3-1' is not a set of CPUs"),
+        ('cpus = "all"', "'all' is not a set of CPUs"),
+        ("port = 70000", "<= 65535"),
+    ],
+)
+def test_settings_that_are_wrong(tmp_path: Path, line: str, text: str) -> None:
+    path = write_hosts(tmp_path, (SERVER, CLIENT))
+    path.write_text(f"{path.read_text(encoding='utf-8')}{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"hosts\.toml") as caught:
+        load_hosts(path)
+    assert text in caught.value.text
+
+
+def test_agents_elsewhere_have_to_know_the_port(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="port 0 is only for hosts"):
+        load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), start="there"))
