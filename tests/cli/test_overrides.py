@@ -12,6 +12,7 @@ from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_file import parse
+from cachemark.model.suites import find
 
 EXPERIMENT = """
 name = "e"
@@ -124,6 +125,36 @@ def test_what_cannot_be_played_in_turns_is_played_in_trials() -> None:
     assert played(size="1k") == ("rounds", 300)
     assert played(rate="100") == ("trials", 1000)
     assert played(rate="100", measure_ms=50) == ("trials", 50)
+    assert played(ops=500)[0] == "trials"
+
+
+def test_the_end_of_a_window_is_typed() -> None:
+    (counted,) = changed(Overrides(workload=("any",), ops=5000)).workloads
+    assert (counted.name, counted.ops, counted.records) == ("any", 5000, 100_000)
+    longer = apply(find("emcache"), Overrides(scale=10, fill=60), lambda _: False, binary_path())
+    assert [w.fill_percent for w in longer.workloads] == [None, None, None, None, 60]
+    lengths = {w.name: (w.ops, w.keys.count) for w in longer.workloads}
+    assert lengths["get"] == (1_000_000, 1)
+    assert lengths["fill"] == (None, 16_000_000)
+    once = apply(find("server-modes"), Overrides(ops=900), lambda _: False, binary_path())
+    assert {(w.ops, w.records) for w in once.workloads} == {(900, 900)}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (Overrides(ops=0), "--ops: Expected `int` >= 1"),
+        (Overrides(fill=80), "no workload fills a server"),
+        (Overrides(scale=0), "--scale 0: out of range"),
+        (Overrides(scale=float("inf")), "--scale inf: out of range"),
+        (Overrides(scale=float("nan")), "--scale nan: out of range"),
+    ],
+)
+def test_an_end_that_cannot_be_is_refused(overrides: Overrides, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        changed(overrides)
+    with pytest.raises(UsageError, match="--fill 100: not a percentage"):
+        apply(find("emcache"), Overrides(fill=100), lambda _: False, binary_path())
 
 
 def test_typed_clients_and_work_have_their_own_question() -> None:

@@ -16,6 +16,7 @@ from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
 from cachemark.model.experiment_checks import check
+from cachemark.model.work_length import ending_after, filling_to, scaled
 from cachemark.model.work_settings import WorkSettings, load_settings
 
 
@@ -51,6 +52,17 @@ class Overrides(WorkOptions):
     ] = None
     measure_ms: Annotated[
         int | None, Parameter(help="length of the measured window of each trial, in ms")
+    ] = None
+    ops: Annotated[
+        int | None, Parameter(help="play this number of operations in the window of each trial")
+    ] = None
+    fill: Annotated[
+        float | None,
+        Parameter(help="a workload that fills a server ends at this percentage of its memory"),
+    ] = None
+    scale: Annotated[
+        float | None,
+        Parameter(help="workloads that end by themselves are this many times as long"),
     ] = None
     timeout_ms: Annotated[int | None, Parameter(help="time-out of one operation, in ms")] = None
     threads: Annotated[
@@ -136,11 +148,14 @@ def apply(
     _check_distinct([(old, new) for old in selected for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
     workloads = _workloads(experiment, overrides, made)
-    changed["workloads"] = typed_workloads(workloads, typed, preset)
+    if overrides.fill is not None and all(one.fill_percent is None for one in workloads):
+        raise UsageError("--fill: no workload fills a server", "one with fill_percent does")
+    ended = [_ended(workload, overrides) for workload in workloads]
+    changed["workloads"] = typed_workloads(ended, typed, preset)
     result = _replace(experiment, **changed)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
-    if overrides.design is None:
-        result = suited_design(result, typed, window_typed=overrides.measure_ms is not None)
+    if overrides.design is None and (typed or ended != workloads):
+        result = suited_design(result, window_typed=overrides.measure_ms is not None)
     check(result, "command line")
     return result
 
@@ -160,6 +175,7 @@ def _clients(
     return changed
 
 
+_MAX_SCALE = 1000
 _TIME = re.compile(r"([0-9]{1,6})(s|m|h)?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 
@@ -191,6 +207,22 @@ def _workloads(
             f"{', '.join(workload.name for workload in selected)}: {', '.join(under)}",
         )
     return changed
+
+
+def _ended(workload: Workload, overrides: Overrides) -> Workload:
+    """The workload with the typed end. Raises UsageError."""
+    changed = workload
+    if overrides.ops is not None:
+        changed = ending_after(changed, overrides.ops)
+    if (fill := overrides.fill) is not None:
+        if not 0 < fill < 100:
+            raise UsageError(f"--fill {fill:g}: not a percentage", "write a number below 100")
+        changed = filling_to(changed, fill)
+    if (scale := overrides.scale) is not None:
+        if not 0 < scale <= _MAX_SCALE:
+            raise UsageError(f"--scale {scale:g}: out of range", f"write up to {_MAX_SCALE}")
+        changed = scaled(changed, scale)
+    return _replace(changed)
 
 
 _Named = TypeVar("_Named", Load, Workload)

@@ -54,11 +54,11 @@ def own_question(experiment: Experiment, typed: WorkSettings, *, clients_typed: 
     return msgspec.structs.replace(experiment, question=question, analysis="")
 
 
-def suited_design(experiment: Experiment, typed: WorkSettings, *, window_typed: bool) -> Experiment:
+def suited_design(experiment: Experiment, *, window_typed: bool) -> Experiment:
     """Trials instead of rounds, where the typed work cannot be played in turns."""
     opened = any(load.schedule != "closed" for load in experiment.loads)
     whole = any(map(plays_to_an_end, experiment.workloads))
-    if not typed or experiment.design != "rounds" or not (opened or whole):
+    if experiment.design != "rounds" or not (opened or whole):
         return experiment
     timing = experiment.timing
     if not window_typed and timing.measure_ms < _MIN_WINDOW_MS:

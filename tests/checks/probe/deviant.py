@@ -82,8 +82,8 @@ class _Handler(socketserver.BaseRequestHandler):
         if not words or words[0] in [w.removeprefix("no_") for w in store.ways if w[:3] == "no_"]:
             return b"ERROR\r\n"
         quiet = words[-1] == "noreply"
-        if "wants_space" in store.ways and words[0] in _NOREPLY and not quiet and line[-1:] != b" ":
-            return b"ERROR\r\n"
+        if "wants_space" in store.ways and words[0] in _NOREPLY and quiet == (line[-1:] == b" "):
+            return b"ERROR\r\n"  # a space belongs to each line without `noreply`, and to no other
         reply = self._answer(store, words[:-1] if quiet else words, data)
         return b"" if quiet and "answers_noreply" not in store.ways else reply
 

@@ -60,12 +60,15 @@ CALLS = {
 }  # fmt: skip
 
 
-def refuse(setup):
-    """Why it cannot be done, or the empty string. Its stores always end in a space."""
-    if "trailing_space" not in setup.options:
-        return ""
-    unspaced = setup.kinds & {"delete", "touch", "incr", "decr"}
-    return f"no {', '.join(sorted(unspaced))} with trailing_space" if unspaced else ""
+class SpacedClient(memcache.Client):
+    """Ends a command with a space, but for one with `noreply`: some servers want it so.
+
+    The library has the space in all stores, with `noreply` too, and in no other command.
+    """
+
+    def _encode_cmd(self, cmd, key, headers, noreply, *data):
+        line = super()._encode_cmd(cmd, key, headers, noreply)
+        return b"".join((line, b"" if noreply else b" ", *data))
 
 
 class Session(BaseSession):
@@ -75,7 +78,8 @@ class Session(BaseSession):
         options = {"socket_timeout": setup.timeout_s, "dead_retry": 0} if setup.common else {}
         # It keeps the tokens of `gets` itself, if it is told to; without one its `cas` is a `set`.
         options["cache_cas"] = "cas" in setup.kinds
-        self.client = memcache.Client([address(server) for server in setup.servers], **options)
+        made = SpacedClient if "trailing_space" in setup.options else memcache.Client
+        self.client = made([address(server) for server in setup.servers], **options)
         self._line, self._lost = b"", None
         for server in self.client.servers:
             self._watch(server)

@@ -16,6 +16,7 @@ from cachemark.model import experiment_file
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, QuickGrid, Workload
 from cachemark.model.experiment_checks import check
+from cachemark.model.work_length import scaled
 
 
 def names() -> list[str]:
@@ -58,7 +59,7 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
         in_process=whole.in_process if quick.in_process is None else quick.in_process,
         servers=whole.servers if quick.servers is None else quick.servers,
         workloads=[
-            _scaled(workload, quick)
+            _reduced(workload, quick)
             for workload in whole.workloads
             if quick.workloads is None or workload.name in quick.workloads
         ],
@@ -71,21 +72,11 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
     return small
 
 
-def _scaled(workload: Workload, quick: QuickGrid) -> Workload:
+def _reduced(workload: Workload, quick: QuickGrid) -> Workload:
     loads = workload.loads
     if loads is not None and quick.loads is not None:
         loads = [name for name in loads if name in quick.loads]
-
-    def scaled(count: int) -> int:
-        return max(1, round(count * quick.scale))
-
-    changed = msgspec.structs.replace(workload, loads=loads)
-    if workload.ops is not None:
-        return msgspec.structs.replace(changed, ops=scaled(workload.ops))
-    if workload.fill_percent is not None:
-        keys = msgspec.structs.replace(workload.keys, count=scaled(workload.keys.count))
-        return msgspec.structs.replace(changed, keys=keys, records=scaled(workload.records))
-    return changed
+    return scaled(msgspec.structs.replace(workload, loads=loads), quick.scale)
 
 
 def _file(name: str) -> Traversable:

@@ -110,7 +110,7 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
         right_mb = _mean(fills, lambda done: _per(_user_mb(done), done.elapsed_ns / 1e9))
         rows.append([label, _pair(sent, sent_mb), _pair(right, right_mb)])
     return Section(
-        title="Fill the cache to 80 %",
+        title=f"Fill the cache to {_percent(played)} %",
         columns=["server / client", "as published (per thread, time in send)", "by wall clock"],
         rows=rows,
         notes=[
@@ -137,7 +137,7 @@ def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
     for server in dict.fromkeys(outcome.trial.cell.server for outcome in fills):
         rows.append([server, *_efficiency([o for o in fills if o.trial.cell.server == server])])
     return Section(
-        title="Memory efficiency at 80 %",
+        title=f"Memory efficiency at {_percent(fills)} %",
         columns=["server", "user stored", "of the server's bytes", "of its RSS", "of RSS growth"],
         rows=rows,
         notes=[
@@ -146,6 +146,12 @@ def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
             *table.remarks,
         ],
     )
+
+
+def _percent(fills: list[Outcome]) -> str:
+    """How full the servers were, which an option can change."""
+    percents = dict.fromkeys(fill.workload.fill_percent or 0 for fill in fills) or {80: None}
+    return ", ".join(f"{percent:g}" for percent in percents)
 
 
 def _efficiency(fills: list[Outcome]) -> list[str]:

@@ -122,6 +122,11 @@ pub fn of_options(
                 let reason = format!("no replicas {value:?}");
                 return Err(OptionError::Unsupported(reason, "replicas is on or off"));
             }
+            ("trailing_space", "yes") => connection_options.trailing_space = true,
+            ("trailing_space", _) => {
+                let reason = format!("no trailing_space {value:?}");
+                return Err(OptionError::Unsupported(reason, "trailing_space is yes, or left out"));
+            }
             ("auth", _) => {
                 connection_options =
                     with_auth(connection_options, Some(value)).map_err(OptionError::Failed)?
@@ -134,7 +139,7 @@ pub fn of_options(
                 let reason = format!("no option {name:?}");
                 return Err(OptionError::Unsupported(
                     reason,
-                    "the native client has hashing, replicas, io, auth and tls",
+                    "the native client has hashing, replicas, io, trailing_space, auth and tls",
                 ));
             }
         }
@@ -192,6 +197,9 @@ mod tests {
         let (_, other) = options(&[("io", "uring"), ("replicas", "on")]).expect("known");
         assert_eq!((other.io, other.replicas), (IoBackend::Uring, true));
         assert!(options(&[("io", "fast")]).expect_err("none").contains("fast"));
+        let (_, spaced) = options(&[("trailing_space", "yes")]).expect("known");
+        assert!(spaced.trailing_space && !other.trailing_space);
+        assert!(options(&[("trailing_space", "no")]).expect_err("none").contains("no"));
         assert!(options(&[("replicas", "2")]).expect_err("none").contains('2'));
         assert_eq!(
             (hashing, connection_options.wire, connection_options.auth),

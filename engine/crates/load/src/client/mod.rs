@@ -58,6 +58,7 @@ impl Client {
             let reason = "replicas need several servers, and there is only one server".to_owned();
             return Err(PrepareError::Unsupported(reason));
         }
+        supported::check_wire(&options)?;
         supported::check_kinds(&tape, &options)?;
         if let Some(reason) = supported::udp_unsupported(&options, &tape) {
             return Err(PrepareError::Unsupported(reason));

@@ -10,6 +10,16 @@ use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
 /// The size of a command without its keys and values.
 const COMMAND_BYTES: usize = 64;
 
+/// Whether the protocol has the spellings that are asked for.
+pub fn check_wire(options: &ClientOptions) -> Result<(), PrepareError> {
+    let ConnectionOptions { wire, trailing_space, .. } = options.connection_options;
+    if !trailing_space || wire == WireName::Text {
+        return Ok(());
+    }
+    let reason = format!("trailing_space is for the text protocol, not for {}", wire.name());
+    Err(PrepareError::Unsupported(reason))
+}
+
 /// Whether the client supports every kind of operation on a tape.
 pub fn check_kinds(tape: &Tape, options: &ClientOptions) -> Result<(), PrepareError> {
     let ConnectionOptions { wire, replicas, .. } = options.connection_options;

@@ -13,7 +13,7 @@ use super::cpu::pin_to_cpu;
 use super::phase::{PhaseLimits, work_slice_of};
 use super::run_result::RunResult;
 use super::slices::{SliceDriver, SlicePlayer, play_slices};
-use crate::connection::{Binary, Meta, Text, Wire};
+use crate::connection::{Binary, Meta, SpacedText, Text, Wire};
 use crate::event_loop::{EventLoop, SharedState, ThreadConnections};
 use crate::io_traits::Network;
 use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireName};
@@ -79,6 +79,9 @@ fn open_threads<N: Network + Send + 'static>(
     };
     let connections = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
     Ok(match connection_options.wire {
+        WireName::Text if connection_options.trailing_space => {
+            Box::new(TypedThreads { connections, wire: PhantomData::<SpacedText> })
+        }
         WireName::Text => Box::new(TypedThreads { connections, wire: PhantomData::<Text> }),
         WireName::Binary => Box::new(TypedThreads { connections, wire: PhantomData::<Binary> }),
         WireName::Meta => Box::new(TypedThreads { connections, wire: PhantomData::<Meta> }),

@@ -14,7 +14,7 @@ use cachemark_protocol::sink::Sink;
 use outgoing::OutputBuffer;
 pub(crate) use outgoing::WriteBatch;
 use wire::ReplyTo;
-pub use wire::{Binary, Meta, Text, Wire};
+pub use wire::{Binary, Meta, SpacedText, Text, Wire};
 
 use crate::operation::{Failure, Pending};
 use crate::record::Recorder;

@@ -13,6 +13,8 @@ pub struct ConnectionOptions {
     pub io: IoBackend,
     /// Every server holds every key: writes go to all servers, reads go to one of them.
     pub replicas: bool,
+    /// Text protocol: a space before the end of each line that may take `noreply`.
+    pub trailing_space: bool,
     /// User and password, if the servers require a login.
     pub auth: Option<Credentials>,
     #[cfg(feature = "tls")]

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use cachemark_protocol::binary::client::{self as binary_client, Answer};
 use cachemark_protocol::reply_errors::Violation;
-use cachemark_protocol::text::encode;
+use cachemark_protocol::text::encode::{self, LineEnd};
 use cachemark_protocol::text::reply::{Reply, parse};
 
 use crate::options::{Credentials, WireName};
@@ -23,7 +23,7 @@ pub(crate) fn authenticate(
         binary_client::sasl_plain(&mut request, who.user.as_bytes(), who.password.as_bytes());
     } else {
         let words = format!("{} {}", who.user, who.password);
-        encode::store(&mut request, "set", b"auth", 0, words.as_bytes(), false);
+        encode::store(&mut request, "set", b"auth", 0, words.as_bytes(), LineEnd::Plain);
     }
     stream.write_all(&request)?;
     stream.flush()?;

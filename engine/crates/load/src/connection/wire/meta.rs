@@ -4,7 +4,7 @@
 use cachemark_protocol::meta::client::{self as codec, Answer, Get, Mode, Reply};
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
-use cachemark_protocol::text::encode;
+use cachemark_protocol::text::encode::{self, LineEnd};
 use cachemark_protocol::words::unsigned;
 use cachemark_tape::Verb;
 
@@ -44,7 +44,7 @@ impl Wire for Meta {
             }
             Verb::Delete => codec::delete(out.bytes(), key(), op.noreply),
             Verb::Version => encode::version(out.bytes()),
-            Verb::Flush => encode::flush(out.bytes(), op.noreply),
+            Verb::Flush => encode::flush(out.bytes(), LineEnd::of(op.noreply)),
             Verb::Append => codec::store(out, Mode::Append, key(), 0, b"", op.noreply),
             Verb::Prepend => codec::store(out, Mode::Prepend, key(), 0, b"", op.noreply),
             Verb::Incr | Verb::Decr => {

@@ -7,6 +7,6 @@ mod traits;
 
 pub use binary::Binary;
 pub use meta::Meta;
-pub use text::Text;
+pub use text::{SpacedText, Text};
 pub(crate) use traits::ReplyTo;
 pub use traits::Wire;

@@ -2,7 +2,7 @@
 
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
-use cachemark_protocol::text::encode;
+use cachemark_protocol::text::encode::{self, LineEnd};
 use cachemark_protocol::text::reply::{Reply, parse};
 use cachemark_tape::Verb;
 
@@ -14,9 +14,21 @@ use crate::connection::verification::{
 use crate::operation::{Failure, Pending};
 use crate::routing::TapeView;
 
-pub struct Text;
+/// The text protocol. `SPACE`: a space ends each line that may take `noreply` and does not. memcached
+/// ignores the space; emcache refuses the line without it. It is a type so that lines cost no test.
+pub struct TextWith<const SPACE: bool>;
 
-impl Wire for Text {
+pub type Text = TextWith<false>;
+pub type SpacedText = TextWith<true>;
+
+impl<const SPACE: bool> TextWith<SPACE> {
+    #[inline]
+    fn line_end(noreply: bool) -> LineEnd {
+        if SPACE && !noreply { LineEnd::Space } else { LineEnd::of(noreply) }
+    }
+}
+
+impl<const SPACE: bool> Wire for TextWith<SPACE> {
     // The server sends no error for a command with `noreply`.
     const ERRORS_ARE_ANONYMOUS: bool = false;
 
@@ -24,36 +36,30 @@ impl Wire for Text {
     fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
         let op = &pending.op;
         let key = || view.key(op.key);
+        let end = Self::line_end(op.noreply);
         match pending.command() {
             Verb::Get | Verb::Fetch => encode::get(out.bytes(), "get", std::iter::once(key())),
             Verb::Gets | Verb::Cas => encode::get(out.bytes(), "gets", std::iter::once(key())),
             Verb::Mget => encode::get(out.bytes(), "get", view.keys(op).map(|k| view.key(k))),
             Verb::Gat => encode::get_and_touch(out.bytes(), key(), op.exptime_s),
-            Verb::Touch => encode::touch(out.bytes(), key(), op.exptime_s, op.noreply),
-            Verb::Delete => encode::delete(out.bytes(), key(), op.noreply),
+            Verb::Touch => encode::touch(out.bytes(), key(), op.exptime_s, end),
+            Verb::Delete => encode::delete(out.bytes(), key(), end),
             Verb::Version => encode::version(out.bytes()),
-            Verb::Flush => encode::flush(out.bytes(), op.noreply),
+            Verb::Flush => encode::flush(out.bytes(), LineEnd::of(op.noreply)),
             Verb::Append | Verb::Prepend => {
-                encode::store(out, op.verb.name(), key(), 0, b"", op.noreply);
+                encode::store(out, op.verb.name(), key(), 0, b"", end);
             }
             Verb::Incr | Verb::Decr => {
-                encode::count(out.bytes(), op.verb.name(), key(), op.length, op.noreply);
+                encode::count(out.bytes(), op.verb.name(), key(), op.length, end);
             }
             Verb::Set | Verb::Add | Verb::Replace => {
                 let value = view.value(op.key, op.length);
-                encode::store(
-                    out,
-                    pending.command().name(),
-                    key(),
-                    op.exptime_s,
-                    value,
-                    op.noreply,
-                );
+                encode::store(out, pending.command().name(), key(), op.exptime_s, value, end);
             }
             Verb::Mset => {
                 for k in view.keys(op) {
                     let value = view.value(k, view.value_length(k));
-                    encode::store(out, "set", view.key(k), op.exptime_s, value, op.noreply);
+                    encode::store(out, "set", view.key(k), op.exptime_s, value, end);
                 }
             }
         }
@@ -67,7 +73,7 @@ impl Wire for Text {
     ) {
         let op = &pending.op;
         let value = view.value(op.key, op.length);
-        encode::cas(out, view.key(op.key), op.exptime_s, value, token);
+        encode::cas(out, view.key(op.key), op.exptime_s, value, token, Self::line_end(false));
     }
 
     fn write_barrier(out: &mut Vec<u8>, _tag: u32) {
