@@ -134,6 +134,7 @@ def peer_job(tool: Tool, case: Case, folder: Path, seconds: float) -> ToolJob:
         load=CaseLoad(callers=CONNECTIONS, value_bytes=VALUE_BYTES, keys=KEYS, timeout_ms=10_000),
         depth=case.depth,
         closed_s=math.ceil(seconds + SPARE_S),
+        saves_cpu=True,
     )
 
 

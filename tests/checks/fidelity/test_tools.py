@@ -103,6 +103,12 @@ def test_a_tool_that_pipelines_is_told_how_deep(name: str, tmp_path: Path) -> No
     assert "678" in " ".join(words) + " ".join(path.read_text() for path in tmp_path.iterdir())
 
 
+def test_mutilate_spins_unless_cpu_time_is_to_be_saved(tmp_path: Path) -> None:
+    command = TOOLS["mutilate"].command
+    assert "--blocking" not in command(job(tmp_path))
+    assert "--blocking" in command(replace(job(tmp_path), saves_cpu=True))
+
+
 def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

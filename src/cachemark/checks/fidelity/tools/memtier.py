@@ -55,6 +55,7 @@ TOOL = Tool(
     name="memtier_benchmark",
     programs=("memtier_benchmark",),
     home="https://github.com/redis/memtier_benchmark",
+    tried="2.3.1 and later, commit 378cbb9",
     schedules=("closed", "uniform"),
     verifies="hit or miss, length",
     pipelines=True,

@@ -20,6 +20,9 @@ def command(job: ToolJob) -> list[str]:
     load = job.load
     words = [*_common(job), "--noload", "-c", str(load.callers), "-d", str(job.depth)]
     words += ["-t", str(job.seconds), "-u", "0.0"]
+    if job.saves_cpu:
+        # Without this it spins while it waits.
+        words.append("--blocking")
     if not job.rate:
         return words
     # The tool replaces the parameter by one for the rate, and crashes if there is none.
@@ -56,6 +59,7 @@ TOOL = Tool(
     name="mutilate",
     programs=("mutilate", "mcperf"),
     home="https://github.com/leverich/mutilate",
+    tried="0.1, commit d65c6ef",
     schedules=("closed", "uniform", "poisson"),
     verifies="hit or miss, length",
     pipelines=True,

@@ -20,7 +20,8 @@ class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job for a tool: the program's path, the server's port, a folder, the load.
 
     `depth` is the number of outstanding operations on a connection. `closed_s` is the duration of
-    closed loops: most tools take a time, not a number of operations.
+    closed loops: most tools take a time, not a number of operations. `saves_cpu` asks for little
+    CPU time, even if the times are less exact.
     """
 
     program: str
@@ -29,6 +30,7 @@ class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
     load: CaseLoad
     depth: int = 1
     closed_s: int = 3
+    saves_cpu: bool = False
 
     @property
     def seconds(self) -> int:
