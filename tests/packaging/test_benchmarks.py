@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from cachemark.checks.fidelity.tools import TOOLS
 from tests.conftest import ROOT
 
 SERVERS = ("null", "embedded")
@@ -43,6 +44,27 @@ def test_the_native_client_beside_its_floor() -> None:
     assert "memory at most " in ended.stdout
     last = [line.split()[0] for line in ended.stdout.splitlines()[-4:]]
     assert last == ["20%", "50%", "80%", "spinner"]
+
+
+@pytest.mark.slow("plays every load generator on PATH")
+def test_peers_beside_the_native_client() -> None:
+    """Every tool has a row, whether it is on this machine or not; no client is without a cost."""
+    options = ["--rounds", "1", "--seconds", "0.2", "--no-fidelity", "--server", "embedded"]
+    ended = subprocess.run(
+        [sys.executable, "benchmarks/peers.py", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    table = [line.strip("| ").split(" | ") for line in ended.stdout.splitlines() if "|" in line]
+    cells = {row[0]: row[1:] for row in table[2:]}
+    assert [name for name in TOOLS if name not in cells] == []
+    for name in ("null client", "native"):
+        assert float(cells[name][0]) > 0, ended.stderr
+        assert float(cells[name][2]) > 0, ended.stderr
 
 
 def test_a_spinning_thread_is_late_by_its_gaps() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cachemark.checks.fidelity.cases import CaseLoad, cases
 from cachemark.checks.fidelity.tools import TOOLS, ToolJob, tool_results
 from cachemark.model.errors import TrialError
+from tests.conftest import ROOT
 
 OUTPUTS = Path(__file__).with_name("outputs")
 CLOSED = CaseLoad(ops=500)
@@ -107,6 +108,12 @@ def test_mutilate_spins_unless_cpu_time_is_to_be_saved(tmp_path: Path) -> None:
     command = TOOLS["mutilate"].command
     assert "--blocking" not in command(job(tmp_path))
     assert "--blocking" in command(replace(job(tmp_path), saves_cpu=True))
+
+
+def test_the_page_about_other_load_generators_has_each_of_them() -> None:
+    page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("|")]
+    assert [name for name in TOOLS if not any(row.startswith(name) for row in rows)] == []
 
 
 def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(

@@ -19,7 +19,7 @@ from cachemark.checks.fidelity.tools.tool import (
 _CONFIG = """\
 [general]
 duration = "{seconds}s"
-warmup = "0s"
+warmup = "{warmup_s}s"
 threads = 1
 [admin]
 format = "json"
@@ -42,6 +42,8 @@ set = 0
 [workload.values]
 length = {value_bytes}
 """
+# Its rate limiter lets a second's operations go at once at the start.
+_OPEN_WARMUP_S = 2
 _NAME = re.compile(r"p(\d+)_us")
 
 
@@ -59,6 +61,7 @@ def _command(job: ToolJob, prefill: str) -> list[str]:
     load = job.load
     text = _CONFIG.format(
         seconds=job.seconds,
+        warmup_s=_OPEN_WARMUP_S if job.rate else 0,
         server=job.server,
         callers=load.callers,
         depth=job.depth,
