@@ -245,6 +245,8 @@ def merge(parts: list[Done]) -> Done:
         timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
         lead_in=merge_kinds(lead_ins) if lead_ins else None,
+        # Each worker reports the whole of a cache that they share; the last to end saw most of it.
+        store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
     )
 
 

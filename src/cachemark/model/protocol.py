@@ -301,6 +301,13 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
             "histograms. With `operations` they are all that the server received"
         ),
     ] = None
+    store_bytes: Annotated[
+        Count | None,
+        Meta(
+            description="a cache in the process: the bytes that it takes at the end, by its own "
+            "account, with its hash table. Several workers that share a cache report all of it"
+        ),
+    ] = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

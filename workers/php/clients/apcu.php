@@ -44,6 +44,13 @@ final class Client extends BaseClient
         apcu_clear_cache();
     }
 
+    /** All of its memory, less what is free. */
+    public static function storeBytes(): ?int
+    {
+        $memory = apcu_sma_info(true);
+        return $memory ? (int) ($memory['num_seg'] * $memory['seg_size'] - $memory['avail_mem']) : null;
+    }
+
     private static function stored(Operation $op): string|int
     {
         return $op->counter ? (int) $op->value : $op->value;

@@ -49,6 +49,13 @@ final class Client extends BaseClient
         }
     }
 
+    /** Items and hash table. */
+    public static function storeBytes(): ?int
+    {
+        $found = self::$store->stat();
+        return $found['item_bytes'] + $found['table_bytes'];
+    }
+
     /** What the store throws is its refusal: there is no server, and no connection. */
     public function failure(Throwable $error): int
     {

@@ -54,6 +54,12 @@ abstract class BaseClient
     {
     }
 
+    /** What a cache in the process takes now, by its own account; null if there is none or it does not say. */
+    public static function storeBytes(): ?int
+    {
+        return null;
+    }
+
     /** Why a mix of kinds cannot be done, or the empty string. */
     public static function refuse(Tape $tape, Prepare $setup): string
     {

@@ -62,6 +62,12 @@ impl InProcess {
         Ok(InProcess { store, tape, threads, segment })
     }
 
+    /// What the store's items and its hash table take now. This locks each region in turn.
+    pub fn store_bytes(&self) -> u64 {
+        let usage = self.store.usage((unix_ns() / 1_000_000_000) as u32);
+        usage.bytes + usage.table_bytes
+    }
+
     /// Play slices of the tape from its start on, whenever the driver says so, until it ends them.
     pub fn play_slices(
         &mut self,

@@ -4,8 +4,8 @@ A grid for each workload, a row for each number of callers at the same time (of 
 the same number, each has a row of its own), a pair of columns for each client and server. Time is
 in seconds, wall clock, for 10,000 operations of each caller: the valid trials' windows together,
 scaled by the operations done in them. Memory is the server's resident size after the window in MB
-of 2²⁰ bytes, the original's unit: the mean of the trials. A cache in the client's process and a
-remote server have none.
+of 2²⁰ bytes, the original's unit: the mean of the trials. Of a cache in the client's
+process it is what the cache takes by its own account. A remote server has none.
 
 The original's time is the sum over its processes, so it grows with their number even where each is
 as fast as one alone; multiply by the concurrency to compare.
@@ -16,6 +16,8 @@ from __future__ import annotations
 import statistics
 
 from cachemark.analysis.statistics import ok
+from cachemark.model.outcome import Outcome
+from cachemark.report.originals.figures import store_bytes
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
@@ -28,7 +30,8 @@ def render(run: ExportedRun) -> dict[str, str]:
     lines = [
         "Time: wall-clock time for 10,000 operations of each caller; the original has the sum of "
         "its processes' times.",
-        "Memory: the server's resident size after the window.",
+        "Memory: the server's resident size after the window; of a cache in the process, its own "
+        "account.",
     ]
     for workload in dict.fromkeys(series.cell.workload for series in run.series):
         members = [series for series in run.series if series.cell.workload == workload]
@@ -78,13 +81,18 @@ def _store(series: Series) -> str:
     return f"{cell.client} @ {cell.server}"
 
 
+def _memory_bytes(trial: Outcome) -> int | None:
+    use = trial.server_use
+    return use.rss_after_bytes if use else store_bytes(trial)
+
+
 def _figures(series: Series | None) -> tuple[str, str]:
     if series is None:
         return "", ""
     done = sum(map(ok, series.windows))
     elapsed_s = sum(window.elapsed_ns for window in series.windows) / 1e9
     seconds = elapsed_s / done * _OPS_EACH * series.callers
-    uses = [outcome.server_use for outcome in series.outcomes]
-    known = [use.rss_after_bytes for use in uses if use and use.rss_after_bytes]
-    memory = statistics.fmean(known) / 2**20 if len(known) == len(uses) else None
+    sizes = [_memory_bytes(outcome) for outcome in series.outcomes]
+    known = [size for size in sizes if size]
+    memory = statistics.fmean(known) / 2**20 if len(known) == len(sizes) else None
     return f"{seconds:.4g}", "" if memory is None else f"{memory:.4g}"

@@ -45,6 +45,11 @@ def cpu_seconds(trials: Sequence[Outcome]) -> tuple[float, float] | None:
     return statistics.fmean(user) * seconds, statistics.fmean(system) * seconds
 
 
+def store_bytes(trial: Outcome) -> int | None:
+    """What a cache in the client's process takes by its own account; None if it has none."""
+    return trial.measure.store_bytes if trial.measure else None
+
+
 def _ok(done: Done) -> int:
     return sum(operation.ok for operation in done.operations.values())
 

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import Row
 from cachemark.model.server_stats import ServerStats
-from cachemark.report.originals.figures import cpu_seconds
+from cachemark.report.originals.figures import cpu_seconds, store_bytes
 
 _MB = 2**20
 _ABSENT = "–"
@@ -55,6 +55,10 @@ def _server_bytes(trials: Sequence[Outcome]) -> str:
     return _mean_mb([ServerStats(trial.stats_after).number("bytes") for trial in trials])
 
 
+def _store_bytes(trials: Sequence[Outcome]) -> str:
+    return _mean_mb([store_bytes(trial) for trial in trials])
+
+
 def _server_rss(trials: Sequence[Outcome]) -> str:
     uses = [trial.server_use for trial in trials]
     return _mean_mb([use.rss_after_bytes if use else None for use in uses])
@@ -71,6 +75,7 @@ SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
     "txn_ms": (SideColumn("runs, ms", _runs),),
     "summed_s": (
         SideColumn("memory, MB", _published_memory),
+        SideColumn("store's own account, MB", None, _store_bytes),
         SideColumn("server's bytes, MB", None, _server_bytes),
         SideColumn("server's RSS, MB", None, _server_rss),
     ),

@@ -131,6 +131,8 @@ pub struct Done {
     pub sections: Option<Sections>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead_in: Option<BTreeMap<&'static str, Operation>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_bytes: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -186,6 +188,7 @@ impl Done {
             timeline: result.lead_in.is_none().then(|| Timeline::new(&metrics.timeline)),
             sections: result.sections.as_ref().map(Sections::new),
             lead_in: result.lead_in.as_ref().map(untimed),
+            store_bytes: None,
         }
     }
 }

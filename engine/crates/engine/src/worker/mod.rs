@@ -77,6 +77,14 @@ impl Prepared {
         }
     }
 
+    /// What a store in the process takes now.
+    fn store_bytes(&self) -> Option<u64> {
+        match self {
+            Prepared::Network(_) => None,
+            Prepared::InProcess(callers) => Some(callers.store_bytes()),
+        }
+    }
+
     fn play_slices(&mut self, driver: &mut Requests<'_>) -> io::Result<RunResult> {
         let control = RunControl::default();
         match self {
@@ -160,7 +168,9 @@ impl Worker {
         match (client.play_slices(&mut driver), driver.end) {
             (Err(error), _) => Some(failure("internal", error.to_string(), false)),
             (Ok(result), Some(End::Done)) => {
-                Some(Answer::Done(Box::new(Done::new(Phase::Measure, &result))))
+                let store_bytes = client.store_bytes();
+                let done = Done { store_bytes, ..Done::new(Phase::Measure, &result) };
+                Some(Answer::Done(Box::new(done)))
             }
             (Ok(_), Some(End::Request(request))) => {
                 self.deferred = Some(Ok(request));
@@ -185,6 +195,7 @@ impl Worker {
             let handle = control.clone();
             let playing = scope.spawn(move || {
                 let result = client.run(limits(run), &handle);
+                let result = result.map(|result| (result, client.store_bytes()));
                 // The receiver is gone only if the caller left; then nobody needs this.
                 let _ = ended.send(());
                 result
@@ -193,7 +204,10 @@ impl Worker {
             let result = playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match result {
                 _ if left => None,
-                Ok(result) => Some(Answer::Done(Box::new(Done::new(run.phase, &result)))),
+                Ok((result, store_bytes)) => {
+                    let done = Done { store_bytes, ..Done::new(run.phase, &result) };
+                    Some(Answer::Done(Box::new(done)))
+                }
                 Err(error) => Some(failure("internal", error.to_string(), false)),
             }
         })
