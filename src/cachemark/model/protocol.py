@@ -13,7 +13,15 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
-from cachemark.model.protocol_results import Count, Histogram, Operation, Sections, Timeline
+from cachemark.model.protocol_results import (
+    Count,
+    Histogram,
+    LeadIn,
+    Operation,
+    Sections,
+    StoreBytes,
+    Timeline,
+)
 
 PROTOCOL_VERSION = 2
 # `none`: the client is a cache inside the worker's own process.
@@ -272,12 +280,8 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     reconnects: Annotated[
         Count, Meta(description="number of times that a connection was opened again")
     ] = 0
-    cpu_user_ns: Annotated[
-        Count, Meta(description="user CPU time of this process during the run")
-    ] = 0
-    cpu_system_ns: Annotated[
-        Count, Meta(description="system CPU time of this process during the run")
-    ] = 0
+    cpu_user_ns: Annotated[Count, Meta(description="user CPU time of this run")] = 0
+    cpu_system_ns: Annotated[Count, Meta(description="system CPU time of this run")] = 0
     barriers: Annotated[
         Count,
         Meta(
@@ -294,20 +298,8 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     sections: Annotated[
         Sections | None, Meta(description="data for the intervals within one trial")
     ] = None
-    lead_in: Annotated[
-        dict[str, Operation] | None,
-        Meta(
-            description="slices: operations that were played and not counted, by kind, without "
-            "histograms. With `operations` they are all that the server received"
-        ),
-    ] = None
-    store_bytes: Annotated[
-        Count | None,
-        Meta(
-            description="a cache in the process: the bytes that it takes at the end, by its own "
-            "account, with its hash table. Several workers that share a cache report all of it"
-        ),
-    ] = None
+    lead_in: LeadIn = None
+    store_bytes: StoreBytes = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

@@ -92,3 +92,19 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
             "timeouts as in `operations`"
         ),
     ]
+
+
+LeadIn = Annotated[
+    dict[str, Operation] | None,
+    Meta(
+        description="slices: operations that were played and not counted, by kind, without "
+        "histograms. With `operations` they are all that the server received"
+    ),
+]
+StoreBytes = Annotated[
+    Count | None,
+    Meta(
+        description="a cache in the process: the bytes that it takes at the end, by its own "
+        "account, with its hash table. Several workers that share a cache report all of it"
+    ),
+]
