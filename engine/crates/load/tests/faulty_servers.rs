@@ -7,7 +7,7 @@ mod backends;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -38,9 +38,14 @@ enum Fault {
     Refuses,
     /// Sends its reply byte by byte.
     Dribbles,
+    /// Announces a value of 4 GB, and sends bytes until the client hangs up.
+    Floods,
 }
 
 const VALUE_BYTES: usize = 20;
+
+/// What a client may read of a reply without end, with the buffers of both sockets.
+const FLOOD_BYTES_MAX: u64 = 64 << 20;
 
 fn tape() -> Arc<Tape> {
     let workload = Workload {
@@ -100,25 +105,50 @@ fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<V
         }
         Fault::Refuses => b"SERVER_ERROR out of memory\r\n".to_vec(),
         Fault::Dribbles => right(),
+        Fault::Floods => match wire {
+            WireName::Text => b"VALUE key-0 0 4000000000\r\n".to_vec(),
+            WireName::Meta => b"VA 4000000000 kkey-0 f0\r\n".to_vec(),
+            WireName::Binary => {
+                let mut head = vec![0x81, 0, 0, 0, 4, 0, 0, 0, 0xee, 0, 0, 0];
+                head.extend_from_slice(&opaque.to_be_bytes());
+                head.resize(24, 0);
+                head
+            }
+        },
     })
 }
 
-fn serve(mut stream: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
+fn serve(mut stream: TcpStream, fault: Fault, tape: &Tape, wire: WireName, flooded: &AtomicU64) {
     let mut request = [0; 512];
     // At depth 1 a read returns one request. The loop ends when either side closes.
     while let Ok(bytes @ 1..) = stream.read(&mut request) {
         let Some(reply) = answer(fault, tape, wire, &request[..bytes]) else { continue };
         let slices = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
         let sent = slices.map(|piece| stream.write_all(piece)).all(|written| written.is_ok());
-        if !sent || matches!(fault, Fault::Closes | Fault::Truncates) {
+        if fault == Fault::Floods {
+            flooded.fetch_max(flood(&mut stream), Ordering::Relaxed);
+        }
+        if !sent || matches!(fault, Fault::Closes | Fault::Truncates | Fault::Floods) {
             return;
         }
     }
 }
 
+/// Send bytes until the client hangs up. Returns how many bytes that were.
+fn flood(stream: &mut TcpStream) -> u64 {
+    let chunk = [b'x'; 1 << 16];
+    let mut sent = 0;
+    while sent < 2 * FLOOD_BYTES_MAX && stream.write_all(&chunk).is_ok() {
+        sent += chunk.len() as u64;
+    }
+    sent
+}
+
 struct Hostile {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
+    /// The most bytes that a connection took of a reply without end.
+    flooded: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -128,6 +158,8 @@ impl Hostile {
         let address = listener.local_addr().expect("bound");
         let stop = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&stop);
+        let flooded = Arc::new(AtomicU64::new(0));
+        let most = Arc::clone(&flooded);
         let thread = thread::spawn(move || {
             let tape = tape();
             for stream in listener.incoming().flatten() {
@@ -135,11 +167,11 @@ impl Hostile {
                     return;
                 }
                 stream.set_nodelay(true).expect("a socket");
-                let tape = Arc::clone(&tape);
-                thread::spawn(move || serve(stream, fault, &tape, wire));
+                let (tape, most) = (Arc::clone(&tape), Arc::clone(&most));
+                thread::spawn(move || serve(stream, fault, &tape, wire, &most));
             }
         });
-        Hostile { address, stop, thread: Some(thread) }
+        Hostile { address, stop, flooded, thread: Some(thread) }
     }
 }
 
@@ -154,8 +186,15 @@ impl Drop for Hostile {
     }
 }
 
-fn play(fault: Fault, (io, wire): (IoBackend, WireName), timeout_ms: u64) -> RunResult {
-    let hostile = Hostile::start(fault, wire);
+fn play(fault: Fault, at: (IoBackend, WireName), timeout_ms: u64) -> RunResult {
+    play_against(&Hostile::start(fault, at.1), at, timeout_ms)
+}
+
+fn play_against(
+    hostile: &Hostile,
+    (io, wire): (IoBackend, WireName),
+    timeout_ms: u64,
+) -> RunResult {
     let options = ClientOptions {
         addresses: vec![Address::Tcp(hostile.address)],
         hashing: Hashing::default(),
@@ -254,5 +293,16 @@ fn a_slow_server_is_not_a_faulty_one() {
         let recorded = play(Fault::Dribbles, (io, wire), 20_000);
         assert_eq!((gets(&recorded).ok, gets(&recorded).hits), (6, 6), "{io:?} {wire:?}");
         assert_eq!(recorded.metrics.reconnects, 0);
+    }
+}
+
+#[test]
+fn a_reply_without_end_is_cut_off() {
+    for (io, wire) in backends_and_wires() {
+        let hostile = Hostile::start(Fault::Floods, wire);
+        let result = play_against(&hostile, (io, wire), 60_000);
+        assert_eq!(failures(&result, Failure::Protocol), 6, "{io:?} {wire:?}");
+        let flooded = hostile.flooded.load(Ordering::Relaxed);
+        assert!(flooded < FLOOD_BYTES_MAX, "{io:?} {wire:?}: {flooded} bytes");
     }
 }

@@ -42,6 +42,10 @@ pub struct Connection<'tape, W> {
 /// The size of a read.
 pub const READ_BYTES: usize = 64 * 1024;
 
+/// A reply that is longer than this, and longer than twice all values of the tape, is a violation: a server that
+/// sends without end must not use up the client's memory.
+const REPLY_BYTES_MAX: usize = 16 << 20;
+
 impl<'tape, W: Wire> Connection<'tape, W> {
     /// A new connection for up to `depth` operations in flight.
     pub fn new(depth: usize) -> Connection<'tape, W> {
@@ -209,6 +213,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
             let front = self.waiting.front_mut();
             let parsed = match W::parse_reply(&bytes[begin..], front, view) {
                 Ok(Some(parsed)) => parsed,
+                Ok(None) if is_too_long(bytes.len() - begin, view) => break Err(Violation),
                 Ok(None) => break Ok(()),
                 Err(violation) => break Err(violation),
             };
@@ -302,4 +307,9 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         self.barrier_needed = false;
         ended
     }
+}
+
+/// Whether no reply can be so long.
+fn is_too_long(bytes: usize, view: TapeView<'_>) -> bool {
+    bytes > REPLY_BYTES_MAX && !view.pool_covers(bytes as u64 / 2)
 }
