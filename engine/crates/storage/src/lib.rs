@@ -66,6 +66,7 @@ pub use counters::Counters;
 pub use items::item::Item;
 pub use items::marks::Marks;
 pub use memory::layout::LIMIT_BYTES_MIN;
+pub use region::EvictionObserver;
 pub use region::lookup::Lookup;
 pub use region::optimistic_read::SharedValue;
 pub use store::entry::{Content, Entry};

@@ -1,6 +1,9 @@
 //! memcached's rules: expiry, flushes, eviction.
 
-use cachemark_storage::{Mode, Outcome, Store};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cachemark_storage::{EvictionObserver, Mode, Outcome, Store};
 
 const NOW: u32 = 1_700_000_000;
 
@@ -143,4 +146,47 @@ fn cas_numbers_survive_a_move_and_are_never_reused() {
         assert!(seen.insert(cas(&name(n)).expect("an item")));
         assert_eq!(cas(b"kept"), Some(before));
     }
+}
+
+#[test]
+fn a_store_that_does_not_evict_refuses_new_items() {
+    let store = Store::new(2 << 20);
+    store.set_evicts(false);
+    let bytes = [7; 8192];
+    let store_next =
+        |n: u32| store.store(Mode::Set, &name(n), 0, 0, &bytes, NOW) == Some(Outcome::Stored);
+    let stored = (0..1000).take_while(|n| store_next(*n)).count() as u32;
+    assert!((100..256).contains(&stored), "{stored} items of 8 KiB in 2 MiB");
+    assert!((0..stored).all(|n| value(&store, &name(n), NOW).is_some()), "all are there");
+    assert_eq!(store.usage(NOW).counters.evictions, 0);
+    // What is deleted makes room.
+    (0..stored).for_each(|n| assert!(store.delete(&name(n), NOW)));
+    set(&store, b"next", 0, &bytes, NOW);
+}
+
+#[test]
+fn each_eviction_is_observed() {
+    let store = Store::new(1 << 20);
+    let seen = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&seen);
+    let observer: EvictionObserver = Arc::new(move |key, item, now_s| {
+        assert!(key.starts_with(b"key-") && item.value.len() == 1000 && now_s == NOW);
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    store.observe_evictions(&observer);
+    (0..5000).for_each(|n| set(&store, &name(n), 0, &[1; 1000], NOW));
+    let evictions = store.usage(NOW).counters.evictions;
+    assert!(evictions > 3000);
+    assert_eq!(seen.load(Ordering::Relaxed), evictions);
+}
+
+#[test]
+fn expired_items_are_removed_on_demand() {
+    let store = Store::new(1 << 20);
+    (0..300).for_each(|n| set(&store, &name(n), i64::from(n % 3) * 10, b"x", NOW));
+    assert_eq!((store.remove_expired(NOW + 9), store.usage(NOW).items), (0, 300));
+    assert_eq!((store.remove_expired(NOW + 10), store.usage(NOW).items), (100, 200));
+    assert_eq!((store.remove_expired(NOW + 99), store.usage(NOW).items), (100, 100));
+    assert_eq!(store.remove_expired(NOW + 99), 0);
+    assert_eq!(store.usage(NOW).counters.evictions, 0);
 }

@@ -67,12 +67,22 @@ impl Writer<'_> {
             } else if spare == 0 {
                 return None;
             } else if room {
+                if !self.evicts() {
+                    return None;
+                }
                 self.clear_contiguous(count);
             } else {
-                self.reclaim(&counts, attempt);
+                let emptied = self.reclaim(&counts, attempt);
                 attempt += 1;
+                if !emptied && !self.evicts() {
+                    return None;
+                }
             }
         }
+    }
+
+    fn evicts(&self) -> bool {
+        self.region.evicts.load(SHARED)
     }
 
     /// Whether to empty another segment before the writer waits for readers. There must be room for
@@ -110,8 +120,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Empty one segment: the one with the most dead bytes, or the oldest of a queue.
-    fn reclaim(&mut self, counts: &SegmentCounts, attempt: usize) {
+    /// Empty one segment: the one with the most dead bytes, or the oldest of a queue. False if there is none.
+    fn reclaim(&mut self, counts: &SegmentCounts, attempt: usize) -> bool {
         self.sweep_expired();
         let full = |segment: &u32| {
             matches!(self.state(*segment), state::SMALL | state::MAIN) && !self.is_open(*segment)
@@ -133,8 +143,12 @@ impl Writer<'_> {
             let enough = counts.dead_bytes * DEAD_SHARE >= counts.used * length;
             let compacts = percent >= DEAD_PERCENT || (enough && percent >= SPARSE_PERCENT);
             if compacts && attempt < COMPACTED_MAX {
-                return self.empty_segment(worst, Disposition::KeepAll);
+                self.empty_segment(worst, Disposition::KeepAll);
+                return true;
             }
+        }
+        if !self.evicts() {
+            return false;
         }
         let (small, main) = (oldest(state::SMALL), oldest(state::MAIN));
         let victim = if counts.small * SMALL_QUEUE_SHARE > counts.used {
@@ -153,6 +167,7 @@ impl Writer<'_> {
             }
             None => {}
         }
+        victim.is_some()
     }
 
     /// Empty `count` segments in a row for a large item: those with the fewest live bytes.
@@ -266,6 +281,10 @@ impl Writer<'_> {
         }
         counters.evictions += 1;
         counters.evicted_unfetched += unfetched;
+        if let Some(observer) = self.region.observer.get() {
+            // SAFETY: a slot leads to the item, and the lock is held.
+            observer(unsafe { raw.key() }, &self.item(number), self.now_s);
+        }
         self.remove_slot(number, slot, slot.to_ghost());
     }
 
@@ -298,14 +317,24 @@ impl Writer<'_> {
                 |segment: &u32| matches!(self.state(*segment), state::SMALL | state::MAIN);
             let due = self.segments().filter(in_queue).min_by_key(expires);
             match due.filter(|segment| expires(segment) <= self.now_s) {
-                Some(segment) => self.sweep_segment(segment),
+                Some(segment) => {
+                    self.sweep_segment(segment);
+                }
                 None => return,
             }
         }
     }
 
-    /// Remove the expired items of a segment, and note when its next item expires.
-    fn sweep_segment(&mut self, segment: u32) {
+    /// The same for one segment. Returns how many items have expired.
+    pub fn sweep_if_due(&mut self, segment: u32) -> u64 {
+        let expires_s = self.region.segment_meta(segment).earliest_expiry_s.load(LOCKED);
+        let in_queue = matches!(self.state(segment), state::SMALL | state::MAIN);
+        if in_queue && expires_s <= self.now_s { self.sweep_segment(segment) } else { 0 }
+    }
+
+    /// Remove the expired items of a segment, and note when its next item expires. Returns how many there were.
+    fn sweep_segment(&mut self, segment: u32) -> u64 {
+        let mut expired = 0;
         let meta = self.region.segment_meta(segment);
         let begin = segment as usize * self.region.layout.segment;
         let (mut offset, end) = (begin, begin + meta.used_bytes.load(LOCKED) as usize);
@@ -319,6 +348,7 @@ impl Writer<'_> {
                 match self.slot_at_offset(hash, offset) {
                     Some((number, slot)) if raw.expired(self.now_s) => {
                         self.evict(number, slot, raw);
+                        expired += 1;
                     }
                     Some(_) => next_s = next_s.min(expires_s),
                     None => {}
@@ -327,5 +357,6 @@ impl Writer<'_> {
             offset += raw.bytes();
         }
         meta.earliest_expiry_s.store(next_s, LOCKED);
+        expired
     }
 }

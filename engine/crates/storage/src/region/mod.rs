@@ -11,11 +11,11 @@ mod segment_state;
 mod segments;
 pub mod writer;
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::counters::Counters;
-use crate::items::item::RawItem;
+use crate::items::item::{Item, RawItem};
 use crate::items::slot::{Slot, tag};
 use crate::memory::atomics::{LOCKED, SHARED};
 use crate::memory::layout::{BUCKET_SLOTS, Layout, RegionHead, SegmentMeta, StoreHead};
@@ -26,6 +26,9 @@ use crate::table::tags::{Bucket, TagMatches};
 /// How many cache lines of an item are prefetched: header, key and a small value.
 const PREFETCH_LINES: usize = 3;
 
+/// Is called with the key, the item, and the time in seconds since the epoch.
+pub type EvictionObserver = Arc<dyn Fn(&[u8], &Item<'_>, u32) + Send + Sync>;
+
 /// A region: a part of the store with a lock, a table and segments of its own.
 pub struct Region {
     memory: Arc<Memory>,
@@ -33,6 +36,10 @@ pub struct Region {
     pub layout: Layout,
     /// Whether other processes map it too.
     pub shared: bool,
+    /// Whether items may be evicted. If not, there may be no room for a new one.
+    pub evicts: AtomicBool,
+    /// Is called with each item that is evicted.
+    pub observer: OnceLock<EvictionObserver>,
     /// The state of this process. Its mutex is locked before the lock between processes.
     pub local: Mutex<Local>,
 }
@@ -58,6 +65,8 @@ impl Region {
             memory: Arc::clone(memory),
             layout,
             shared,
+            evicts: AtomicBool::new(true),
+            observer: OnceLock::new(),
             local: Mutex::default(),
         }
     }

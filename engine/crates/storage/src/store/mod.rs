@@ -1,6 +1,7 @@
 //! The store: its regions, and what each command does to an item.
 
 pub mod entry;
+mod evictions;
 mod file;
 #[cfg(test)]
 mod growth_test;
@@ -287,11 +288,6 @@ impl Store {
         entry.counters().delete_hits += 1;
         entry.remove();
         Deletion::Deleted
-    }
-
-    /// Remove an item that must not be served any more. This is not counted as a delete.
-    pub fn discard(&self, key: &[u8], now_s: u32) {
-        self.entry(key, now_s).remove();
     }
 
     /// Add to a number (it wraps at 2⁶⁴) or subtract from it (it stops at 0).
