@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Print one line on stderr and return the exit code for bad input.
@@ -57,32 +57,49 @@ pub fn print_json_document(document: &impl Serialize) {
     print_text(format_args!("{}\n", serde_json::to_string_pretty(document).expect("plain values")));
 }
 
-/// SIGTERM and SIGINT, for a verb whose main thread has nothing to do but wait for them.
+/// The signals that end a program, for a verb whose main thread has nothing to do but wait for them.
 pub struct StopSignals(Signals);
 
 impl StopSignals {
-    /// Catch the signals from now on. Call this before anything starts, so that none is missed.
+    /// Catch SIGTERM and SIGINT from now on. Call this before anything starts, so that none is missed.
     pub fn catch() -> Result<StopSignals, String> {
-        let signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
-        Ok(StopSignals(signals))
+        StopSignals::catch_also(&[])
+    }
+
+    /// The same, and other signals. Of these, SIGHUP does not end the program.
+    pub fn catch_also(others: &[i32]) -> Result<StopSignals, String> {
+        let signals = [SIGTERM, SIGINT].iter().chain(others);
+        Signals::new(signals).map(StopSignals).map_err(|error| error.to_string())
     }
 
     /// Block until a signal comes or, if `or_stdin_end`, until stdin ends.
-    pub fn wait(mut self, or_stdin_end: bool) {
-        let (stop, stopped) = channel();
+    pub fn wait(self, or_stdin_end: bool) {
+        self.wait_and_reload(or_stdin_end, || ());
+    }
+
+    /// The same; `reload` is called at each SIGHUP, if that is caught. Returns the signal that came.
+    pub fn wait_and_reload(mut self, or_stdin_end: bool, mut reload: impl FnMut()) -> Option<i32> {
+        let (come, signals) = channel();
         if or_stdin_end {
-            let stop = stop.clone();
+            let come = come.clone();
             thread::spawn(move || {
                 wait_for_stdin_end();
-                let _ = stop.send(());
+                let _ = come.send(None);
             });
         }
         thread::spawn(move || {
-            self.0.forever().next();
-            // The receiver is gone if stdin ended first.
-            let _ = stop.send(());
+            for signal in self.0.forever() {
+                // The receiver is gone once the program ends.
+                let _ = come.send(Some(signal));
+            }
         });
-        let _ = stopped.recv();
+        loop {
+            match signals.recv() {
+                Ok(Some(SIGHUP)) => reload(),
+                Ok(signal) => return signal,
+                Err(_) => return None,
+            }
+        }
     }
 }
 

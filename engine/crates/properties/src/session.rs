@@ -24,6 +24,7 @@ fn settings() -> Settings {
         memory_bytes: 1 << 20,
         item_bytes_max: ITEM_BYTES_MAX,
         max_connections: 64,
+        ..Settings::default()
     }
 }
 
@@ -145,7 +146,7 @@ fn packet(said: &[u8]) -> (usize, bool) {
 }
 
 /// How reply lines begin that our clients never request.
-const OTHER_REPLIES: [&[u8]; 13] = [
+const OTHER_REPLIES: [&[u8]; 18] = [
     b"OK",
     b"RESET",
     b"STAT",
@@ -158,6 +159,13 @@ const OTHER_REPLIES: [&[u8]; 13] = [
     b"BADCLASS",
     b"MEMLIMIT_TOO_SMALL",
     b"MEMLIMIT_ADJUST_FAILED",
+    b"SAME",
+    b"NOSPARE",
+    b"WATCHER_TOO_MANY",
+    // The reply to `refresh_certs`.
+    b"Error",
+    // A line of a dump.
+    b"mg",
     // The reply to a refused shutdown.
     b"SERVER_ERROR:",
 ];
@@ -168,7 +176,7 @@ fn line(said: &[u8]) -> (usize, bool) {
     let whole = match word {
         b"STAT" => return (end, true),
         // Keys in a dump may contain line ends.
-        b"ITEM" => return (said.len(), false),
+        b"ITEM" | b"PREFIX" => return (said.len(), false),
         _ if OTHER_REPLIES.contains(&word) || word.starts_with(b"key=") => Some(end),
         b"VA" | b"HD" | b"EN" | b"NF" | b"NS" | b"EX" => {
             meta::client::parse(said).expect("a meta reply").map(|(_, length)| length)

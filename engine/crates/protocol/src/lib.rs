@@ -8,11 +8,13 @@
 //! | `reply_errors` | error replies, and bytes that are no reply |
 //! | `words` | words and numbers of a text line |
 //! | `sink` | what a client's requests are written to |
+//! | `percent` | percent-encoding of keys |
 //! | `limits` | bounds that all three share |
 
 pub mod binary;
 pub mod limits;
 pub mod meta;
+pub mod percent;
 pub mod reply_errors;
 pub mod sink;
 pub mod text;

@@ -27,6 +27,7 @@ impl Server {
             memory_bytes: 64 << 20,
             item_bytes_max: 8 << 20,
             max_connections: 64,
+            ..Settings::default()
         };
         let script = Script::parse(script).expect("a script");
         let settings = ScriptedServerSettings { script, store, version: "0", log_requests: 1000 };

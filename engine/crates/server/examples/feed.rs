@@ -42,6 +42,7 @@ fn main() {
         memory_bytes: 64 << 20,
         item_bytes_max: 1 << 20,
         max_connections: 1,
+        ..Settings::default()
     };
     let state = State::new(settings, "1");
     let (mut session, mut out) = (Session::default(), Vec::new());

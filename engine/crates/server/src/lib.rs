@@ -17,6 +17,9 @@
 //!  storage:      Store: plain gets take no lock, every other command locks the item's region
 //! ```
 //!
+//! A connection that sends `watch` leaves its loop: the thread of `watchers` writes the lines of the event log to it.
+//! With an idle timeout, the thread of `idle` shuts down connections that send nothing.
+//!
 //! A get that finds an expired item, or that comes first after a flush, takes the lock too: see the
 //! documentation of `cachemark_storage`.
 
@@ -29,9 +32,10 @@ mod transports;
 
 pub use session::{Fed, Session};
 pub use state::accounts::Accounts;
-pub use state::server_state::State;
-pub use state::settings::{IoMode, Settings};
+pub use state::server_state::{Shutdown, State};
+pub use state::settings::{Commands, IoMode, Protocol, Settings};
 pub use state::tls::Tls;
+pub use state::tuning::Tuning;
 pub use transports::listeners::{Endpoint, ServerError};
 pub use transports::server::{Server, start};
 pub use transports::udp::answer_datagram;

@@ -1,5 +1,7 @@
 //! One connection's protocols: bytes in, bytes out. No I/O.
 
+use std::sync::Arc;
+
 use cachemark_protocol::binary::request::REQUEST_MAGIC;
 
 use crate::commands::context::RequestContext;
@@ -7,7 +9,9 @@ use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::{binary, text};
 use crate::requests::connection_state::{ConnectionState, Consumed, Dialect};
 use crate::requests::lookahead::{Lookahead, ParsedRequest, Request};
+use crate::state::event_log::Queue;
 use crate::state::server_state::State;
+use crate::state::settings::Protocol;
 
 /// A session pauses once it has appended so many bytes. The caller writes them and feeds it again.
 const OUTPUT_PAUSE_BYTES: usize = 256 * 1024;
@@ -32,6 +36,28 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session for the client of this socket.
+    pub fn of(socket: i32) -> Session {
+        Session {
+            connection: ConnectionState { socket: Some(socket), ..ConnectionState::default() },
+        }
+    }
+
+    /// Whether the client has ended the session itself.
+    pub fn has_quit(&self) -> bool {
+        self.connection.quit
+    }
+
+    /// Whether the client watches the log from now on.
+    pub fn watches(&self) -> bool {
+        self.connection.watching.is_some()
+    }
+
+    /// The lines for a client that watches the log from now on. Its session has ended, its connection stays.
+    pub fn take_watch(&mut self) -> Option<Arc<Queue>> {
+        self.connection.watching.take()
+    }
+
     /// Carry out the requests in `input` and append the replies to `out`.
     pub fn feed(&mut self, input: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Fed {
         let Some(first) = input.first() else {
@@ -42,7 +68,21 @@ impl Session {
             REQUEST_MAGIC => Dialect::Binary,
             _ => Dialect::Text,
         });
-        let context = RequestContext { state, now_s, out };
+        let refused = match state.settings.protocol {
+            Protocol::Any => false,
+            Protocol::Text => dialect == Dialect::Binary,
+            Protocol::Binary => dialect == Dialect::Text,
+        };
+        if refused {
+            return Fed { consumed: input.len(), close: true, paused: false };
+        }
+        let context = RequestContext {
+            state,
+            socket: self.connection.socket,
+            now_s,
+            watched: state.log.wanted(),
+            out,
+        };
         match dialect {
             Dialect::Text => self.feed_text(input, context),
             Dialect::Binary => self.feed_binary(input, context),

@@ -14,7 +14,14 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 fn settings(io: IoMode) -> Settings {
-    Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }
+    Settings {
+        io,
+        threads: 2,
+        memory_bytes: 8 << 20,
+        item_bytes_max: 1 << 20,
+        max_connections: 64,
+        ..Settings::default()
+    }
 }
 
 /// Pieces of text and meta commands, whole and broken.

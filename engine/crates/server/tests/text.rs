@@ -136,10 +136,12 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
             .lines()
             .map(|line| line.split(' ').filter(kept).collect::<Vec<_>>().join(" "))
             .collect();
+        // Later versions begin with `OK`.
+        lines.retain(|line| !line.is_empty());
         lines.sort();
         lines
     };
-    let expected = ["", "key=a%25b%C3 exp=-1 fetch=no", "key=c exp=2000000000 fetch=yes"];
+    let expected = ["key=a%25b%C3 exp=-1 fetch=no", "key=c exp=2000000000 fetch=yes"];
     // memcached's LRU maintainer uses the crawler too, which is then busy.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer"]);
     assert_eq!(told(&judge), expected);

@@ -4,6 +4,7 @@ mod targets;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,6 +39,8 @@ fn a_unix_socket_is_served_and_removed() {
         let mut reply = String::new();
         stream.read_to_string(&mut reply).expect("a server that answers");
         assert_eq!(reply, "STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n");
+        let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "whatever the umask is");
         server.stop();
         assert!(!path.exists());
     }

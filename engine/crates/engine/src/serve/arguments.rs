@@ -30,6 +30,12 @@ pub struct Arguments {
     /// A Unix socket to listen on as well; may be repeated
     #[arg(long)]
     unix: Vec<PathBuf>,
+    /// The permissions of the files of Unix sockets, in octal
+    #[arg(long, default_value = "700", value_parser = unix_mode)]
+    unix_mode: u32,
+    /// Close connections that send nothing for so many seconds [default: never]
+    #[arg(long, default_value = "0")]
+    idle_timeout_s: u32,
     /// host:port to answer UDP datagrams on as well; may be repeated
     #[arg(long)]
     udp: Vec<String>,
@@ -89,6 +95,9 @@ impl Arguments {
             memory_bytes: self.memory as usize,
             item_bytes_max: self.max_item_size,
             max_connections: self.max_connections,
+            unix_mode: self.unix_mode,
+            idle_timeout_s: self.idle_timeout_s,
+            ..Settings::default()
         }
     }
 }
@@ -111,6 +120,11 @@ fn memory(text: &str) -> Result<u64, String> {
 
 fn item_size(text: &str) -> Result<u64, String> {
     within(ITEM_BYTES, units::bytes(text)?, text, "use a size from 1k to 1g")
+}
+
+fn unix_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| format!("{text:?}: write octal permissions, as in 700"))
 }
 
 fn within(allowed: RangeInclusive<u64>, number: u64, text: &str, why: &str) -> Result<u64, String> {

@@ -1,17 +1,19 @@
 //! `serve` without a script: the embedded server.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cachemark_server::{Accounts, State, Tls, start};
 use cachemark_storage::Store;
+use signal_hook::consts::SIGHUP;
 
-use crate::process::StopSignals;
+use crate::process::{StopSignals, print_error};
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
 
 /// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
 /// because clients check that number.
-const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION"));
 
 /// Serve until told to stop.
 pub fn serve(arguments: &Arguments) -> Result<(), String> {
@@ -19,7 +21,10 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
     let settings = arguments.settings();
     let endpoints = arguments.endpoints();
     // Before the first connection, so that no signal is missed.
-    let signals = StopSignals::catch()?;
+    let signals = match arguments.auth_file {
+        Some(_) => StopSignals::catch_also(&[SIGHUP])?,
+        None => StopSignals::catch()?,
+    };
     let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
         .map_err(|error| format!("--memory, --hash-power: {error}"))?;
     let state = State::with_store(store, settings, VERSION);
@@ -33,7 +38,11 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
     });
     let mut server = start(&endpoints, &state).map_err(|error| error.to_string())?;
     announce(&server.addresses, settings.io.name(), &settings)?;
-    signals.wait(arguments.stop_with_stdin);
+    signals.wait_and_reload(arguments.stop_with_stdin, || {
+        if let Some(path) = &arguments.auth_file {
+            reread_accounts(path, &state);
+        }
+    });
     server.stop();
     Ok(())
 }
@@ -44,7 +53,7 @@ const LARGE_BLOCK_BYTES: i32 = 128 << 10;
 /// Return the buffers of connections to the system when the connections end. By default, glibc raises the
 /// threshold to the size of a freed block, up to 32 MiB, and keeps smaller ones (mallopt(3),
 /// M_MMAP_THRESHOLD).
-fn return_large_blocks() {
+pub fn return_large_blocks() {
     // SAFETY: no other thread runs yet. If the call fails, the process only uses more memory.
     #[cfg(target_env = "gnu")]
     unsafe {
@@ -63,7 +72,20 @@ fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
 
 fn accounts(arguments: &Arguments) -> Result<Option<Accounts>, String> {
     let Some(path) = &arguments.auth_file else { return Ok(None) };
-    let named = |error: String| format!("--auth-file {}: {error}", path.display());
+    read_accounts(path).map(Some).map_err(|error| format!("--auth-file {error}"))
+}
+
+/// The users of a file. An error names the file.
+pub fn read_accounts(path: &Path) -> Result<Accounts, String> {
+    let named = |error: String| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    Accounts::parse(&text).map(Some).map_err(named)
+    Accounts::parse(&text).map_err(named)
+}
+
+/// Read the users again. A bad file changes nothing.
+pub fn reread_accounts(path: &Path, state: &State) {
+    match read_accounts(path) {
+        Ok(accounts) => state.replace_accounts(accounts),
+        Err(error) => print_error(&format!("the users stay as they were: {error}")),
+    }
 }

@@ -2,7 +2,7 @@
 
 mod announcement;
 mod arguments;
-mod embedded;
+pub mod embedded;
 mod scripted;
 
 use std::process::ExitCode;

@@ -33,6 +33,7 @@ pub fn server() -> (Server, Arc<State>) {
         memory_bytes: MEMORY_BYTES,
         item_bytes_max: 1 << 20,
         max_connections: 64,
+        ..Settings::default()
     };
     let state = Arc::new(State::new(settings, "0"));
     let any = [Endpoint::Tcp("127.0.0.1:0".to_owned())];

@@ -2,6 +2,7 @@
 
 use crate::meta::request::MetaRequest;
 use crate::text::keys::Keys;
+use crate::words::Words;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreVerb {
@@ -11,6 +12,19 @@ pub enum StoreVerb {
     Append,
     Prepend,
     Cas,
+}
+
+impl StoreVerb {
+    pub fn name(self) -> &'static str {
+        match self {
+            StoreVerb::Set => "set",
+            StoreVerb::Add => "add",
+            StoreVerb::Replace => "replace",
+            StoreVerb::Append => "append",
+            StoreVerb::Prepend => "prepend",
+            StoreVerb::Cas => "cas",
+        }
+    }
 }
 
 /// The header of a storage command.
@@ -24,6 +38,19 @@ pub struct Store<'a> {
     /// The cas number that `cas` expects; 0 for the other commands.
     pub cas: u64,
     pub noreply: bool,
+}
+
+/// The commands that control the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlVerb {
+    Verbosity,
+    MemoryLimit,
+    Slabs,
+    Lru,
+    Crawler,
+    Shutdown,
+    RefreshCertificates,
+    DebugTime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,19 +85,20 @@ pub enum Command<'a> {
         noreply: bool,
     },
     Version,
-    Verbosity {
+    /// A command that controls the server. Its words are left to the server.
+    Control {
+        verb: ControlVerb,
+        words: Words<'a>,
         noreply: bool,
     },
-    MemoryLimit {
-        mebibytes: u64,
-        noreply: bool,
+    /// `watch`, with the kinds of events to show.
+    Watch {
+        kinds: Words<'a>,
     },
     /// The topic is the rest of the line, because some topics have arguments.
     Stats {
         topic: &'a [u8],
     },
-    /// List all items: `lru_crawler metadump`.
-    Dump,
     Quit,
     Meta(MetaRequest<'a>),
     MetaNoop,

@@ -15,10 +15,6 @@ pub enum Refusal {
     BadDelta,
     /// `delete` has too many words.
     DeleteWords,
-    /// There is no such class of items.
-    BadClass,
-    /// Clients cannot shut the server down.
-    Shutdown,
     /// There is no reply. `swallow` bytes of data follow and are dropped.
     Silent {
         swallow: u64,
@@ -34,10 +30,7 @@ impl Refusal {
             return self;
         }
         match self {
-            Refusal::BadFormat { swallow: 0 }
-            | Refusal::Unknown
-            | Refusal::BadClass
-            | Refusal::Shutdown => self,
+            Refusal::BadFormat { swallow: 0 } | Refusal::Unknown => self,
             other => Refusal::Silent { swallow: other.swallow() },
         }
     }
@@ -61,8 +54,6 @@ impl Refusal {
             Refusal::DeleteWords => {
                 b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
             }
-            Refusal::Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
-            Refusal::BadClass => b"BADCLASS invalid class id\r\n",
             Refusal::Silent { .. } => b"",
             Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
         }

@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use crate::limits::KEY_BYTES_MAX;
 use crate::meta::request::{MetaRequest, MetaVerb};
-use crate::text::command::{Command, Store, StoreVerb};
+use crate::text::command::{Command, ControlVerb, Store, StoreVerb};
 use crate::text::fast_path;
 use crate::text::keys::Keys;
 use crate::text::refusal::Refusal;
@@ -90,14 +90,11 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"decr" => arithmetic(words, false),
         b"touch" => touch(words),
         b"flush_all" => flush_all(words),
-        b"verbosity" => verbosity(words),
-        b"cache_memlimit" => memory_limit(words),
         b"version" => Ok(Command::Version),
         b"stats" => Ok(Command::Stats { topic: words.rest() }),
-        b"lru_crawler" => dump(words),
         b"quit" => Ok(Command::Quit),
-        b"shutdown" => Err(Refusal::Shutdown),
-        _ => Err(Refusal::Unknown),
+        b"watch" => Ok(Command::Watch { kinds: words }),
+        _ => control(verb, words),
     }
 }
 
@@ -203,31 +200,20 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     Ok(Command::FlushAll { delay, noreply })
 }
 
-fn memory_limit(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let mebibytes = words.next().ok_or(Refusal::Unknown)?;
-    let mebibytes = unsigned(mebibytes).ok_or(Refusal::Unknown)?;
-    Ok(Command::MemoryLimit { mebibytes, noreply: is_noreply(words) })
-}
-
-/// `lru_crawler metadump`. All items are of class 1.
-fn dump(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let (verb, of, more) = (words.next(), words.next(), words.next());
-    let (Some(b"metadump"), Some(of), None) = (verb, of, more) else {
-        return Err(Refusal::Unknown);
+/// A command that controls the server.
+fn control<'a>(name: &[u8], words: Words<'a>) -> Result<Command<'a>, Refusal> {
+    let verb = match name {
+        b"verbosity" => ControlVerb::Verbosity,
+        b"cache_memlimit" => ControlVerb::MemoryLimit,
+        b"slabs" => ControlVerb::Slabs,
+        b"lru" => ControlVerb::Lru,
+        b"lru_crawler" => ControlVerb::Crawler,
+        b"shutdown" => ControlVerb::Shutdown,
+        b"refresh_certs" => ControlVerb::RefreshCertificates,
+        b"debugtime" => ControlVerb::DebugTime,
+        _ => return Err(Refusal::Unknown),
     };
-    match of {
-        b"all" | b"hash" | b"1" => Ok(Command::Dump),
-        _ => Err(Refusal::BadClass),
-    }
-}
-
-fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let level = words.next().ok_or(MALFORMED)?;
-    if level == b"noreply" {
-        return Err(Refusal::Silent { swallow: 0 });
-    }
-    unsigned(level).ok_or(MALFORMED)?;
-    Ok(Command::Verbosity { noreply: is_noreply(words) })
+    Ok(Command::Control { verb, words, noreply: is_noreply(words) })
 }
 
 #[inline]

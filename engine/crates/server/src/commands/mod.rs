@@ -4,4 +4,5 @@ pub mod binary;
 pub mod context;
 mod decimal;
 pub mod meta;
+pub mod observe;
 pub mod text;

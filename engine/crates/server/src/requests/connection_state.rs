@@ -1,5 +1,9 @@
 //! What a connection remembers from one request to the next.
 
+use std::sync::Arc;
+
+use crate::state::event_log::Queue;
+
 /// Which protocol a connection speaks. The first byte that it receives decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -11,6 +15,8 @@ pub enum Dialect {
 /// that is carried out.
 #[derive(Debug, Default)]
 pub struct ConnectionState {
+    /// The client's socket; `None` for datagrams.
+    pub socket: Option<i32>,
     /// `None` before the first byte.
     pub dialect: Option<Dialect>,
     /// The client has logged in, if the server requires that.
@@ -20,6 +26,10 @@ pub struct ConnectionState {
     /// How far a command with a long reply has come: the keys of a get, or the parts of a dump, that are
     /// already answered.
     pub resume_at: usize,
+    /// The client has sent `quit`.
+    pub quit: bool,
+    /// The client watches the log: the lines that wait for it.
+    pub watching: Option<Arc<Queue>>,
 }
 
 /// How much of the input a command took.

@@ -1,9 +1,13 @@
-//! What all connections share: settings, the store, counters, users.
+//! What all connections share: settings, the store, counters, users, the log that clients watch.
 
 pub mod accounts;
 pub mod clock;
+pub mod event_lines;
+pub mod event_log;
 pub mod peer;
+pub mod prefixes;
 pub mod server_state;
 pub mod settings;
 pub mod stats;
 pub mod tls;
+pub mod tuning;

@@ -2,15 +2,36 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use cachemark_storage::Store;
+use cachemark_storage::{EvictionObserver, Store};
 
 use crate::state::accounts::Accounts;
+use crate::state::clock::Clock;
+use crate::state::event_lines;
+use crate::state::event_log::{EventLog, kinds};
 use crate::state::peer::Peer;
+use crate::state::prefixes::Prefixes;
 use crate::state::settings::Settings;
 use crate::state::tls::Tls;
+use crate::state::tuning::Tuning;
+
+/// A socket that listens, for `stats conns`.
+#[derive(Clone, Debug)]
+pub struct ListeningSocket {
+    pub socket: i32,
+    pub address: String,
+}
+
+/// How a client asked for the end of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    Now,
+    Graceful,
+}
+
+type OnShutdown = Box<dyn Fn(Shutdown) + Send + Sync>;
 
 pub struct State {
     pub settings: Settings,
@@ -30,9 +51,20 @@ pub struct State {
     pub failed_logins: AtomicU64,
     pub too_large: AtomicU64,
     pub no_memory: AtomicU64,
+    /// How many connections were closed because they were idle for too long.
+    pub idle_kicks: AtomicU64,
+    /// How often `lru_crawler crawl` was carried out, and how many items that removed.
+    pub crawls: AtomicU64,
+    pub crawled: AtomicU64,
     /// Where the server listens.
-    pub addresses: OnceLock<Vec<String>>,
-    accounts: Option<Accounts>,
+    pub listening: OnceLock<Vec<ListeningSocket>>,
+    pub clock: Clock,
+    pub log: Arc<EventLog>,
+    pub prefixes: Prefixes,
+    tuning: Mutex<Tuning>,
+    requires_login: bool,
+    accounts: RwLock<Option<Accounts>>,
+    on_shutdown: Option<OnShutdown>,
     tls: Option<Tls>,
     peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
     next_peer: AtomicU64,
@@ -62,8 +94,17 @@ impl State {
             failed_logins: AtomicU64::new(0),
             too_large: AtomicU64::new(0),
             no_memory: AtomicU64::new(0),
-            addresses: OnceLock::new(),
-            accounts: None,
+            idle_kicks: AtomicU64::new(0),
+            crawls: AtomicU64::new(0),
+            crawled: AtomicU64::new(0),
+            listening: OnceLock::new(),
+            clock: Clock::default(),
+            log: Arc::default(),
+            prefixes: Prefixes::default(),
+            tuning: Mutex::default(),
+            requires_login: false,
+            accounts: RwLock::new(None),
+            on_shutdown: None,
             tls: None,
             peers: Mutex::default(),
             next_peer: AtomicU64::new(0),
@@ -74,7 +115,50 @@ impl State {
     /// The same, for these users only.
     #[must_use]
     pub fn with_accounts(self, accounts: Accounts) -> State {
-        State { accounts: Some(accounts), ..self }
+        State { accounts: RwLock::new(Some(accounts)), requires_login: true, ..self }
+    }
+
+    /// The same, with these settings for `stats settings`.
+    #[must_use]
+    pub fn with_tuning(self, tuning: Tuning) -> State {
+        State { tuning: Mutex::new(tuning), ..self }
+    }
+
+    /// The same, with a function that ends the server, for the command `shutdown`.
+    #[must_use]
+    pub fn with_shutdown(self, end: impl Fn(Shutdown) + Send + Sync + 'static) -> State {
+        State { on_shutdown: Some(Box::new(end)), ..self }
+    }
+
+    /// Replace the users. Connections that have logged in stay so.
+    pub fn replace_accounts(&self, accounts: Accounts) {
+        *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Some(accounts);
+    }
+
+    /// End the server, as a client asked for.
+    pub fn shut_down(&self, how: Shutdown) {
+        if let Some(end) = &self.on_shutdown {
+            end(how);
+        }
+    }
+
+    pub fn tuning(&self) -> MutexGuard<'_, Tuning> {
+        self.tuning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Report evictions to the log from now on.
+    pub fn report_evictions(&self) {
+        let log = Arc::clone(&self.log);
+        let observer: EvictionObserver = Arc::new(move |key, item, now_s| {
+            if log.wants(kinds::EVICTIONS) {
+                log.write(kinds::EVICTIONS, &event_lines::eviction(key, item, now_s));
+            }
+        });
+        self.store.observe_evictions(&observer);
+    }
+
+    pub fn now_s(&self) -> u32 {
+        self.clock.now_s()
     }
 
     /// The same, with TLS for TCP connections.
@@ -89,12 +173,13 @@ impl State {
 
     /// Whether clients have to log in.
     pub fn requires_login(&self) -> bool {
-        self.accounts.is_some()
+        self.requires_login
     }
 
     /// Check and count a login.
     pub fn authenticate(&self, is_known: impl FnOnce(&Accounts) -> bool) -> bool {
-        let allowed = self.accounts.as_ref().is_none_or(is_known);
+        let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        let allowed = accounts.as_ref().is_none_or(is_known);
         self.logins.fetch_add(1, Ordering::Relaxed);
         self.failed_logins.fetch_add(u64::from(!allowed), Ordering::Relaxed);
         allowed
@@ -121,11 +206,17 @@ impl State {
     pub(crate) fn add_peer(&self, peer: &Arc<Peer>) -> u64 {
         let number = self.next_peer.fetch_add(1, Ordering::Relaxed);
         self.lock_peers().insert(number, Arc::clone(peer));
+        if self.log.wants(kinds::CONNECTIONS) {
+            self.log.write(kinds::CONNECTIONS, &event_lines::connection_began(peer));
+        }
         number
     }
 
     pub(crate) fn remove_peer(&self, number: u64) {
-        self.lock_peers().remove(&number);
+        let peer = self.lock_peers().remove(&number);
+        if let Some(peer) = peer.filter(|_| self.log.wants(kinds::CONNECTIONS)) {
+            self.log.write(kinds::CONNECTIONS, &event_lines::connection_ended(&peer));
+        }
     }
 
     /// The connected clients, in the order of their connections.
@@ -143,10 +234,14 @@ impl State {
 
     pub fn reset_counters(&self) {
         self.store.reset_counters();
+        self.prefixes.clear();
         for counter in [
             &self.total_connections,
             &self.rejected_connections,
             &self.failed_connections,
+            &self.idle_kicks,
+            &self.crawls,
+            &self.crawled,
             &self.bytes_read,
             &self.bytes_written,
             &self.flushes,

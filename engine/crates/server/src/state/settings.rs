@@ -36,6 +36,30 @@ impl IoMode {
     }
 }
 
+/// What memcached's own header adds to key and value when it checks an item's size.
+pub const ITEM_HEADER_BYTES: u64 = 59;
+
+/// Which protocols a connection may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The first byte of a connection decides.
+    Any,
+    Text,
+    Binary,
+}
+
+/// The commands that can be switched on and off.
+#[derive(Clone, Copy, Debug)]
+pub struct Commands {
+    pub flush: bool,
+    /// `stats cachedump`, `stats detail` and the dumps of `lru_crawler`.
+    pub dump: bool,
+    pub watch: bool,
+    pub shutdown: bool,
+    /// `debugtime`, which moves the clock. Only tests need it.
+    pub debug: bool,
+}
+
 /// The settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -46,4 +70,39 @@ pub struct Settings {
     /// The largest item, with the bytes of memcached's own item header.
     pub item_bytes_max: u64,
     pub max_connections: u64,
+    pub protocol: Protocol,
+    pub commands: Commands,
+    /// A connection that sends nothing for so long is closed; 0 is never.
+    pub idle_timeout_s: u32,
+    /// The permissions of the files of Unix sockets.
+    pub unix_mode: u32,
+    /// How many bytes of log lines wait for one watcher that does not read.
+    pub watcher_buffer_bytes: usize,
+    /// A key's prefix, for `stats detail`, ends at this byte.
+    pub prefix_delimiter: u8,
+}
+
+impl Default for Settings {
+    /// memcached's defaults, as far as they are the same here.
+    fn default() -> Settings {
+        Settings {
+            io: IoMode::Events,
+            threads: 4,
+            memory_bytes: 64 << 20,
+            item_bytes_max: 1 << 20,
+            max_connections: 1024,
+            protocol: Protocol::Any,
+            commands: Commands {
+                flush: true,
+                dump: true,
+                watch: true,
+                shutdown: false,
+                debug: false,
+            },
+            idle_timeout_s: 0,
+            unix_mode: 0o700,
+            watcher_buffer_bytes: 256 << 10,
+            prefix_delimiter: b':',
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The thread that accepts connections and hands each to a thread or to an event loop.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -89,9 +89,9 @@ impl Acceptor {
     }
 
     fn admit(&mut self, number: usize, mut stream: Stream, address: String) {
-        let socket = stream.as_fd().as_raw_fd();
         let listener = self.listeners[number].name();
-        let Some(guard) = ConnectionGuard::admit(&self.state, socket, address, listener) else {
+        let Some(guard) = ConnectionGuard::admit(&self.state, stream.as_fd(), address, listener)
+        else {
             // The peer may be gone; the connection ends in any case. With TLS, the error could be sent
             // only after the handshake.
             if !matches!(stream, Stream::Tls(_)) {

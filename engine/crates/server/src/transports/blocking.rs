@@ -10,17 +10,23 @@ use crate::connection::guard::ConnectionGuard;
 use crate::connection::input_buffer::InputBuffer;
 use crate::connection::stream::{ShutdownHandle, Stream};
 use crate::session::Session;
-use crate::state::clock::now_s;
+use crate::state::event_log::Queue;
 use crate::state::server_state::State;
+use crate::transports::watchers::Watchers;
 
 /// The threads, and the sockets of their connections, with which `stop` ends them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct ConnectionThreads {
+    watchers: Arc<Watchers>,
     open: Arc<Mutex<HashMap<u64, ShutdownHandle>>>,
     next: Arc<AtomicU64>,
 }
 
 impl ConnectionThreads {
+    pub fn new(watchers: Arc<Watchers>) -> ConnectionThreads {
+        ConnectionThreads { watchers, open: Arc::default(), next: Arc::default() }
+    }
+
     /// Serve a connection on a thread of its own.
     pub fn serve(
         &self,
@@ -31,13 +37,16 @@ impl ConnectionThreads {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let open = Arc::clone(&self.open);
         lock(&open).insert(number, stream.shutdown_handle()?);
-        let shared = Arc::clone(state);
+        let (shared, watchers) = (Arc::clone(state), Arc::clone(&self.watchers));
+        let mut stream = stream;
         let spawned =
             thread::Builder::new().name(format!("connection {number}")).spawn(move || {
                 // An error ends this connection and nothing else.
-                let _ = serve_connection(stream, &guard, &shared);
+                let watching = serve_connection(&mut stream, &guard, &shared);
                 lock(&open).remove(&number);
-                drop(guard);
+                if let Ok(Some(queue)) = watching {
+                    watchers.add(stream, guard, queue, Vec::new());
+                }
             });
         if spawned.is_err() {
             lock(&self.open).remove(&number);
@@ -57,22 +66,28 @@ fn lock(
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve_connection(mut stream: Stream, guard: &ConnectionGuard, state: &State) -> io::Result<()> {
-    let mut session = Session::default();
+/// Serve a connection until it ends. If it watches the log from then on, return the lines for it.
+fn serve_connection(
+    stream: &mut Stream,
+    guard: &ConnectionGuard,
+    state: &State,
+) -> io::Result<Option<Arc<Queue>>> {
+    let mut session = Session::of(guard.socket());
     let mut input = InputBuffer::new();
     let mut out = Vec::with_capacity(4096);
     loop {
         let bytes = match stream.read(input.free_space()) {
             Ok(0) => {
+                guard.client_ended();
                 stream.send_close_notify();
-                return Ok(());
+                return Ok(None);
             }
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
         input.add_filled(bytes);
-        let now_s = now_s();
+        let now_s = state.now_s();
         guard.received(bytes, now_s);
         loop {
             let fed = session.feed(input.pending(), state, now_s, &mut out);
@@ -82,15 +97,22 @@ fn serve_connection(mut stream: Stream, guard: &ConnectionGuard, state: &State) 
                 state.bytes_written.fetch_add(out.len() as u64, Ordering::Relaxed);
                 out.clear();
             }
+            if let (true, Some(queue)) = (fed.close, session.take_watch()) {
+                return Ok(Some(queue));
+            }
             if fed.close {
+                if session.has_quit() {
+                    guard.client_ended();
+                }
                 stream.send_close_notify();
                 stream.shutdown();
-                return Ok(());
+                return Ok(None);
             }
             if !fed.paused {
                 break;
             }
         }
+        guard.set_awaits_data(!input.pending().is_empty());
         out.shrink_to(1 << 20);
     }
 }

@@ -2,6 +2,7 @@
 //! before it sleeps, so that it need not be woken for the next event.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,9 @@ use crate::connection::guard::ConnectionGuard;
 use crate::connection::input_buffer::InputBuffer;
 use crate::connection::stream::Stream;
 use crate::session::Session;
-use crate::state::clock::now_s;
 use crate::state::server_state::State;
 use crate::transports::inbox::Inbox;
+use crate::transports::watchers::Watchers;
 
 const EVENTS_AT_ONCE: usize = 256;
 /// The event data of the inbox's eventfd; connections have lower numbers.
@@ -28,12 +29,17 @@ const POLLS_PER_CLOCK_READ: usize = 16;
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Serve until the inbox orders to stop. Poll for `busy_poll` before each sleep.
-pub fn run(inbox: &Inbox, state: &State, busy_poll: Duration) -> io::Result<()> {
+pub fn run(
+    inbox: &Inbox,
+    state: &State,
+    watchers: &Arc<Watchers>,
+    busy_poll: Duration,
+) -> io::Result<()> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
     let connections = Vec::new();
     let mut event_loop =
-        EpollLoop { inbox, state, epoll, busy_poll, connections, free: Vec::new() };
+        EpollLoop { inbox, state, watchers, epoll, busy_poll, connections, free: Vec::new() };
     let result = event_loop.run();
     event_loop.connections.iter().flatten().for_each(|open| open.stream.shutdown());
     result
@@ -55,6 +61,7 @@ struct Connection {
 struct EpollLoop<'a> {
     inbox: &'a Inbox,
     state: &'a State,
+    watchers: &'a Arc<Watchers>,
     epoll: OwnedFd,
     busy_poll: Duration,
     connections: Vec<Option<Box<Connection>>>,
@@ -117,15 +124,30 @@ impl EpollLoop<'_> {
                 continue;
             }
             self.connections[number] = Some(Box::new(Connection {
+                session: Session::of(guard.socket()),
                 stream,
                 guard,
-                session: Session::default(),
                 input: InputBuffer::new(),
                 out: Vec::with_capacity(4096),
                 written: 0,
                 closing: false,
                 blocked: false,
             }));
+        }
+    }
+
+    /// A session has ended, and with it the connection, unless it watches the log from now on.
+    fn end(&mut self, number: usize) {
+        self.free.push(number);
+        let Some(mut connection) = self.connections[number].take() else { return };
+        let Some(queue) = connection.session.take_watch() else {
+            // Closing the socket takes it out of the epoll set.
+            return;
+        };
+        if epoll::delete(&self.epoll, &connection.stream).is_ok() {
+            let Connection { stream, guard, mut out, written, .. } = *connection;
+            out.drain(..written);
+            self.watchers.add(stream, guard, queue, out);
         }
     }
 
@@ -137,9 +159,7 @@ impl EpollLoop<'_> {
         let was_blocked = connection.blocked;
         let alive = connection.serve(self.state);
         if !matches!(alive, Ok(true)) {
-            // Closing the socket takes it out of the epoll set.
-            self.connections[number] = None;
-            self.free.push(number);
+            self.end(number);
             return;
         }
         if connection.blocked != was_blocked {
@@ -169,12 +189,13 @@ impl Connection {
 
     /// Read once, carry out what arrived, and write the replies.
     fn serve_once(&mut self, state: &State) -> io::Result<bool> {
-        let now_s = now_s();
+        let now_s = state.now_s();
         if self.blocked {
             self.blocked = !self.flush(state)?;
         } else {
             match self.stream.read(self.input.free_space()) {
                 Ok(0) => {
+                    self.guard.client_ended();
                     self.stream.send_close_notify();
                     return Ok(false);
                 }
@@ -190,9 +211,16 @@ impl Connection {
             let fed = self.session.feed(self.input.pending(), state, now_s, &mut self.out);
             self.input.consume(fed.consumed);
             self.closing = fed.close;
+            if self.closing && self.session.watches() {
+                return Ok(false);
+            }
+            self.guard.set_awaits_data(!self.input.pending().is_empty());
             self.blocked = !self.flush(state)? || fed.paused;
         }
         if self.closing && !self.blocked {
+            if self.session.has_quit() {
+                self.guard.client_ended();
+            }
             self.stream.send_close_notify();
             self.stream.shutdown();
             return Ok(false);

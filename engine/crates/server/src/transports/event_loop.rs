@@ -10,6 +10,7 @@ use crate::connection::stream::Stream;
 use crate::state::server_state::State;
 use crate::state::settings::IoMode;
 use crate::transports::inbox::Inbox;
+use crate::transports::watchers::Watchers;
 use crate::transports::{epoll, uring};
 
 /// A running event loop.
@@ -19,15 +20,20 @@ pub struct EventLoop {
 }
 
 impl EventLoop {
-    pub fn start(number: usize, state: &Arc<State>) -> io::Result<EventLoop> {
+    pub fn start(
+        number: usize,
+        state: &Arc<State>,
+        watchers: &Arc<Watchers>,
+    ) -> io::Result<EventLoop> {
         let inbox = Arc::new(Inbox::new()?);
         let (loop_inbox, state) = (Arc::clone(&inbox), Arc::clone(state));
+        let watchers = Arc::clone(watchers);
         let thread = thread::Builder::new().name(format!("loop {number}")).spawn(move || {
             let run = match state.settings.io {
-                IoMode::Uring => uring::run(&loop_inbox, &state),
-                IoMode::Busy => epoll::run(&loop_inbox, &state, epoll::BUSY_POLL),
+                IoMode::Uring => uring::run(&loop_inbox, &state, &watchers),
+                IoMode::Busy => epoll::run(&loop_inbox, &state, &watchers, epoll::BUSY_POLL),
                 IoMode::Events | IoMode::Blocking => {
-                    epoll::run(&loop_inbox, &state, Duration::ZERO)
+                    epoll::run(&loop_inbox, &state, &watchers, Duration::ZERO)
                 }
             };
             if let Err(error) = run {

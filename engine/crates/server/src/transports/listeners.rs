@@ -92,7 +92,12 @@ pub struct Bound {
 }
 
 impl Bound {
-    pub fn bind(&mut self, endpoint: &Endpoint, tls: Option<&Tls>) -> Result<(), ServerError> {
+    pub fn bind(
+        &mut self,
+        endpoint: &Endpoint,
+        tls: Option<&Tls>,
+        unix_mode: u32,
+    ) -> Result<(), ServerError> {
         let (what, bound) = match endpoint {
             Endpoint::Tcp(address) => {
                 let bound = TcpListener::bind(address);
@@ -100,7 +105,7 @@ impl Bound {
                 (address.clone(), bound)
             }
             Endpoint::Unix(path) => {
-                let bound = unix::bind(path).map(|(at, file)| {
+                let bound = unix::bind(path, unix_mode).map(|(at, file)| {
                     self.listeners.push(Listener::Unix(at, path.clone()));
                     self.unix_files.push(file);
                 });

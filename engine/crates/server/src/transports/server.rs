@@ -1,20 +1,23 @@
 //! Starting and stopping a server.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-use crate::state::server_state::State;
+use crate::state::server_state::{ListeningSocket, State};
 use crate::state::settings::IoMode;
 use crate::transports::acceptor::Acceptor;
 use crate::transports::blocking::ConnectionThreads;
 use crate::transports::event_loop::EventLoop;
+use crate::transports::idle::IdleThread;
 use crate::transports::listeners::{Bound, Endpoint, Listener, ServerError};
 use crate::transports::udp::UdpThread;
 use crate::transports::unix::SocketFile;
+use crate::transports::watchers::Watchers;
 
 /// A running server. Dropping it stops it.
 pub struct Server {
@@ -23,6 +26,8 @@ pub struct Server {
     acceptor: Option<JoinHandle<()>>,
     loops: Arc<Vec<EventLoop>>,
     threads: ConnectionThreads,
+    watchers: Arc<Watchers>,
+    idle: Option<IdleThread>,
     datagrams: Vec<UdpThread>,
     unix_files: Vec<SocketFile>,
 }
@@ -36,14 +41,19 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     }
     let mut bound = Bound::default();
     for endpoint in endpoints {
-        bound.bind(endpoint, state.tls())?;
+        bound.bind(endpoint, state.tls(), state.settings.unix_mode)?;
     }
     let Bound { listeners, sockets, unix_files } = bound;
     let tcp = listeners.iter().map(Listener::address);
     let udp = sockets.iter().map(|socket| Ok(format!("udp:{}", socket.local_addr()?)));
     let addresses = tcp.chain(udp).collect::<io::Result<Vec<_>>>().map_err(cannot_start)?;
+    let tcp = listeners.iter().map(|listener| listener.as_fd().as_raw_fd());
+    let descriptors = tcp.chain(sockets.iter().map(|socket| socket.as_fd().as_raw_fd()));
+    let named = descriptors.zip(&addresses);
+    let listening =
+        named.map(|(socket, address)| ListeningSocket { socket, address: address.clone() });
     // A state belongs to one server.
-    let _ = state.addresses.set(addresses.clone());
+    let _ = state.listening.set(listening.collect());
     let datagrams = sockets
         .into_iter()
         .map(|socket| UdpThread::start(socket, state))
@@ -51,13 +61,16 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     let datagrams = datagrams.map_err(cannot_start)?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| cannot_start(error.into()))?;
     let count = if state.settings.io == IoMode::Blocking { 0 } else { state.settings.threads };
-    let loops =
-        (0..count).map(|number| EventLoop::start(number, state)).collect::<io::Result<Vec<_>>>();
+    let watchers = Watchers::new(state);
+    let loops = (0..count)
+        .map(|number| EventLoop::start(number, state, &watchers))
+        .collect::<io::Result<Vec<_>>>();
     let loops = Arc::new(loops.map_err(|error| {
         let remedy = "lower --threads, or raise the limit (ulimit -n, ulimit -u)";
         ServerError(format!("cannot start {count} event loops: {error}; {remedy}"))
     })?);
-    let threads = ConnectionThreads::default();
+    let threads = ConnectionThreads::new(Arc::clone(&watchers));
+    let idle = IdleThread::start(state).map_err(cannot_start)?;
     let wake = Arc::new(wake);
     let acceptor = Acceptor::new(
         listeners,
@@ -73,6 +86,8 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         acceptor: Some(acceptor.map_err(cannot_start)?),
         loops,
         threads,
+        watchers,
+        idle,
         datagrams,
         unix_files,
     })
@@ -91,6 +106,8 @@ impl Server {
         if let Some(loops) = Arc::get_mut(&mut self.loops) {
             loops.iter_mut().for_each(EventLoop::stop);
         }
+        self.idle.iter_mut().for_each(IdleThread::stop);
+        self.watchers.stop();
         self.unix_files.clear();
     }
 }

@@ -11,7 +11,6 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 
 use crate::session::Session;
-use crate::state::clock::now_s;
 use crate::state::server_state::State;
 
 const FRAME_BYTES: usize = 8;
@@ -69,7 +68,7 @@ fn run(socket: &UdpSocket, wake: &OwnedFd, state: &State) {
 }
 
 fn answer(socket: &UdpSocket, datagram: &[u8], to: SocketAddr, state: &State) {
-    for frame in answer_datagram(datagram, state, now_s()).into_iter().flatten() {
+    for frame in answer_datagram(datagram, state, state.now_s()).into_iter().flatten() {
         // A datagram that cannot be sent is lost, as any datagram may be.
         if let Ok(bytes) = socket.send_to(&frame, to) {
             state.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);

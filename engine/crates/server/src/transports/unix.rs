@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 /// The file of a socket. Dropping this value removes it.
 pub struct SocketFile(PathBuf);
@@ -16,16 +18,29 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listen at a path where there is no file, or a socket on which nobody listens.
-pub fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
-    let bound = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => replace(path),
+/// How many clients may wait until they are accepted.
+const BACKLOG: i32 = 1024;
+
+/// Listen at a path where there is no file, or a socket on which nobody listens. `mode` is the permissions of its
+/// file.
+pub fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
+    let bound = match listen(path, mode) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => replace(path, mode),
         bound => bound,
     };
     Ok((bound?, SocketFile(path.to_owned())))
 }
 
-fn replace(path: &Path) -> io::Result<UnixListener> {
+/// Nobody can connect before the file has its permissions, because the socket does not listen before.
+fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(UnixListener::from(socket))
+}
+
+fn replace(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         let reason = "the path is a file that is no socket";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
@@ -33,7 +48,7 @@ fn replace(path: &Path) -> io::Result<UnixListener> {
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path)?;
-            UnixListener::bind(path)
+            listen(path, mode)
         }
         _ => Err(io::ErrorKind::AddrInUse.into()),
     }

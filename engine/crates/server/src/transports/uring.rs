@@ -14,10 +14,10 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use crate::connection::guard::ConnectionGuard;
 use crate::connection::input_buffer::InputBuffer;
 use crate::connection::stream::Stream;
-use crate::session::Session;
-use crate::state::clock::now_s;
+use crate::session::{Fed, Session};
 use crate::state::server_state::State;
 use crate::transports::inbox::Inbox;
+use crate::transports::watchers::Watchers;
 
 /// With more unsent bytes than this, nothing is received from the connection.
 const BACKLOG_BYTES: usize = 256 * 1024;
@@ -32,13 +32,14 @@ mod kind {
 }
 
 /// Serve until the inbox orders to stop.
-pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>) -> io::Result<()> {
+pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>, watchers: &Arc<Watchers>) -> io::Result<()> {
     let ring = cachemark_uring::ring()?;
     let provided = ProvidedBuffers::register(&ring.submitter())?;
     let mut event_loop = UringLoop {
         ring,
         provided,
         state,
+        watchers,
         connections: Vec::new(),
         free: Vec::new(),
         completed: Vec::with_capacity(COMPLETIONS as usize),
@@ -73,9 +74,9 @@ struct Connection {
 impl Connection {
     fn new(stream: Stream, guard: ConnectionGuard) -> Connection {
         Connection {
+            session: Session::of(guard.socket()),
             stream,
             guard,
-            session: Session::default(),
             input: InputBuffer::new(),
             out: Vec::with_capacity(4096),
             sending: Vec::with_capacity(4096),
@@ -100,15 +101,15 @@ impl Connection {
         if self.gone || self.closing {
             return;
         }
-        let fed = self.session.feed(self.input.pending(), state, now_s(), &mut self.out);
+        let fed = self.session.feed(self.input.pending(), state, state.now_s(), &mut self.out);
         self.input.consume(fed.consumed);
-        self.closing = fed.close;
-        self.paused = fed.paused;
+        self.note(fed);
     }
 
     /// Carry out what arrived, directly from the kernel's buffer if no input waits before it.
     fn receive(&mut self, bytes: &[u8], state: &State) {
-        self.guard.received(bytes.len(), now_s());
+        let now_s = state.now_s();
+        self.guard.received(bytes.len(), now_s);
         if self.gone || self.closing {
             return;
         }
@@ -119,10 +120,19 @@ impl Connection {
             }
             return;
         }
-        let fed = self.session.feed(bytes, state, now_s(), &mut self.out);
+        let fed = self.session.feed(bytes, state, now_s, &mut self.out);
+        self.input.extend(&bytes[fed.consumed..]);
+        self.note(fed);
+    }
+
+    /// Note what the session did.
+    fn note(&mut self, fed: Fed) {
         self.closing = fed.close;
         self.paused = fed.paused;
-        self.input.extend(&bytes[fed.consumed..]);
+        self.guard.set_awaits_data(!self.input.pending().is_empty());
+        if fed.close && self.session.has_quit() {
+            self.guard.client_ended();
+        }
     }
 }
 
@@ -131,6 +141,7 @@ struct UringLoop<'a> {
     ring: IoUring,
     provided: ProvidedBuffers,
     state: &'a State,
+    watchers: &'a Arc<Watchers>,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     completed: Vec<(u64, i32, u32)>,
@@ -250,6 +261,10 @@ impl UringLoop<'_> {
         // After these errors the receive is only submitted again.
         let transient = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
         if result <= 0 && !transient.contains(&result) {
+            // The server's own shutdown ends the receive in the same way.
+            if result == 0 && !connection.closing {
+                connection.guard.client_ended();
+            }
             connection.gone |= result < 0;
             connection.ended = true;
         }
@@ -309,6 +324,10 @@ impl UringLoop<'_> {
         let ended = connection.gone
             || (connection.closing && !connection.in_flight)
             || (connection.ended && answered);
+        let hands_over = connection.closing && connection.session.watches() && !connection.gone;
+        if hands_over && !connection.in_flight {
+            return self.hand_over(number);
+        }
         if ended {
             // This ends a receive that is in flight.
             connection.stream.shutdown();
@@ -324,10 +343,33 @@ impl UringLoop<'_> {
             let entry = opcode::RecvMulti::new(socket, BUFFER_GROUP).build();
             return self.submit(entry, number, kind::RECEIVE);
         }
-        if connection.is_full() && connection.receiving && !connection.cancelling {
-            connection.cancelling = true;
-            let target = (number as u64) << kind::BITS | kind::RECEIVE;
-            return self.submit(opcode::AsyncCancel::new(target).build(), number, kind::CANCEL);
+        if connection.is_full() {
+            return self.cancel_receive(number);
+        }
+        Ok(())
+    }
+
+    /// Cancel the receive that is in flight, if there is one.
+    fn cancel_receive(&mut self, number: usize) -> io::Result<()> {
+        match &mut self.connections[number] {
+            Some(connection) if connection.receiving && !connection.cancelling => {
+                connection.cancelling = true;
+                let target = (number as u64) << kind::BITS | kind::RECEIVE;
+                self.submit(opcode::AsyncCancel::new(target).build(), number, kind::CANCEL)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The connection watches the log from now on: hand it over, once the kernel does not use it any more.
+    fn hand_over(&mut self, number: usize) -> io::Result<()> {
+        self.cancel_receive(number)?;
+        let idle = |open: &mut Box<Connection>| !open.receiving && !open.cancelling;
+        let Some(mut connection) = self.connections[number].take_if(idle) else { return Ok(()) };
+        self.free.push(number);
+        if let Some(queue) = connection.session.take_watch() {
+            let Connection { stream, guard, .. } = *connection;
+            self.watchers.add(stream, guard, queue, Vec::new());
         }
         Ok(())
     }

@@ -8,7 +8,14 @@ use std::time::Duration;
 use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
 
 pub fn settings(io: IoMode) -> Settings {
-    Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }
+    Settings {
+        io,
+        threads: 2,
+        memory_bytes: 8 << 20,
+        item_bytes_max: 1 << 20,
+        max_connections: 64,
+        ..Settings::default()
+    }
 }
 
 pub fn serve(io: IoMode) -> (Server, Arc<State>) {

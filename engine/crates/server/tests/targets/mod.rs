@@ -62,6 +62,7 @@ pub fn settings(io: IoMode) -> Settings {
         memory_bytes: 64 << 20,
         item_bytes_max: 1 << 20,
         max_connections: 1024,
+        ..Settings::default()
     }
 }
 

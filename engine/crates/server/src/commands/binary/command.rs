@@ -8,6 +8,8 @@ use cachemark_protocol::binary::request::{
 use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Mode, Outcome};
 
 use crate::commands::context::RequestContext;
+use crate::commands::observe;
+use crate::state::event_log::kinds;
 use crate::state::stats::{self, Answer};
 
 /// With this exptime, `incr` and `decr` do not create an item.
@@ -122,7 +124,11 @@ impl BinaryCommand<'_, '_> {
                 return self.refuse(Status::NotStored);
             }
         }
-        match items.store_if(header.cas, mode, key, flags, exptime, value, context.now_s) {
+        let result = items.store_if(header.cas, mode, key, flags, exptime, value, context.now_s);
+        if context.wants(kinds::MUTATIONS) {
+            report_stored(key, mode, result.map(|(outcome, _)| outcome), exptime, value, context);
+        }
+        match result {
             Some((Outcome::Stored, cas)) => self.done(cas),
             Some((Outcome::Exists, _)) => self.refuse(Status::Exists),
             Some((Outcome::NotFound, _)) => self.refuse(Status::NotFound),
@@ -190,13 +196,16 @@ impl BinaryCommand<'_, '_> {
     pub fn flush(&mut self) {
         let delay = if self.body.extras.is_empty() { 0 } else { self.exptime(0) };
         let state = self.context.state;
-        state.store.flush(delay, self.context.now_s);
         state.flushes.fetch_add(1, Ordering::Relaxed);
+        if !state.settings.commands.flush {
+            return self.refuse(Status::NotAuthenticated);
+        }
+        state.store.flush(delay, self.context.now_s);
         self.done(0);
     }
 
     pub fn stat(&mut self) {
-        match stats::answer(self.body.key, self.context.state) {
+        match stats::answer(self.body.key, self.context.state, self.context.socket) {
             Some(answer) => {
                 // `reset` has no rows, and a dump has no binary form.
                 if let Answer::Rows(rows) = answer {
@@ -209,4 +218,34 @@ impl BinaryCommand<'_, '_> {
             None => self.refuse(Status::NotFound),
         }
     }
+}
+
+/// Report what became of a storage command to those who watch.
+#[cold]
+fn report_stored(
+    key: &[u8],
+    mode: Mode,
+    outcome: Option<Outcome>,
+    exptime: i64,
+    value: &[u8],
+    context: &RequestContext<'_>,
+) {
+    let command = match mode {
+        Mode::Add => "add",
+        Mode::Replace => "replace",
+        Mode::Append => "append",
+        Mode::Prepend => "prepend",
+        Mode::Set | Mode::Cas(_) => "set",
+    };
+    let code: &[u8] = match outcome {
+        Some(Outcome::Stored) => b"STORED",
+        Some(Outcome::NotStored) => b"NOT_STORED",
+        Some(Outcome::Exists) => b"EXISTS",
+        Some(Outcome::NotFound) => b"NOT_FOUND",
+        None => b"",
+    };
+    let joins = matches!(mode, Mode::Append | Mode::Prepend);
+    let joined = || context.state.store.value_length(key, context.now_s);
+    let length = if joins { joined() } else { None }.unwrap_or(value.len());
+    observe::stored(key, command, code, exptime, length, context);
 }

@@ -9,6 +9,7 @@ use cachemark_storage::Mode;
 
 use crate::commands::binary::command::BinaryCommand;
 use crate::commands::context::RequestContext;
+use crate::commands::observe::{self, Access};
 use crate::requests::connection_state::{ConnectionState, Consumed};
 use crate::requests::lookahead::{BinaryHead, ParsedRequest};
 
@@ -59,7 +60,8 @@ pub fn dispatch(
         carry_out(verb, &mut command);
     }
     let bytes = HEADER_BYTES + header.body_bytes();
-    Some(Consumed { bytes, close: verb == Verb::Quit })
+    connection.quit = verb == Verb::Quit;
+    Some(Consumed { bytes, close: connection.quit })
 }
 
 fn refuse_and_close(
@@ -99,7 +101,25 @@ fn refuse_too_large(
     refuse_and_swallow(header, Status::TooLarge, connection, context)
 }
 
+/// Report the lookup of a command to those who watch.
+#[cold]
+fn report_lookup(verb: Verb, command: &BinaryCommand<'_, '_>) {
+    let (key, context) = (command.body.key, &*command.context);
+    match verb {
+        Verb::Get | Verb::GetAndTouch => observe::looks_up(Access::Get, key, context),
+        Verb::Delete => observe::looks_up(Access::Delete, key, context),
+        Verb::Touch | Verb::Increment | Verb::Decrement => {
+            observe::looks_up(Access::Other, key, context);
+        }
+        _ if verb.stores() => observe::stores(key, context),
+        _ => {}
+    }
+}
+
 fn carry_out(verb: Verb, command: &mut BinaryCommand<'_, '_>) {
+    if observe::lookups_are_observed(command.context) {
+        report_lookup(verb, command);
+    }
     match verb {
         Verb::Get => command.get(None),
         Verb::GetAndTouch => command.get(Some(command.exptime(0))),

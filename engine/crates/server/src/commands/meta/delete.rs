@@ -4,6 +4,7 @@ use cachemark_protocol::meta::request::MetaOptions;
 use cachemark_storage::{Content, Marks, expires_s};
 
 use crate::commands::meta::command::MetaCommand;
+use crate::commands::observe;
 
 impl MetaCommand<'_, '_> {
     pub fn delete(&mut self) {
@@ -14,7 +15,7 @@ impl MetaCommand<'_, '_> {
             return self.reply_code(b"NF");
         };
         let MetaOptions { expected_cas, new_cas, remove_value, invalidate, .. } = *self.options;
-        let (cas, marks) = (item.cas, item.marks);
+        let (cas, marks, length) = (item.cas, item.marks, item.value.len());
         if expected_cas.is_some_and(|expected| expected != cas) {
             entry.counters().delete_misses += 1;
             return self.reply_code(b"EX");
@@ -44,6 +45,7 @@ impl MetaCommand<'_, '_> {
             entry.counters().delete_hits += 1;
             if !remove_value {
                 entry.remove();
+                observe::deleted(self.key, "md", length, self.context);
             }
         }
         if !self.options.quiet {

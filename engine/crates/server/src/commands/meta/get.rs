@@ -15,10 +15,11 @@ impl<'a> MetaCommand<'a, '_> {
         }
     }
 
-    /// Whether the command changes nothing on an item that is not stale.
+    /// Whether the command changes nothing on an item that is not stale, and compares nothing.
     fn only_reads(&self) -> bool {
         let MetaOptions { vivify, recache, exptime, no_update, access_info, .. } = *self.options;
-        !no_update && !access_info && vivify.is_none() && recache.is_none() && exptime.is_none()
+        let changes = vivify.is_some() || recache.is_some() || exptime.is_some();
+        !no_update && !access_info && !changes && self.options.expected_cas.is_none()
     }
 
     /// The common `mg`, which takes no lock. False if it turns out that the command changes the item.
@@ -70,6 +71,9 @@ impl<'a> MetaCommand<'a, '_> {
         let Some(item) = entry.item() else { return };
         let mut marks = item.marks;
         let effect = ReadEffect { created, won: created || (marks.stale && !marks.won) };
+        // A client that has this version of the value already does not need it again.
+        let is_known = options.expected_cas == Some(item.cas);
+        let options = &MetaOptions { value: options.value && !is_known, ..**options };
         let (expires, wins) = append_hit(context.out, options, &item, key, effect, now_s);
         entry.set_expiry(expires);
         if wins {

@@ -19,6 +19,7 @@ use cachemark_storage::Lookup;
 use crate::commands::context::RequestContext;
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::flag_cache::FlagCache;
+use crate::commands::observe::{self, Access};
 use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Parse the flags of a command without data and carry it out.
@@ -123,11 +124,26 @@ fn carry_out_base64(
 }
 
 fn dispatch(command: &mut MetaCommand<'_, '_>, value: &[u8]) {
+    if observe::lookups_are_observed(command.context) {
+        report_lookup(command);
+    }
     match command.request.verb {
         MetaVerb::Get => command.get(),
         MetaVerb::Set => command.set(value),
         MetaVerb::Delete => command.delete(),
         MetaVerb::Arithmetic => command.arithmetic(),
         MetaVerb::Debug => command.debug(),
+    }
+}
+
+#[cold]
+fn report_lookup(command: &MetaCommand<'_, '_>) {
+    let (key, context) = (command.key, &*command.context);
+    match command.request.verb {
+        MetaVerb::Get | MetaVerb::Set | MetaVerb::Delete | MetaVerb::Arithmetic => {
+            observe::looks_up(Access::Other, key, context);
+        }
+        // memcached does not report this one.
+        MetaVerb::Debug => {}
     }
 }

@@ -3,8 +3,8 @@
 use cachemark_protocol::meta::request::{MetaOptions, MetaRequest, encode_key};
 use cachemark_storage::{Item, expires_s};
 
-use crate::commands::context::ITEM_HEADER_BYTES;
 use crate::commands::decimal::append_number;
+use crate::state::settings::ITEM_HEADER_BYTES;
 
 /// What a read does to an item.
 #[derive(Clone, Copy)]

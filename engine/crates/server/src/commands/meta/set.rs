@@ -7,6 +7,8 @@ use cachemark_storage::{Content, Entry, Marks, expires_s};
 
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::reply::{append_echo, append_flag};
+use crate::commands::observe;
+use crate::state::event_log::kinds;
 
 impl MetaCommand<'_, '_> {
     pub fn set(&mut self, value: &[u8]) {
@@ -88,6 +90,9 @@ impl MetaCommand<'_, '_> {
     }
 
     fn reply_stored(&mut self, code: &[u8], cas: u64, length: usize) {
+        if self.context.wants(kinds::MUTATIONS) {
+            self.report(code, length);
+        }
         if self.options.quiet && code == b"HD" {
             return;
         }
@@ -102,5 +107,19 @@ impl MetaCommand<'_, '_> {
             }
         }
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// Report what became of the command to those who watch.
+    #[cold]
+    fn report(&self, code: &[u8], length: usize) {
+        let command = match self.options.mode {
+            MetaMode::Add => "add",
+            MetaMode::Append => "append",
+            MetaMode::Prepend => "prepend",
+            MetaMode::Replace => "replace",
+            MetaMode::Plain | MetaMode::Decrement => "set",
+        };
+        let exptime = self.options.exptime.unwrap_or(0);
+        observe::stored(self.key, command, code, exptime, length, self.context);
     }
 }

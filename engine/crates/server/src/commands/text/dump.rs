@@ -1,51 +1,101 @@
-//! `lru_crawler metadump`: a line for each item, in memcached's form (its doc/protocol.txt, "LRU_Crawler"),
-//! which is not recorded as a use of the item. This store has no crawler: the lines are written while the
-//! items are iterated.
+//! `lru_crawler metadump` and `mgdump`: a line for each item, in memcached's form (its doc/protocol.txt,
+//! "LRU_Crawler"), which is not recorded as a use of the item. This store has no crawler: the lines are written
+//! while the items are iterated.
 
+use cachemark_protocol::meta::request::encode_key;
+use cachemark_protocol::percent::append_percent_encoded;
 use cachemark_storage::Item;
 
 use crate::commands::context::RequestContext;
 use crate::commands::meta::reply::append_details;
 
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
+/// What a dump shows of each item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpForm {
+    /// Key and details.
+    Details,
+    /// A meta get of the key.
+    Gets,
+    /// The same of a class without items.
+    NoDetails,
+    NoGets,
+}
+
+impl DumpForm {
+    /// The same form for a class without items.
+    pub fn empty(self) -> DumpForm {
+        match self {
+            DumpForm::Details | DumpForm::NoDetails => DumpForm::NoDetails,
+            DumpForm::Gets | DumpForm::NoGets => DumpForm::NoGets,
+        }
+    }
+
+    /// The reply where dumps are switched off.
+    pub fn refusal(self) -> &'static [u8] {
+        match self {
+            DumpForm::Details | DumpForm::NoDetails => b"ERROR metadump not allowed\r\n",
+            DumpForm::Gets | DumpForm::NoGets => b"ERROR key dump not allowed\r\n",
+        }
+    }
+
+    /// The line behind the last item.
+    fn end(self) -> &'static [u8] {
+        match self {
+            DumpForm::Details | DumpForm::NoDetails => b"END\r\n",
+            DumpForm::Gets | DumpForm::NoGets => b"EN\r\n",
+        }
+    }
+}
 
 /// Append the lines of the parts of the store from `resume_at` on. False if the output became too long
 /// before the last part.
-pub fn write(resume_at: &mut usize, context: &mut RequestContext<'_>, pause_at: usize) -> bool {
-    while let Some(next) = write_part(*resume_at, context) {
-        *resume_at = next;
-        if context.out.len() >= pause_at {
-            return false;
+pub fn write(
+    form: DumpForm,
+    resume_at: &mut usize,
+    context: &mut RequestContext<'_>,
+    pause_at: usize,
+) -> bool {
+    if *resume_at == 0 {
+        context.out.extend_from_slice(b"OK\r\n");
+    }
+    if matches!(form, DumpForm::Details | DumpForm::Gets) {
+        while let Some(next) = write_part(form, *resume_at, context) {
+            *resume_at = next;
+            if context.out.len() >= pause_at {
+                return false;
+            }
         }
     }
     *resume_at = 0;
+    context.out.extend_from_slice(form.end());
     true
 }
 
-/// Append the lines of one part and return the next; `None`, and `END`, after the last.
-fn write_part(part: usize, context: &mut RequestContext<'_>) -> Option<usize> {
-    let RequestContext { state, now_s, out } = context;
-    let next = state.store.for_each_in_part(part, *now_s, |key, item| append(out, key, item));
-    if next.is_none() {
-        out.extend_from_slice(b"END\r\n");
-    }
-    next
+/// Append the lines of one part and return the next; `None` after the last.
+fn write_part(form: DumpForm, part: usize, context: &mut RequestContext<'_>) -> Option<usize> {
+    let RequestContext { state, now_s, out, .. } = context;
+    state.store.for_each_in_part(part, *now_s, |key, item| match form {
+        DumpForm::Gets => append_get(out, key, item),
+        _ => append_item(out, key, item),
+    })
 }
 
-fn append(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>) {
+fn append_item(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>) {
     out.extend_from_slice(b"key=");
-    key.iter().for_each(|byte| append_percent_encoded(out, *byte));
+    append_percent_encoded(out, key);
     let expires_s = if item.expires_s == 0 { -1 } else { i64::from(item.expires_s) };
     append_details(out, key, item, expires_s, item.accessed_s);
-    out.push(b'\n');
+    out.extend_from_slice(format!(" flags={} \n", item.flags).as_bytes());
 }
 
-/// Append a byte of a key in percent-encoding (RFC 3986, 2.1).
-fn append_percent_encoded(out: &mut Vec<u8>, byte: u8) {
-    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        out.push(byte);
+/// Append a meta get that finds the item.
+fn append_get(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>) {
+    out.extend_from_slice(b"mg ");
+    if item.marks.binary_key {
+        encode_key(key, out);
+        out.extend_from_slice(b" b");
     } else {
-        let digit = |four: u8| HEX[usize::from(four)];
-        out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+        out.extend_from_slice(key);
     }
+    out.extend_from_slice(b"\r\n");
 }

@@ -1,5 +1,6 @@
 //! The text protocol: dispatches the classic commands, and the meta commands too.
 
+mod control;
 mod dump;
 mod get;
 mod http;
@@ -7,6 +8,7 @@ mod login;
 mod reply;
 mod simple;
 mod storage;
+mod watch;
 
 use cachemark_protocol::meta::request::MetaVerb;
 use cachemark_protocol::text::command::Command;
@@ -15,6 +17,8 @@ use cachemark_protocol::text::request::Parsed;
 use crate::commands::context::RequestContext;
 use crate::commands::meta;
 use crate::commands::meta::flag_cache::FlagCache;
+use crate::commands::observe::{self, Access};
+use crate::commands::text::control::Outcome;
 use crate::commands::text::get::Get;
 use crate::commands::text::reply::reply;
 use crate::requests::connection_state::{ConnectionState, Consumed};
@@ -49,6 +53,9 @@ pub fn dispatch<'a>(
         Parsed::Command(command, line) => (command, line),
     };
     let lookup = request.lookup;
+    if observe::lookups_are_observed(context) && connection.resume_at == 0 {
+        report_lookups(&command, context);
+    }
     let resume_at = &mut connection.resume_at;
     match command {
         Command::Get { keys, cas } => match keys.only() {
@@ -62,7 +69,19 @@ pub fn dispatch<'a>(
             let get = Get { keys, lookup, exptime: Some(exptime), cas };
             return taken_if(get.answer(resume_at, context, pause_at), line);
         }
-        Command::Dump => return taken_if(dump::write(resume_at, context, pause_at), line),
+        Command::Control { verb, words, noreply } => {
+            return match control::carry_out(verb, words, context) {
+                Outcome::Reply(text) => {
+                    reply(context.out, noreply, text);
+                    Some(Consumed::bytes(line))
+                }
+                Outcome::Dump(form) => {
+                    taken_if(dump::write(form, resume_at, context, pause_at), line)
+                }
+                Outcome::Close => Some(Consumed { bytes: line, close: true }),
+            };
+        }
+        Command::Watch { kinds } => return Some(watch::start(kinds, line, connection, context)),
         Command::Meta(request) if request.verb == MetaVerb::Set => {
             return meta::store(&request, flags, line, rest, connection, context);
         }
@@ -70,7 +89,10 @@ pub fn dispatch<'a>(
         Command::Store(store) => {
             return storage::store(&store, line, rest, connection, context);
         }
-        Command::Quit => return Some(Consumed { bytes: line, close: true }),
+        Command::Quit => {
+            connection.quit = true;
+            return Some(Consumed { bytes: line, close: true });
+        }
         Command::Delete { key, noreply } => simple::delete(key, noreply, context),
         Command::Arithmetic { key, delta, increment, noreply } => {
             simple::arithmetic(key, delta, increment, noreply, context)
@@ -78,11 +100,11 @@ pub fn dispatch<'a>(
         Command::Touch { key, exptime, noreply } => simple::touch(key, exptime, noreply, context),
         Command::FlushAll { delay, noreply } => simple::flush_all(delay, noreply, context),
         Command::Version => simple::version(context),
-        Command::MemoryLimit { mebibytes, noreply } => {
-            simple::memory_limit(mebibytes, noreply, context)
+        Command::Stats { topic } => {
+            stats::write(topic, context.state, context.socket, context.out);
+            // `stats detail` may have changed it.
+            context.watched = context.state.log.wanted();
         }
-        Command::Verbosity { noreply } => reply(context.out, noreply, b"OK\r\n"),
-        Command::Stats { topic } => stats::write(topic, context.state, context.out),
         Command::MetaNoop => context.out.extend_from_slice(b"MN\r\n"),
     }
     Some(Consumed::bytes(line))
@@ -91,4 +113,19 @@ pub fn dispatch<'a>(
 /// A command takes its line once it is answered completely, and nothing before.
 fn taken_if(complete: bool, line: usize) -> Option<Consumed> {
     Some(Consumed::bytes(if complete { line } else { 0 }))
+}
+
+/// Report the lookups of a classic command. Storage commands do so themselves, once their data is complete.
+#[cold]
+fn report_lookups(command: &Command<'_>, context: &RequestContext<'_>) {
+    match *command {
+        Command::Get { keys, .. } | Command::GetAndTouch { keys, .. } => {
+            keys.for_each(|key| observe::looks_up(Access::Get, key, context));
+        }
+        Command::Delete { key, .. } => observe::looks_up(Access::Delete, key, context),
+        Command::Arithmetic { key, .. } | Command::Touch { key, .. } => {
+            observe::looks_up(Access::Other, key, context);
+        }
+        _ => {}
+    }
 }

@@ -6,11 +6,18 @@ use cachemark_storage::Arithmetic;
 
 use crate::commands::context::RequestContext;
 use crate::commands::decimal::append_number;
+use crate::commands::observe;
 use crate::commands::text::reply::reply;
+use crate::state::event_log::kinds;
 
 #[inline(never)]
 pub fn delete(key: &[u8], noreply: bool, context: &mut RequestContext<'_>) {
+    let watched = context.wants(kinds::DELETIONS);
+    let length = watched.then(|| context.state.store.value_length(key, context.now_s)).flatten();
     let found = context.state.store.delete(key, context.now_s);
+    if let Some(length) = length.filter(|_| found) {
+        observe::deleted(key, "delete", length, context);
+    }
     reply(context.out, noreply, if found { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
@@ -36,8 +43,11 @@ pub fn touch(key: &[u8], exptime: i64, noreply: bool, context: &mut RequestConte
 
 #[inline(never)]
 pub fn flush_all(delay: i64, noreply: bool, context: &mut RequestContext<'_>) {
-    context.state.store.flush(delay, context.now_s);
     context.state.flushes.fetch_add(1, Ordering::Relaxed);
+    if !context.state.settings.commands.flush {
+        return reply(context.out, noreply, b"CLIENT_ERROR flush_all not allowed\r\n");
+    }
+    context.state.store.flush(delay, context.now_s);
     reply(context.out, noreply, b"OK\r\n");
 }
 
@@ -46,15 +56,6 @@ pub fn version(context: &mut RequestContext<'_>) {
     context.out.extend_from_slice(b"VERSION ");
     context.out.extend_from_slice(context.state.version.as_bytes());
     context.out.extend_from_slice(b"\r\n");
-}
-
-/// `cache_memlimit`. The limit cannot be changed: only its present value is accepted.
-#[inline(never)]
-pub fn memory_limit(mebibytes: u64, noreply: bool, context: &mut RequestContext<'_>) {
-    let limit_bytes = context.state.settings.memory_bytes as u64;
-    let same = mebibytes.checked_mul(1 << 20) == Some(limit_bytes);
-    let failed: &[u8] = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
-    reply(context.out, noreply, if same { b"OK\r\n" } else { failed });
 }
 
 fn append_result(out: &mut Vec<u8>, result: Arithmetic) {

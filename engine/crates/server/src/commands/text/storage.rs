@@ -6,8 +6,10 @@ use cachemark_protocol::text::command::{Store, StoreVerb};
 use cachemark_storage::{Mode, Outcome};
 
 use crate::commands::context::RequestContext;
+use crate::commands::observe;
 use crate::commands::text::reply::reply;
 use crate::requests::connection_state::{ConnectionState, Consumed};
+use crate::state::event_log::kinds;
 
 /// Carry out a storage command whose line has this length and whose data follows it. `None` if the data is
 /// not complete. An item that is too large is refused before its data arrives.
@@ -23,7 +25,9 @@ pub fn store(
         if store.verb == StoreVerb::Set {
             context.drop_stale(store.key);
         }
-        reply(context.out, store.noreply, b"SERVER_ERROR object too large for cache\r\n");
+        let text = b"SERVER_ERROR object too large for cache\r\n";
+        report(store, text, context);
+        reply(context.out, store.noreply, text);
         connection.swallow = store.length + 2;
         return Some(Consumed::bytes(line));
     }
@@ -31,11 +35,28 @@ pub fn store(
     let data = rest.get(line..line + length + 2)?;
     let (value, end) = data.split_at(length);
     let text = match end {
-        b"\r\n" => store_value(store, value, context),
+        b"\r\n" => {
+            if observe::lookups_are_observed(context) {
+                observe::stores(store.key, context);
+            }
+            let text = store_value(store, value, context);
+            report(store, text, context);
+            text
+        }
         _ => b"CLIENT_ERROR bad data chunk\r\n",
     };
     reply(context.out, store.noreply, text);
     Some(Consumed::bytes(line + data.len()))
+}
+
+/// Report what became of the command to those who watch.
+fn report(store: &Store<'_>, text: &[u8], context: &RequestContext<'_>) {
+    if context.wants(kinds::MUTATIONS) {
+        let joins = matches!(store.verb, StoreVerb::Append | StoreVerb::Prepend);
+        let joined = || context.state.store.value_length(store.key, context.now_s);
+        let length = if joins { joined() } else { None }.unwrap_or(store.length as usize);
+        observe::stored(store.key, store.verb.name(), text, store.exptime, length, context);
+    }
 }
 
 /// Store a value and return the reply line.

@@ -1,0 +1,202 @@
+//! `stats` without a topic. The names and their order are those of memcached 1.6.45.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cachemark_storage::Usage;
+
+use crate::state::server_state::State;
+use crate::state::stats::rows::{Row, row, rows, zeros};
+use crate::state::tuning::Tuning;
+
+/// The size of a slot of the hash table.
+const SLOT_BYTES: u64 = 8;
+
+pub fn table(state: &State) -> Vec<Row> {
+    let usage = state.store.usage(state.now_s());
+    let tuning = state.tuning().clone();
+    let mut table = process(state);
+    table.extend(connections(state, &tuning));
+    table.extend(commands(state, &usage));
+    table.extend(resources(state, &usage));
+    table.extend(background_work(state, &tuning));
+    table.extend(log(state));
+    table.extend(items(state, &usage, &tuning));
+    table
+}
+
+fn load(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+fn process(state: &State) -> Vec<Row> {
+    let (user, system) = cpu_times().unwrap_or_default();
+    let seconds = |time: Duration| format!("{}.{:06}", time.as_secs(), time.subsec_micros());
+    vec![
+        row("pid", std::process::id()),
+        row("uptime", state.uptime_s()),
+        row("time", state.now_s()),
+        row("version", state.version),
+        row("libevent", "none"),
+        row("pointer_size", usize::BITS),
+        row("rusage_user", seconds(user)),
+        row("rusage_system", seconds(system)),
+    ]
+}
+
+/// The CPU time of this process, in user mode and in the kernel.
+fn cpu_times() -> Option<(Duration, Duration)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in brackets may contain spaces; the times are the 14th and the 15th field.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    let mut time = || {
+        let ticked: u64 = fields.next()?.parse().ok()?;
+        Some(Duration::from_nanos(ticked * 1_000_000_000 / ticks))
+    };
+    Some((time()?, time()?))
+}
+
+fn connections(state: &State, tuning: &Tuning) -> Vec<Row> {
+    let current = load(&state.current_connections);
+    let mut table: Vec<Row> = rows([
+        ("max_connections", state.settings.max_connections),
+        ("curr_connections", current),
+        ("total_connections", load(&state.total_connections)),
+    ])
+    .collect();
+    if tuning.rejects_at_once {
+        table.push(row("rejected_connections", load(&state.rejected_connections)));
+    }
+    table.push(row("connection_structures", current));
+    table.extend(zeros([
+        "response_obj_oom",
+        "response_obj_count",
+        "response_obj_bytes",
+        "read_buf_count",
+        "read_buf_bytes",
+        "read_buf_bytes_free",
+        "read_buf_oom",
+        "reserved_fds",
+    ]));
+    table
+}
+
+fn commands(state: &State, usage: &Usage) -> Vec<Row> {
+    let counted = &usage.counters;
+    let table = rows([
+        ("cmd_get", counted.get_hits + counted.get_misses),
+        ("cmd_set", counted.sets),
+        ("cmd_flush", load(&state.flushes)),
+        ("cmd_touch", counted.touch_hits + counted.touch_misses),
+        ("cmd_meta", load(&state.meta_commands)),
+        ("get_hits", counted.get_hits),
+        ("get_misses", counted.get_misses),
+        ("get_expired", counted.get_expired),
+        // A flush removes the items at once, so that no get can find one of them.
+        ("get_flushed", 0),
+        ("delete_misses", counted.delete_misses),
+        ("delete_hits", counted.delete_hits),
+        ("incr_misses", counted.incr_misses),
+        ("incr_hits", counted.incr_hits),
+        ("decr_misses", counted.decr_misses),
+        ("decr_hits", counted.decr_hits),
+        ("cas_misses", counted.cas_misses),
+        ("cas_hits", counted.cas_hits),
+        ("cas_badval", counted.cas_badval),
+        ("touch_hits", counted.touch_hits),
+        ("touch_misses", counted.touch_misses),
+        ("store_too_large", load(&state.too_large)),
+        ("store_no_memory", load(&state.no_memory)),
+        ("auth_cmds", load(&state.logins)),
+        ("auth_errors", load(&state.failed_logins)),
+    ]);
+    let idle =
+        (state.settings.idle_timeout_s > 0).then(|| row("idle_kicks", load(&state.idle_kicks)));
+    table.chain(idle).collect()
+}
+
+fn resources(state: &State, usage: &Usage) -> impl Iterator<Item = Row> {
+    rows([
+        ("bytes_read", load(&state.bytes_read)),
+        ("bytes_written", load(&state.bytes_written)),
+        ("limit_maxbytes", usage.limit_bytes),
+        ("accepting_conns", 1),
+        ("listen_disabled_num", load(&state.failed_connections)),
+        ("time_in_listen_disabled_us", 0),
+        ("threads", state.settings.threads as u64),
+        ("conn_yields", 0),
+        ("hash_power_level", (usage.table_bytes / SLOT_BYTES).ilog2().into()),
+        ("hash_bytes", usage.table_bytes),
+        ("hash_is_expanding", 0),
+    ])
+}
+
+/// What memcached's background threads do. This server has none of them; it crawls only when told to.
+fn background_work(state: &State, tuning: &Tuning) -> Vec<Row> {
+    let mut table = Vec::new();
+    if tuning.slab_reassign {
+        table.extend(zeros([
+            "slab_reassign_rescues",
+            "slab_reassign_chunk_rescues",
+            "slab_reassign_inline_reclaim",
+            "slab_reassign_busy_items",
+            "slab_reassign_busy_deletes",
+            "slab_reassign_busy_nomem",
+        ]));
+        table.push(row("slab_reassign_last_busy_status", "none"));
+        table.extend(zeros(["slab_reassign_running", "slabs_moved"]));
+    }
+    if tuning.crawler {
+        table.extend(rows([
+            ("lru_crawler_running", 0),
+            ("lru_crawler_starts", load(&state.crawls)),
+        ]));
+    }
+    if tuning.lru_maintainer {
+        table.extend(zeros(["lru_maintainer_juggles"]));
+    }
+    table
+}
+
+fn log(state: &State) -> impl Iterator<Item = Row> {
+    rows([
+        ("malloc_fails", 0),
+        ("log_worker_dropped", 0),
+        ("log_worker_written", load(&state.log.written)),
+        ("log_watcher_skipped", load(&state.log.skipped)),
+        ("log_watcher_sent", load(&state.log.sent)),
+        ("log_watchers", state.log.watchers()),
+        ("unexpected_napi_ids", 0),
+        ("round_robin_fallback", 0),
+    ])
+}
+
+fn items(state: &State, usage: &Usage, tuning: &Tuning) -> Vec<Row> {
+    let counted = &usage.counters;
+    let mut table: Vec<Row> = rows([
+        ("bytes", usage.bytes),
+        ("curr_items", usage.items),
+        ("total_items", counted.total_items),
+        ("slab_global_page_pool", 0),
+        ("expired_unfetched", counted.expired_unfetched),
+        ("evicted_unfetched", counted.evicted_unfetched),
+    ])
+    .collect();
+    if tuning.lru_maintainer {
+        table.extend(zeros(["evicted_active"]));
+    }
+    table.push(row("evictions", counted.evictions));
+    table.extend(rows([("reclaimed", 0), ("crawler_reclaimed", load(&state.crawled))]));
+    table.extend(zeros(["crawler_items_checked", "lrutail_reflocked"]));
+    if tuning.lru_maintainer {
+        table.extend(zeros([
+            "moves_to_cold",
+            "moves_to_warm",
+            "moves_within_lru",
+            "direct_reclaims",
+            "lru_bumps_dropped",
+        ]));
+    }
+    table
+}

@@ -1,0 +1,84 @@
+//! `stats` and its topics: the counters and settings of this server, under memcached's names.
+
+mod connections;
+mod general;
+mod items;
+mod rows;
+mod settings;
+
+use crate::state::server_state::State;
+use crate::state::stats::rows::Row;
+
+/// The answer to a topic.
+pub enum Answer {
+    Rows(Vec<Row>),
+    /// A reply of the text protocol that does not consist of rows.
+    Text(Vec<u8>),
+}
+
+/// Append the text protocol's reply to `stats [topic]`. `socket` is the one that asks.
+pub fn write(topic: &[u8], state: &State, socket: Option<i32>, out: &mut Vec<u8>) {
+    match answer(topic, state, socket) {
+        Some(Answer::Rows(rows)) => {
+            for (name, value) in rows {
+                out.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
+            }
+            out.extend_from_slice(b"END\r\n");
+        }
+        Some(Answer::Text(text)) => out.extend_from_slice(&text),
+        None => out.extend_from_slice(b"ERROR\r\n"),
+    }
+}
+
+/// The topics that may be shortened, as in memcached.
+const SHORTENED: [&str; 6] = ["reset", "detail", "settings", "cachedump", "conns", "extstore"];
+
+/// The answer to a topic; `None` if the topic does not exist.
+pub fn answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Answer> {
+    let mut words = topic.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let name = match words.next() {
+        None => return Some(Answer::Rows(general::table(state))),
+        Some(word) => SHORTENED
+            .into_iter()
+            .find(|topic| topic.as_bytes().starts_with(word))
+            .map_or(word, str::as_bytes),
+    };
+    // Words behind a topic without arguments are ignored, as in memcached.
+    let rows = match name {
+        b"settings" => settings::table(state),
+        b"items" => items::items(state),
+        b"slabs" => items::slabs(state),
+        b"sizes" => items::sizes(state),
+        b"conns" => connections::table(state, socket),
+        // There is no storage but memory.
+        b"extstore" => Vec::new(),
+        b"cachedump" => {
+            return Some(Answer::Text(items::dump(words.next(), words.next(), state)));
+        }
+        b"detail" => return Some(Answer::Text(detail(words.next(), state))),
+        b"reset" => {
+            state.reset_counters();
+            return Some(Answer::Text(b"RESET\r\n".to_vec()));
+        }
+        _ => return None,
+    };
+    Some(Answer::Rows(rows))
+}
+
+/// `stats detail`: switch the counts by prefix on or off, or show them.
+fn detail(what: Option<&[u8]>, state: &State) -> Vec<u8> {
+    if !state.settings.commands.dump {
+        return b"CLIENT_ERROR stats detail not allowed\r\n".to_vec();
+    }
+    match what {
+        Some(b"on") => state.log.set_detail(true),
+        Some(b"off") => state.log.set_detail(false),
+        Some(b"dump") => {
+            let mut out = Vec::new();
+            state.prefixes.write(&mut out);
+            return out;
+        }
+        _ => return b"CLIENT_ERROR usage: stats detail on|off|dump\r\n".to_vec(),
+    }
+    b"OK\r\n".to_vec()
+}
