@@ -4,6 +4,7 @@ mod awake;
 mod bench_store;
 pub mod drive;
 mod fidelity;
+mod memcached;
 mod null;
 mod options;
 mod process;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Verb {
     /// Serve the memcached protocol from memory, or answer reads as a script says
     Serve(serve::Arguments),
+    /// The same server behind memcached's own command line: memcached's options, defaults and exit statuses
+    Memcached(memcached::Arguments),
     /// Write a workload as a tape, or show one
     Tape(tape::Arguments),
     /// Run the native client as a worker (worker protocol: JSON lines on stdin and stdout)
@@ -51,6 +54,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Serve(arguments) => serve::run(arguments),
+        Verb::Memcached(arguments) => memcached::run(arguments),
         Verb::Tape(arguments) => tape::run(arguments),
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),

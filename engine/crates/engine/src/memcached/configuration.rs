@@ -1,0 +1,105 @@
+//! What memcached's command line asks for.
+
+use std::path::PathBuf;
+
+use cachemark_server::{Commands, Protocol, Settings, Tuning};
+
+/// Settings as memcached keeps them. Numbers are as they were written, and not checked against each other yet.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// 0 is no port, -1 is any free port.
+    pub port: i64,
+    pub udp_port: i64,
+    /// `-U` or `-p` was given.
+    pub udp_port_given: bool,
+    pub port_given: bool,
+    pub interfaces: Vec<String>,
+    pub unix: Option<PathBuf>,
+    pub unix_mode: u32,
+    pub memory_mebibytes: i64,
+    pub evicts: bool,
+    pub connections: u64,
+    pub threads: usize,
+    pub item_bytes: i64,
+    pub protocol: Option<Protocol>,
+    pub sasl: bool,
+    pub auth_file: Option<PathBuf>,
+    pub tls: bool,
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    pub commands: Commands,
+    pub daemon: bool,
+    pub pid_file: Option<PathBuf>,
+    pub user: Option<String>,
+    pub locks_memory: bool,
+    pub dumps_core: bool,
+    pub idle_timeout_s: u32,
+    pub watcher_buffer_bytes: usize,
+    pub prefix_delimiter: u8,
+    pub counts_prefixes: bool,
+    /// `-o no_hashexpand`: the hash table keeps its size.
+    pub fixed_table: bool,
+    pub slab_chunk_given: bool,
+    pub tuning: Tuning,
+    /// The options that are accepted and do nothing.
+    pub without_effect: Vec<String>,
+}
+
+impl Default for Configuration {
+    fn default() -> Configuration {
+        let settings = Settings::default();
+        Configuration {
+            port: 11211,
+            udp_port: 0,
+            udp_port_given: false,
+            port_given: false,
+            interfaces: Vec::new(),
+            unix: None,
+            unix_mode: settings.unix_mode,
+            memory_mebibytes: 64,
+            evicts: true,
+            connections: settings.max_connections,
+            threads: settings.threads,
+            item_bytes: settings.item_bytes_max as i64,
+            protocol: None,
+            sasl: false,
+            auth_file: None,
+            tls: false,
+            tls_certificate: None,
+            tls_key: None,
+            commands: settings.commands,
+            daemon: false,
+            pid_file: None,
+            user: None,
+            locks_memory: false,
+            dumps_core: false,
+            idle_timeout_s: 0,
+            watcher_buffer_bytes: settings.watcher_buffer_bytes,
+            prefix_delimiter: settings.prefix_delimiter,
+            counts_prefixes: false,
+            fixed_table: false,
+            slab_chunk_given: false,
+            tuning: Tuning::default(),
+            without_effect: Vec::new(),
+        }
+    }
+}
+
+/// Why the program ends before it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Print this on stdout: the user asked for it.
+    Printed(String),
+    /// Print this on stderr and exit with this status.
+    Failed { status: u8, message: String },
+}
+
+/// The exit statuses of memcached, the first of its own, the others of sysexits.h.
+pub const FAILURE: u8 = 1;
+pub const USAGE: u8 = 64;
+pub const NO_USER: u8 = 67;
+pub const SYSTEM: u8 = 71;
+
+pub fn failed(status: u8, message: impl Into<String>) -> Ending {
+    Ending::Failed { status, message: message.into() }
+}

@@ -1,0 +1,334 @@
+//! The options of `-o`, as a table.
+
+use crate::memcached::configuration::{Configuration, Ending, FAILURE, failed};
+use crate::memcached::numbers::{decimal, integer};
+
+/// What an extended option takes.
+enum Takes {
+    Nothing(fn(&mut Configuration)),
+    /// A value; the first message is for none, the second for a wrong one, which makes the function return false.
+    Value(&'static str, &'static str, fn(&str, &mut Configuration) -> bool),
+    /// A value, or none.
+    Optional(&'static str, fn(Option<&str>, &mut Configuration) -> bool),
+}
+
+struct Extended {
+    name: &'static str,
+    works: bool,
+    takes: Takes,
+}
+
+const fn works(name: &'static str, takes: Takes) -> Extended {
+    Extended { name, works: true, takes }
+}
+
+const fn ignored(name: &'static str, takes: Takes) -> Extended {
+    Extended { name, works: false, takes }
+}
+
+use Takes::{Nothing, Optional, Value};
+
+/// All of memcached's, and one of this server: `debugtime`.
+static TABLE: [Extended; 48] = [
+    works(
+        "idle_timeout",
+        Value("Missing numeric argument for idle_timeout", "", |text, to| {
+            to.idle_timeout_s = integer(text).clamp(0, i64::from(u32::MAX)) as u32;
+            true
+        }),
+    ),
+    works(
+        "hashpower",
+        Value(
+            "Missing numeric argument for hashpower",
+            "hashpower must be between 12 and 32",
+            |text, to| {
+                to.tuning.hash_power = integer(text).clamp(0, 99) as u32;
+                (12..=32).contains(&to.tuning.hash_power)
+            },
+        ),
+    ),
+    works("no_hashexpand", Nothing(|to| to.fixed_table = true)),
+    works(
+        "watcher_logbuf_size",
+        Value(
+            "Missing watcher_logbuf_size argument",
+            "could not parse argument to watcher_logbuf_size",
+            |text, to| {
+                unsigned(text)
+                    .map(|kibibytes| to.watcher_buffer_bytes = (kibibytes as usize) << 10)
+                    .is_some()
+            },
+        ),
+    ),
+    works("track_sizes", Nothing(|to| to.tuning.track_sizes = true)),
+    works(
+        "ssl_chain_cert",
+        Value("Missing ssl_chain_cert argument", "", |text, to| {
+            to.tls_certificate = Some(text.into());
+            true
+        }),
+    ),
+    works(
+        "ssl_key",
+        Value("Missing ssl_key argument", "", |text, to| {
+            to.tls_key = Some(text.into());
+            true
+        }),
+    ),
+    works("lru_crawler", Nothing(|to| to.tuning.crawler = true)),
+    works("no_lru_crawler", Nothing(|to| to.tuning.crawler = false)),
+    works("debugtime", Nothing(|to| to.commands.debug = true)),
+    works("modern", Nothing(|_| ())),
+    works("no_drop_privileges", Nothing(|_| ())),
+    works("maxconns_fast", Nothing(|to| to.tuning.rejects_at_once = true)),
+    ignored("no_maxconns_fast", Nothing(|to| to.tuning.rejects_at_once = false)),
+    ignored("slab_reassign", Nothing(|to| to.tuning.slab_reassign = true)),
+    ignored("no_slab_reassign", Nothing(|to| to.tuning.slab_reassign = false)),
+    ignored(
+        "slab_automove",
+        Optional("slab_automove must be between 0 and 2", |text, to| {
+            to.tuning.slab_automove = text.map_or(1, |text| integer(text).clamp(0, 3) as u32);
+            to.tuning.slab_automove <= 2 && text.is_none_or(|text| integer(text) >= 0)
+        }),
+    ),
+    ignored("no_slab_automove", Nothing(|to| to.tuning.slab_automove = 0)),
+    ignored(
+        "slab_automove_ratio",
+        Value(
+            "Missing slab_automove_ratio argument",
+            "slab_automove_ratio must be > 0 and < 1",
+            |text, to| {
+                to.tuning.slab_automove_ratio = decimal(text);
+                to.tuning.slab_automove_ratio > 0.0 && to.tuning.slab_automove_ratio <= 1.0
+            },
+        ),
+    ),
+    ignored(
+        "slab_automove_window",
+        Value(
+            "Missing slab_automove_window argument",
+            "slab_automove_window must be > 2 and < 1800",
+            |text, to| {
+                to.tuning.slab_automove_window = integer(text).clamp(0, 9999) as u32;
+                (3..=1800).contains(&to.tuning.slab_automove_window)
+            },
+        ),
+    ),
+    ignored(
+        "slab_automove_freeratio",
+        Value("Missing slab_automove_freeratio argument", "", |text, to| {
+            to.tuning.slab_automove_free_ratio = decimal(text);
+            true
+        }),
+    ),
+    ignored("slab_sizes", Value("Missing slab_sizes argument", "", |_, _| true)),
+    ignored(
+        "slab_chunk_max",
+        Value(
+            "Missing slab_chunk_max argument",
+            "slab_chunk_max must be specified in kilobytes.",
+            |text, to| {
+                to.slab_chunk_given = true;
+                let kibibytes = unsigned(text).filter(|kibibytes| (1..=1024).contains(kibibytes));
+                kibibytes.map(|kibibytes| to.tuning.slab_chunk_max = kibibytes << 10).is_some()
+            },
+        ),
+    ),
+    ignored("no_chunked_items", Nothing(|to| to.tuning.slab_chunk_max = 1 << 20)),
+    ignored(
+        "tail_repair_time",
+        Value(
+            "Missing numeric argument for tail_repair_time",
+            "Cannot set tail_repair_time to less than 10 seconds",
+            |text, to| {
+                to.tuning.tail_repair_s = integer(text).clamp(0, i64::from(u32::MAX)) as u32;
+                to.tuning.tail_repair_s >= 10
+            },
+        ),
+    ),
+    ignored(
+        "hash_algorithm",
+        Value(
+            "Missing hash_algorithm argument",
+            "Unknown hash_algorithm option (jenkins, murmur3, xxh3)",
+            |text, to| {
+                text.clone_into(&mut to.tuning.hash_algorithm);
+                ["jenkins", "murmur3", "xxh3"].contains(&text)
+            },
+        ),
+    ),
+    ignored(
+        "lru_crawler_sleep",
+        Value(
+            "Missing lru_crawler_sleep value",
+            "LRU crawler sleep must be between 0 and 1 second",
+            |text, to| {
+                to.tuning.crawler_sleep_us = integer(text).clamp(0, 1_000_001) as u32;
+                (0..=1_000_000).contains(&integer(text))
+            },
+        ),
+    ),
+    ignored(
+        "lru_crawler_tocrawl",
+        Value(
+            "Missing lru_crawler_tocrawl value",
+            "lru_crawler_tocrawl takes a numeric 32bit value",
+            |text, to| unsigned(text).map(|most| to.tuning.crawler_items_max = most).is_some(),
+        ),
+    ),
+    ignored(
+        "lru_maintainer",
+        Nothing(|to| (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (true, true)),
+    ),
+    ignored(
+        "no_lru_maintainer",
+        Nothing(|to| (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (false, false)),
+    ),
+    ignored(
+        "hot_lru_pct",
+        Value("Missing hot_lru_pct argument", "hot_lru_pct must be > 1 and < 80", |text, to| {
+            to.tuning.hot_percent = integer(text).clamp(0, 100) as u32;
+            (1..80).contains(&to.tuning.hot_percent)
+        }),
+    ),
+    ignored(
+        "warm_lru_pct",
+        Value("Missing warm_lru_pct argument", "warm_lru_pct must be > 1 and < 80", |text, to| {
+            to.tuning.warm_percent = integer(text).clamp(0, 100) as u32;
+            (1..80).contains(&to.tuning.warm_percent)
+        }),
+    ),
+    ignored(
+        "hot_max_factor",
+        Value("Missing hot_max_factor argument", "hot_max_factor must be > 0", |text, to| {
+            to.tuning.hot_factor = decimal(text);
+            to.tuning.hot_factor > 0.0
+        }),
+    ),
+    ignored(
+        "warm_max_factor",
+        Value("Missing warm_max_factor argument", "warm_max_factor must be > 0", |text, to| {
+            to.tuning.warm_factor = decimal(text);
+            to.tuning.warm_factor > 0.0
+        }),
+    ),
+    ignored(
+        "temporary_ttl",
+        Value("Missing temporary_ttl argument", "", |text, to| {
+            to.tuning.temporary_lru = true;
+            to.tuning.temporary_ttl_s = integer(text).max(0) as u32;
+            true
+        }),
+    ),
+    ignored(
+        "worker_logbuf_size",
+        Value(
+            "Missing worker_logbuf_size argument",
+            "could not parse argument to worker_logbuf_size",
+            |text, to| {
+                unsigned(text)
+                    .map(|kibibytes| to.tuning.worker_log_bytes = kibibytes << 10)
+                    .is_some()
+            },
+        ),
+    ),
+    ignored(
+        "read_buf_mem_limit",
+        Value(
+            "Missing read_buf_mem_limit argument",
+            "could not parse argument to read_buf_mem_limit",
+            |text, to| {
+                unsigned(text)
+                    .map(|mebibytes| to.tuning.read_buffer_mebibytes = mebibytes)
+                    .is_some()
+            },
+        ),
+    ),
+    ignored("resp_obj_mem_limit", Value("Missing resp_obj_mem_limit argument", "", |_, _| true)),
+    ignored("inline_ascii_resp", Nothing(|_| ())),
+    ignored("no_inline_ascii_resp", Nothing(|_| ())),
+    ignored("drop_privileges", Nothing(|to| to.tuning.drop_privileges = true)),
+    ignored("relaxed_privileges", Nothing(|_| ())),
+    ignored("no_modern", Nothing(no_modern)),
+    ignored(
+        "ssl_keyformat",
+        Value(
+            "Missing ssl_keyformat argument",
+            "could not parse argument to ssl_keyformat",
+            |text, _| unsigned(text).is_some(),
+        ),
+    ),
+    ignored(
+        "ssl_wbuf_size",
+        Value(
+            "Missing ssl_wbuf_size argument",
+            "could not parse argument to ssl_wbuf_size",
+            |text, _| unsigned(text).is_some(),
+        ),
+    ),
+    ignored("ssl_session_cache", Nothing(|_| ())),
+    ignored("ssl_kernel_tls", Nothing(|_| ())),
+    ignored(
+        "ssl_min_version",
+        Value(
+            "Missing ssl_min_version argument",
+            "ssl_min_version must be 0, 1 or 2: TLS 1.2 is the oldest version that this server speaks",
+            |text, _| matches!(text, "0" | "1" | "2"),
+        ),
+    ),
+];
+
+fn unsigned(text: &str) -> Option<u32> {
+    text.parse().ok()
+}
+
+/// The defaults of memcached 1.4.
+fn no_modern(to: &mut Configuration) {
+    if !to.slab_chunk_given {
+        to.tuning.slab_chunk_max = 1 << 20;
+    }
+    (to.tuning.slab_reassign, to.tuning.slab_automove) = (false, 0);
+    to.tuning.rejects_at_once = false;
+    (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (false, false);
+    to.tuning.crawler = false;
+    "jenkins".clone_into(&mut to.tuning.hash_algorithm);
+}
+
+/// Apply a list of extended options.
+pub fn apply(list: &str, to: &mut Configuration) -> Result<(), Ending> {
+    list.split(',').filter(|item| !item.is_empty()).try_for_each(|item| apply_one(item, to))
+}
+
+fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
+    let (name, value) = match item.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (item, None),
+    };
+    let known = TABLE.iter().find(|option| option.name == name);
+    let option = known.ok_or_else(|| failed(FAILURE, format!("Illegal suboption \"{name}\"")))?;
+    let (valid, wrong) = match (&option.takes, value) {
+        (Nothing(set), _) => {
+            set(to);
+            (true, "")
+        }
+        (Value(missing, _, _), None) => return Err(failed(FAILURE, *missing)),
+        (Value(_, wrong, set), Some(value)) => (set(value, to), *wrong),
+        (Optional(wrong, set), value) => (set(value, to), *wrong),
+    };
+    if !valid {
+        return Err(failed(FAILURE, wrong));
+    }
+    if !option.works {
+        to.without_effect.push(format!("-o {name}"));
+    }
+    Ok(())
+}
+
+/// The names for the help: those that do something, and the others.
+pub fn names() -> (Vec<&'static str>, Vec<&'static str>) {
+    let named = |works: bool| {
+        TABLE.iter().filter(|option| option.works == works).map(|option| option.name).collect()
+    };
+    (named(true), named(false))
+}

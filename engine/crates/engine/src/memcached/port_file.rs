@@ -1,0 +1,40 @@
+//! The file that the environment variable MEMCACHED_PORT_FILENAME names: on which ports the server listens.
+
+use std::path::Path;
+
+/// Write the ports of these addresses. The file appears whole.
+pub fn write(path: &Path, addresses: &[String]) -> Result<(), String> {
+    let named = |error| format!("{}: {error}", path.display());
+    let mut begun = path.as_os_str().to_owned();
+    begun.push(".lck");
+    std::fs::write(&begun, lines(addresses)).map_err(named)?;
+    std::fs::rename(&begun, path).map_err(named)
+}
+
+fn lines(addresses: &[String]) -> String {
+    let line = |address: &String| {
+        let (kind, address) = match address.strip_prefix("udp:") {
+            Some(address) => ("UDP", address),
+            None => ("TCP", address.as_str()),
+        };
+        let (host, port) = address.rsplit_once(':')?;
+        Some(match host {
+            // All addresses of both families.
+            "[::]" => format!("{kind} INET: {port}\n{kind} INET6: {port}\n"),
+            _ if host.starts_with('[') => format!("{kind} INET6: {port}\n"),
+            _ => format!("{kind} INET: {port}\n"),
+        })
+    };
+    addresses.iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn each_port_has_a_line() {
+        let addresses = ["127.0.0.1:7", "udp:0.0.0.0:8", "[::]:9"].map(str::to_owned);
+        assert_eq!(lines(&addresses), "TCP INET: 7\nUDP INET: 8\nTCP INET: 9\nTCP INET6: 9\n");
+    }
+}
