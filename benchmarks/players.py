@@ -23,7 +23,9 @@ KEYS, VALUE_BYTES, CONNECTIONS = 10_000, 100, 50
 NOTHING_PLAYED = "no operation began in the window"
 MAX_REPEATS = 10
 STDERR_CHARACTERS = 200
-SHAPE = ["--size", str(VALUE_BYTES), "--key-length", "32", "--mix", "get=1"]
+# Keys of 32 bytes whose names no peer uses: they store other values.
+KEY_PATTERN = "native:{index:025}"
+SHAPE = ["--size", str(VALUE_BYTES), "--key-pattern", KEY_PATTERN, "--mix", "get=1"]
 
 
 class Run(NamedTuple):

@@ -29,6 +29,7 @@ protocol = "memcache"
 [connection]
 connections = {callers}
 pipeline_depth = {depth}
+{batches}
 request_timeout = "{timeout_ms}ms"
 [workload]
 prefill = {prefill}
@@ -42,6 +43,8 @@ set = 0
 [workload.values]
 length = {value_bytes}
 """
+# By default it waits until it may send as many requests as the depth allows.
+_SINGLY = "batch_size = 1"
 # Its rate limiter lets a second's operations go at once at the start.
 _OPEN_WARMUP_S = 2
 _NAME = re.compile(r"p(\d+)_us")
@@ -65,6 +68,7 @@ def _command(job: ToolJob, prefill: str) -> list[str]:
         server=job.server,
         callers=load.callers,
         depth=job.depth,
+        batches=_SINGLY if job.rate else "",
         prefill=prefill,
         key_bytes=KEY_BYTES,
         timeout_ms=load.timeout_ms,
@@ -93,6 +97,7 @@ TOOL = Tool(
     name="cachecannon",
     programs=("cachecannon",),
     home="https://github.com/cachecannon/cachecannon",
+    tried="0.0.20-alpha, commit 31a2bef",
     schedules=("closed", "uniform"),
     verifies="hit or miss, length",
     pipelines=True,
