@@ -133,7 +133,7 @@ impl EventLog {
 
     /// A queue for a new watcher; `None` if there are too many.
     pub fn add(&self, kinds: u32, bytes_max: usize) -> Option<Arc<Queue>> {
-        let mut queues = self.lock();
+        let mut queues = self.lock_living();
         if queues.len() >= WATCHERS_MAX {
             return None;
         }
@@ -147,12 +147,17 @@ impl EventLog {
     pub fn remove(&self, queue: &Arc<Queue>) {
         let mut queues = self.lock();
         queues.retain(|other| !Arc::ptr_eq(other, queue));
-        let detail = self.wanted.load(Ordering::Relaxed) & kinds::DETAIL;
-        self.wanted.store(kinds_of(&queues) | detail, Ordering::Relaxed);
+        self.narrow_wanted(&queues);
+    }
+
+    /// Want no more than these queues, and the counts of `stats detail`.
+    fn narrow_wanted(&self, queues: &[Arc<Queue>]) {
+        let detail = self.wanted() & kinds::DETAIL;
+        self.wanted.store(kinds_of(queues) | detail, Ordering::Relaxed);
     }
 
     pub fn watchers(&self) -> u64 {
-        self.lock().len() as u64
+        self.lock_living().len() as u64
     }
 
     /// Write a line of one kind to all that want it.
@@ -160,7 +165,7 @@ impl EventLog {
     pub fn write(&self, kind: u32, text: &str) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (seconds, micros) = (since.as_secs(), since.subsec_micros());
-        let queues = self.lock();
+        let queues = self.lock_living();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let line = format!("ts={seconds}.{micros:06} gid={id} {text}\n");
         self.written.fetch_add(1, Ordering::Relaxed);
@@ -189,6 +194,18 @@ impl EventLog {
             // It fails only if the eventfd's counter is full; then the thread is woken anyway.
             let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
         }
+    }
+
+    /// The queues that somebody reads. A connection may fail before it is handed over to those that watch; then
+    /// nobody but this list has its queue.
+    fn lock_living(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+        let mut queues = self.lock();
+        let before = queues.len();
+        queues.retain(|queue| Arc::strong_count(queue) > 1);
+        if queues.len() < before {
+            self.narrow_wanted(&queues);
+        }
+        queues
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
@@ -233,6 +250,18 @@ mod tests {
         log.write(kinds::FETCHERS, "short");
         log.write(kinds::FETCHERS, &long);
         assert!(queue.take().ends_with(b" short\nskipped=1\n"));
+    }
+
+    #[test]
+    fn a_queue_that_nobody_reads_is_removed() {
+        let log = EventLog::default();
+        log.set_detail(true);
+        drop(log.add(kinds::FETCHERS, 100));
+        log.write(kinds::FETCHERS, "short");
+        assert_eq!((log.watchers(), log.wanted()), (0, kinds::DETAIL));
+        for _ in 0..2 * WATCHERS_MAX {
+            assert!(log.add(kinds::FETCHERS, 100).is_some());
+        }
     }
 
     #[test]
