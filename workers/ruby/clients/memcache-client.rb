@@ -5,8 +5,7 @@
 # alone for 30 s. Of a server's refusal it hands on the words without their kind, so most count as
 # `server`. Its `gets` is not public.
 #
-# Written against the gem's documented interface, version 1.8.5; not run here, since Debian does not
-# carry it.
+# Debian does not carry it. It was run from its repository, version 1.8.5.
 class Client < BaseClient
   LIBRARY = 'memcache-client'
   WIRES = %w[text].freeze

@@ -5,8 +5,7 @@
 # refusal are exceptions, whose cost is the library's. Its `cas` needs an option that changes every
 # read, and so is left out.
 #
-# Written against the gem's documented interface, version 1.8.0; not run here, since Debian does not
-# carry it.
+# Debian does not carry it. It was run from its repository, version 1.8.0.
 require_relative '../lib/memcached_gem'
 
 class Client < BaseClient

@@ -5,8 +5,8 @@
 # stores the bytes themselves with flags 0 (its own sets a flag of 16). A delete is answered alike
 # whether the key was there or not, and counts as found. Its read of many does not ask the local cache.
 #
-# Written against the gem's documented interface, version 2.3; not run here, since Debian does not
-# carry it.
+# Debian does not carry it. It was run from its repository: version 2.3.4 with memcached 1.8.0 and
+# ActiveSupport 6.1.
 require_relative '../lib/memcached_gem'
 require_relative '../lib/rails_store'
 
@@ -26,6 +26,7 @@ class Client < RailsStore
     def load
       require 'memcached'
       require 'memcached_store'
+      require 'memcached_store/version' # the gem itself leaves it out
       load_store('memcached_store')
     end
 
@@ -34,18 +35,22 @@ class Client < RailsStore
     end
 
     def open(setup)
-      common = setup.common? ? { raw: true, codec: Plain, swallow_exceptions: false } : {}
+      common = setup.common? ? { codec: Plain, swallow_exceptions: false } : {}
       store = ActiveSupport::Cache::MemcachedStore.new(*setup.addresses, **common, **MemcachedGem.options(setup))
       MemcachedGem.check_connection(setup) { store.stats }
       store
     end
 
-    def close(handle) = handle.reset
+    # Its `reset` looks for the servers again, which may be gone.
+    def close(handle) = handle.instance_variable_get(:@connection).quit
   end
 
   def failure(error, op) = MemcachedGem.outcome(error, op)
 
   private
+
+  # Not an option of the store: it would hand it to the memcached gem, which refuses it.
+  def writing(op) = @setup.common? ? { **super, raw: true } : super
 
   def said(text) = MemcachedGem.failed(text)
 end

@@ -7,9 +7,9 @@ class RailsStore < BaseClient
   LIBRARY = 'activesupport'
   FEATURES = %w[unix shared cluster merges].freeze
   OPTIONS = { 'hashing' => 'default', 'local_cache' => 'on|off' }.freeze
-  # Any answer but nil and false.
+  # Any answer but nil and false, and but what was raised in place of one.
   TRUTHY = Object.new
-  def TRUTHY.===(answer) = answer ? true : false
+  def TRUTHY.===(answer) = answer && !answer.is_a?(StandardError) ? true : false
 
   class << self
     # Load ActiveSupport and one of its stores.
