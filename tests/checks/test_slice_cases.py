@@ -33,14 +33,14 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
 
 REFERENCE = {
     "the tape begins again with each slice": Bug(
-        right="start = now = self.start(request)\n        end",
-        wrong="start = now = self.start(request)\n        self.played = 0\n        end",
+        right="start, now = self.start(request)\n        end",
+        wrong="start, now = self.start(request)\n        self.played = 0\n        end",
         case="slices play on without gap or repeat",
         says="the tape has",
     ),
     "a record is lost between slices": Bug(
-        right="start = now = self.start(request)\n        end",
-        wrong="start = now = self.start(request)\n        self.played += 1\n        end",
+        right="start, now = self.start(request)\n        end",
+        wrong="start, now = self.start(request)\n        self.played += 1\n        end",
         case="slices play on without gap or repeat",
         says="the tape has",
     ),
@@ -69,8 +69,8 @@ REFERENCE = {
         says="lead_in_ops of slices",
     ),
     "lead-ins are counted": Bug(
-        right="begun = start if lead_in_end == start else None",
-        wrong="begun = start",
+        right="begun, ended = lead_in_end if now >= lead_in_end else None, start",
+        wrong="begun, ended = start, start",
         case="a slice of lead in counts nothing",
         says="a slice that is all lead-in",
     ),
@@ -79,6 +79,18 @@ REFERENCE = {
         wrong="                begun = lead_in_end\n",
         case="the lead in ends with a completion",
         says="a slice whose first reply comes after its end",
+    ),
+    "a caller without a CPU counts from its first completion": Bug(
+        right="lead_in_end if now >= lead_in_end else None, start",
+        wrong="start if lead_in_end == start else None, start",
+        case="a caller without a cpu counts from the lead in on",
+        says="lead_in_ops without a CPU in the lead-in",
+    ),
+    "a caller without a CPU counts until its last completion": Bug(
+        right="max(ended, end)",
+        wrong="max(ended, lead_in_end)",
+        case="a caller without a cpu counts from the lead in on",
+        says="the answer to a slice without a CPU",
     ),
     "the time of slices is lost": Bug(
         right="        self.elapsed_ns += elapsed_ns\n",
@@ -129,6 +141,18 @@ PYTHON = {
         wrong="        if call is not None and not call:\n",
         case="slices of an open loop",
         says="the tape has",
+    ),
+    "the lead-in ends with the first completion after it": Bug(
+        right="        lead_in.look(clock())\n",
+        wrong="",
+        case="a caller without a cpu counts from the lead in on",
+        says="lead_in_ops without a CPU in the lead-in",
+    ),
+    "callers that played nothing are left out": Bug(
+        right="for lead_in, ended_ns in callers\n",
+        wrong="for lead_in, ended_ns in callers if ended_ns\n",
+        case="a caller without a cpu counts from the lead in on",
+        says="the answer to a slice without a CPU",
     ),
     "times are summed over callers": Bug(
         right="sum(elapsed) // len(elapsed) if elapsed else 0",

@@ -65,13 +65,13 @@ static void play_closed(struct lane *lane)
   struct window *w = &lane->player->window;
   uint64_t now = clock_ns(), at = lane->next % lane->count, left = lane->limit;
   if (now >= lane->count_from_ns)
-    lane_begin_counting(lane, lane->count_from_ns); /* it had no CPU until now: that is time of the slice */
+    lane_begin_counting(lane, lane->count_from_ns); /* it had no CPU until now */
   for (; left && now < window_end_ns(w); left--) {
     now = play_one(lane, &lane->operations[at], 0);
     if (++at == lane->count)
       at = 0;
     if (now >= lane->count_from_ns)
-      lane_begin_counting(lane, now);
+      lane_begin_counting(lane, lane->player->in_process ? lane->count_from_ns : now);
   }
   lane->next += lane->limit - left;
   lane->sent_ns = lane->ended_ns = now;

@@ -84,6 +84,7 @@ void player_reset(struct player *p, bool prefill, int64_t ops, int64_t duration_
 {
   kind_set quiet = 0xaaaaaaaaaaaaaaaa & p->tape->kinds;
   p->prefill = prefill, p->open_loop = p->tape->times && !prefill, p->quiet = quiet && !prefill;
+  p->in_process = !p->setup->server_count;
   p->in_flight = 0;
   p->peak = 0;
   p->window.timeout_ns = p->setup->timeout_ms * 1000000;

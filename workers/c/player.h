@@ -21,9 +21,9 @@ struct lane {
   struct recorder **section;     /* those of the section that is going on */
   struct timeline timeline;
   struct histogram *lag;
-  /* A slice is counted after this instant; in a run, or when the slice is being counted, there is none. */
+  /* When the slice's lead-in ends; UINT64_MAX in a run, after the lead-in, and if all of the slice is lead-in. */
   uint64_t count_from_ns;
-  uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* when that began, and what came before it */
+  uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* the begin of the counted part, and what came before it */
   bool counting;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before;
@@ -38,6 +38,7 @@ struct player {
   uint64_t lane_count, lanes_in_all;
   struct lane *lanes;
   struct window window;
+  bool in_process;  /* its client has no server */
   bool prefill, open_loop, quiet;
   _Atomic uint64_t in_flight, peak, playing;
   int over_fd;  /* gets a byte when the last lane is done */

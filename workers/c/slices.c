@@ -79,21 +79,21 @@ void slices_play(struct player *p, uint64_t length_us, uint64_t lead_in_us, uint
   wake_lanes(s);
 }
 
-/* How long a lane was counted for. One that had no CPU until the slice's end did nothing in all of its time. */
+/* How long the lane's counted part is: not less than to the slice's end, so that the time without a CPU belongs to it. */
 static uint64_t counted_ns(struct lane *lane)
 {
-  if (!lane->counting)
-    return 0;
-  return span(lane->counted_since_ns,
-              lane->done + lane->failed ? lane->ended_ns : window_end_ns(&lane->player->window));
+  const uint64_t since_ns = lane->counting ? lane->counted_since_ns : lane->count_from_ns;
+  const uint64_t end_ns = window_end_ns(&lane->player->window);
+  const bool played = lane->done + lane->failed;
+  return span(since_ns, played && lane->ended_ns > end_ns ? lane->ended_ns : end_ns);
 }
 
-/* How long the slice was counted for: the mean of the lanes that have operations. */
+/* How long the slice was counted: the mean of the lanes that have operations. */
 static uint64_t mean_counted_ns(struct player *p)
 {
   uint64_t sum_ns = 0, callers = 0, played = 0;
   for (uint64_t t = 0; t < p->lane_count; t++) {
-    sum_ns += counted_ns(&p->lanes[t]);
+    sum_ns += p->lanes[t].count ? counted_ns(&p->lanes[t]) : 0;
     callers += p->lanes[t].count > 0;
     played += p->lanes[t].done + p->lanes[t].failed > 0;
   }

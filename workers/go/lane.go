@@ -18,6 +18,7 @@ type lane struct {
 	steps     [kindCount]Handler
 	flush     func() bool
 	timeoutNs int64 // a call that lasts so long is a timeout
+	inProcess bool  // its client has no server
 
 	// The run that is going on.
 	prefill bool
@@ -147,13 +148,13 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 func (l *lane) closedLoop(window *Window) {
 	now := clock()
 	if now >= l.slice.countFromNs && l.plays() {
-		l.beginCounting(l.slice.countFromNs) // it had no CPU until now: that is time of the slice
+		l.beginCounting(l.slice.countFromNs) // it had no CPU until now
 	}
 	for now < window.endNs.Load() && l.next() {
 		now = l.call(0, false)
 		l.advance()
 		if now >= l.slice.countFromNs {
-			l.beginCounting(now)
+			l.beginCounting(l.countedSinceNs(now))
 		}
 	}
 }

@@ -40,7 +40,9 @@ func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) 
 	}
 	for t := range setup.Callers {
 		place, lanes := segment[0]*setup.Callers+t, segment[1]*setup.Callers
-		player.lanes = append(player.lanes, newLane(setup.Tape, place, lanes, session, timeoutNs))
+		l := newLane(setup.Tape, place, lanes, session, timeoutNs)
+		l.inProcess = client.inProcess()
+		player.lanes = append(player.lanes, l)
 	}
 	return player, nil
 }

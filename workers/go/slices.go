@@ -11,13 +11,34 @@ import (
 // laneSlice is what a lane knows of the slice that is going on. In a run all is counted.
 type laneSlice struct {
 	counting       bool  // the lead-in is over
-	countFromNs    int64 // what comes after this instant is counted
-	countedSinceNs int64 // when that began
+	countFromNs    int64 // when the lead-in ends; MaxInt64 after it, and if all of the slice is lead-in
+	countedSinceNs int64 // the begin of the counted part
 	played, faults int64 // in the lead-in
 }
 
 // plays tells whether there are operations for the lane: a tape may have fewer groups than lanes.
 func (l *lane) plays() bool { return l.place*l.tape.group < uint64(len(l.tape.records)) }
+
+// countedSinceNs is when the counted part begins whose first completion is now.
+func (l *lane) countedSinceNs(now int64) int64 {
+	if l.inProcess {
+		return l.slice.countFromNs // its calls wait for nothing but a CPU
+	}
+	return now
+}
+
+// countedNs is how long its counted part is: not less than to the slice's end, so that the time without a CPU
+// belongs to it.
+func (l *lane) countedNs(endNs int64) int64 {
+	sinceNs := l.slice.countFromNs
+	if l.slice.counting {
+		sinceNs = l.slice.countedSinceNs
+	}
+	if l.played > 0 {
+		endNs = max(endNs, l.endedNs)
+	}
+	return max(0, endNs-sinceNs)
+}
 
 // beginCounting ends the lead-in.
 func (l *lane) beginCounting(sinceNs int64) {
@@ -139,21 +160,16 @@ func (s *Slices) result() (*SliceDone, error) {
 	return done, nil
 }
 
-// countedNs is how long the slice was counted for: the mean of the lanes that have operations.
+// countedNs is how long the slice was counted: the mean of the lanes that have operations.
 func (s *Slices) countedNs() int64 {
 	sumNs, callers, played := int64(0), int64(0), int64(0)
 	for _, l := range s.player.lanes {
-		endedNs := l.endedNs
-		if l.played == 0 {
-			endedNs = s.window.endNs.Load() // it had no CPU until then: it did nothing in all of its time
-		} else {
+		if l.played > 0 {
 			played++
-		}
-		if l.slice.counting {
-			sumNs += max(0, endedNs-l.slice.countedSinceNs)
 		}
 		if l.plays() {
 			callers++
+			sumNs += l.countedNs(s.window.endNs.Load())
 		}
 	}
 	s.totals.atOnce = max(s.totals.atOnce, played)

@@ -9,7 +9,7 @@ import { Recorder } from './recorder.mjs';
 import { TIMEOUT } from './verify.mjs';
 import { Window } from './window.mjs';
 
-/** A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` when it last ended. */
+/** A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` its last completion. */
 const sliced = (Loop) =>
   class extends Loop {
     constructor(calls, kinds, window) {
@@ -44,6 +44,12 @@ const sliced = (Loop) =>
 
 /** A call counts from its first completion after the lead-in on. */
 class SlicedClosedRun extends sliced(ClosedRun) {
+  /** A call that has not begun until the lead-in's end had no CPU: it counts from then on. */
+  free(call, now) {
+    if (now >= this.leadInEndNs && call.endNs < this.leadInEndNs) call.fromNs = this.leadInEndNs;
+    super.free(call, now);
+  }
+
   note(call, now, fault) {
     const tookNs = now - call.beganNs;
     const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
@@ -51,7 +57,7 @@ class SlicedClosedRun extends sliced(ClosedRun) {
       this.recorders[call.kind].note(call, tookNs, 0, came);
     } else {
       this.leadIn[call.kind].note(call, tookNs, 0, came);
-      if (now >= this.leadInEndNs) call.fromNs = now;
+      if (now >= this.leadInEndNs) call.fromNs = this.inProcess ? this.leadInEndNs : now;
     }
     call.endNs = this.endedNs = now;
   }
@@ -61,21 +67,17 @@ class SlicedClosedRun extends sliced(ClosedRun) {
     for (const call of this.calls) if (call.endNs > call.fromNs) call.endNs = this.endedNs;
   }
 
-  /** The mean over the calls that played. Where calls never wait, all of them are one sequence of operations. */
+  /** The mean of the counted parts. A part is not over before the slice, so that the time without a CPU belongs to it. */
   get elapsedNs() {
-    let played = 0;
+    let callers = 0;
     let sumNs = 0;
-    let firstNs = Infinity;
-    let lastNs = 0;
-    for (const { fromNs, endNs } of this.calls) {
-      if (endNs === 0) continue;
-      played += 1;
-      sumNs += Math.max(0, endNs - fromNs);
-      firstNs = Math.min(firstNs, fromNs);
-      lastNs = Math.max(lastNs, endNs);
+    for (const { lane, fromNs, endNs } of this.calls) {
+      if (!lane.more) continue;
+      callers += 1;
+      const sinceNs = fromNs < Infinity ? fromNs : this.leadInEndNs;
+      sumNs += Math.max(0, Math.max(endNs, this.window.endNs) - sinceNs);
     }
-    if (played === 0) return 0;
-    return Math.round(this.inProcess ? Math.max(0, lastNs - firstNs) : sumNs / played);
+    return callers === 0 ? 0 : Math.round(sumNs / callers);
   }
 }
 

@@ -9,6 +9,7 @@ import asyncio
 
 from client import failure_code
 from lane_threads import record_unsent
+from lead_in import LeadIn
 from verify import TIMEOUT
 from window import SPIN_NS, clock, wait_until
 
@@ -29,7 +30,7 @@ class TaskLanes:
         self.turn = asyncio.Lock()
         self.waiting = 0
         self.left = None  # open loop: the first call that is not due in the window
-        self.elapsed_ns = []  # slices: of each task that played, the time that is counted
+        self.callers = []  # slices: of each task its lead-in, and when its last call ended
 
     async def call(self, function, arguments, verify, op):
         """One call, timed and noted: the instants of its begin and its end."""
@@ -96,20 +97,21 @@ async def closed_loop_lane(lanes):
 
 
 async def slice_lane(lanes):
-    """The same in a slice: counted after the task's first completion after the lead-in."""
+    """The same in a slice: each task has a lead-in of its own."""
     window, record = lanes.window, lanes.record
-    now, counted = clock(), not window.lead_in_ns
-    began = window.start_ns if counted else 0
-    if now >= window.end_ns:
-        return
-    for function, arguments, verify, op in lanes.calls:
+    lead_in = LeadIn(window, 0, in_process=False)
+    now, ended = clock(), 0
+    lead_in.look(now)
+    for function, arguments, verify, op in lanes.calls if now < window.end_ns else ():
         _, now = await lanes.call(function, arguments, verify, op)
-        if not counted:
+        ended = now
+        if lead_in.counted_from is None:
             record.lead_in.append(len(record.codes) - 1)
-            began, counted = now, window.lead_in_end_ns <= now < window.end_ns
+        if now >= lead_in.end_ns:
+            lead_in.advance(now, 0)
         if now >= window.end_ns:
             break
-    lanes.elapsed_ns.append(now - began if counted else 0)
+    lanes.callers.append((lead_in, ended))
 
 
 async def open_loop_lane(lanes):

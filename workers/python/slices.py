@@ -14,38 +14,18 @@ from itertools import chain, count, repeat
 import lane_tasks
 import lane_threads
 from histogram import encode
+from lead_in import LeadIn
 from recorder import FIGURES, Recorder, summed
-from window import FOR_EVER_NS, Window, clock
-
-
-class LeadIn:
-    """The lead-in of a lane's slice, in place of a timeline: the loop tells it when that ends.
-
-    The operation that completes then is the last one of the lead-in.
-    """
-
-    def __init__(self, window, noted):
-        self.end_ns = FOR_EVER_NS
-        self.first, self.counted_from, self.began_ns = noted, noted, window.start_ns
-        if window.lead_in_ns:
-            self.counted_from, self.began_ns = None, None
-            whole = window.lead_in_end_ns >= window.end_ns
-            self.end_ns = FOR_EVER_NS if whole else window.lead_in_end_ns
-
-    def advance(self, now_ns, noted):
-        """The lead-in is over; an operation is about to be noted."""
-        self.counted_from, self.began_ns = noted + 1, now_ns
-        self.end_ns = FOR_EVER_NS
-        return FOR_EVER_NS
+from window import FOR_EVER_NS, Window, clock, wait_until
 
 
 class Lane:
     """What a lane keeps from slice to slice."""
 
-    def __init__(self, session, calls):
+    def __init__(self, session, calls, has_calls):
         self.session, self._calls, self._left = session, calls, None
+        self.has_calls = has_calls
         self.record = Recorder(None)
-        self.elapsed_ns = []
 
     def calls(self, origin_ns):
         """The calls that follow those of the last slice."""
@@ -69,13 +49,20 @@ class Slices:
         self._quiet = any("noreply" in kind for kind in player.tape.kinds)
         self._origin_ns = 0  # open loop: the instant of the tape's time 0, which moves in pauses
         self._tape_ns = self._elapsed_ns = self._user_s = self._system_s = 0
-        self._lanes = [Lane(s, self._calls(t)) for t, s in enumerate(player.sessions)]
+        self._in_process = player.client.WIRES == ("none",)
+        self._lanes = [
+            Lane(session, self._calls(t), self._has_calls(t))
+            for t, session in enumerate(player.sessions)
+        ]
+
+    def _has_calls(self, t):
+        return bool(self._player.tape.numbers(self._player.places[t], self._player.lanes))
 
     def _calls(self, t):
         """A lane's calls, over and over; of an open loop each with the instant that it is due."""
         player, times = self._player, self._player.tape.times
         script = player.scripts[t]
-        if not player.tape.numbers(player.places[t], player.lanes):
+        if not self._has_calls(t):
             return iter(())
         if not times:
             return chain.from_iterable(script() for _ in repeat(0))
@@ -129,21 +116,25 @@ class Slices:
     def _play_lane(self, lane, window, active):
         session, record = lane.session, lane.record
         first, first_lead_in = len(record.codes), len(record.lead_in)
-        session.record, record.timeline = record, LeadIn(window, first)
+        session.record = record
+        record.timeline = LeadIn(window, first, self._in_process)
         session.begin(self._quiet)
         calls = lane.calls(self._origin_ns)
         if self._player.loop:
-            elapsed = self._play_tasks(lane, window, calls)
+            callers = self._play_tasks(lane, window, calls)
         else:
-            elapsed = self._play_thread(lane, window, calls, active)
+            callers = self._play_thread(lane, window, calls, active)
         session.finish()
         if self._quiet and len(record.codes) > first:
             record.end_quiet(lambda: self._player.barrier(session))
-        if elapsed is None:  # one caller, until its last completion
-            elapsed = self._note_lead_in(record)
-        return (*_counts(record, first, first_lead_in), elapsed)
+        elapsed = [
+            lead_in.elapsed_ns(record.ended_ns if self._quiet and ended_ns else ended_ns)
+            for lead_in, ended_ns in callers
+        ]
+        return (*_counts(record, first, first_lead_in), elapsed if lane.has_calls else [])
 
     def _play_tasks(self, lane, window, calls):
+        """Play it; of each task of a closed loop its lead-in, and when its last call ended."""
         setup = self._player.setup
         task = lane_tasks.open_loop_lane if self._open_loop else lane_tasks.slice_lane
         count = setup.connections * setup.depth
@@ -151,28 +142,23 @@ class Slices:
         playing = lane_tasks.play(lane.session, calls, window, lane.record, count, task)
         lanes = self._player.loop.run_until_complete(playing)
         lane.put_back(lanes.left, self._origin_ns)
-        return lanes.elapsed_ns
+        return lanes.callers
 
     def _play_thread(self, lane, window, calls, active):
-        record = lane.record
-        lane_threads.wait_until(window.start_ns, window)
+        """The same for the one caller that a thread is."""
+        record, lead_in = lane.record, lane.record.timeline
+        wait_until(window.start_ns, window)
         if self._open_loop:
-            record.timeline.end_ns = FOR_EVER_NS
+            lead_in.end_ns = FOR_EVER_NS
             play = lane_threads.open_loop_lane
             lane.put_back(play(lane.session, calls, window, record, active), self._origin_ns)
             return []
+        lead_in.look(clock())
         lane_threads.closed_loop_lane(lane.session, calls, window, record, active)
-        return None
-
-    @staticmethod
-    def _note_lead_in(record):
-        """Note which operations of a closed loop are not counted, and how long the others took."""
-        lead_in, noted = record.timeline, len(record.codes)
+        noted = len(record.codes)
         counted_from = noted if lead_in.counted_from is None else lead_in.counted_from
         record.lead_in.extend(range(lead_in.first, counted_from))
-        if noted == lead_in.first:
-            return []
-        return [record.ended_ns - lead_in.began_ns if lead_in.began_ns is not None else 0]
+        return [(lead_in, record.ended_ns if noted > lead_in.first else 0)]
 
     def done(self):
         """The fields of `done`: the sum of all slices."""

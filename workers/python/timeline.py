@@ -14,7 +14,7 @@ from window import FOR_EVER_NS
 _SECTIONS, _SECTION_SLICES = 10, 100
 _SLICES = _SECTIONS * _SECTION_SLICES
 # What ends after the window, in an open loop that is late, has slices too; the last has the rest.
-_MOST_SLICES = 4 * _SLICES
+_MAX_SLICES = 4 * _SLICES
 
 
 class Timeline:
@@ -30,8 +30,8 @@ class Timeline:
     def advance(self, now_ns, noted):
         """Go on to the slice that an instant is in; when that ends."""
         self._marks.append((self._at, noted))
-        self._at = min((now_ns - self._start_ns) // self.slice_ns, _MOST_SLICES - 1)
-        last = self._at == _MOST_SLICES - 1
+        self._at = min((now_ns - self._start_ns) // self.slice_ns, _MAX_SLICES - 1)
+        last = self._at == _MAX_SLICES - 1
         self.end_ns = FOR_EVER_NS if last else self._start_ns + (self._at + 1) * self.slice_ns
         return self.end_ns
 

@@ -118,7 +118,8 @@ class Worker:
             mine = range(self.share, tape.prefill, self.shares)
             ops, limit = [(4, 0, 1, k, tape.lengths[k], tape.exptime) for k in mine], len(mine)
         results, played = Results(), 0
-        start = now = told = self.start(request)
+        start, now = self.start(request)
+        told = now
         end = start + 1_000_000 * (request.get("duration_ms") or 10**9)
         while ops and played < limit and now < end and (self.replies or not played):
             now = self.play(ops[played % len(ops)], results)
@@ -138,17 +139,18 @@ class Worker:
             return failure("protocol", "slice before begin_slices")
         counted, lead_in = self.slices
         before = counted.total("ok"), counted.total("attempts"), lead_in.total("attempts")
-        start = now = self.start(request)
+        start, now = self.start(request)
         end, lead_in_end = (
             start + 1000 * request.get(name, 0) for name in ("length_us", "lead_in_us")
         )
-        begun = start if lead_in_end == start else None  # when the counted part began
+        # When the counted part began: this also if there was no CPU until now.
+        begun, ended = lead_in_end if now >= lead_in_end else None, start
         while self.ops and now < end:
             op, self.played = self.ops[self.played % len(self.ops)], self.played + 1
-            now = self.play(op, lead_in if begun is None else counted)
+            now = ended = self.play(op, lead_in if begun is None else counted)
             if begun is None and now >= lead_in_end:
                 begun = now
-        elapsed_ns = 0 if begun is None else now - begun
+        elapsed_ns = max(ended, end) - (lead_in_end if begun is None else begun)
         self.elapsed_ns += elapsed_ns
         ops, attempts = counted.total("ok") - before[0], counted.total("attempts") - before[1]
         return {"type": "slice_done", "ops": ops, "errors": attempts - ops,
@@ -165,9 +167,11 @@ class Worker:
                 "lead_in": lead_in.operations(timed=False)}  # fmt: skip
 
     def start(self, request):
-        """Wait for the planned start; return the time."""
-        time.sleep(max(0, request.get("start_unix_ns", 0) - time.time_ns()) / 1e9)
-        return time.perf_counter_ns()
+        """Wait for the planned start; return when it is, and the time."""
+        ahead_ns = max(0, request.get("start_unix_ns", 0) - time.time_ns())
+        start = time.perf_counter_ns() + ahead_ns
+        time.sleep(ahead_ns / 1e9)
+        return start, time.perf_counter_ns()
 
     def play(self, op, results):
         """Play a record and add its results; return the time of its end."""

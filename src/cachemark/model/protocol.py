@@ -143,8 +143,11 @@ class Slice(Message, frozen=True, kw_only=True, tag="slice"):
 
     Closed loop: a caller starts no operation when `length_us` has passed since the start of the
     slice; it waits for those that are outstanding, and for a barrier after operations without a
-    reply. Its counted part begins with its first completion at or after `lead_in_us`, or at the
-    start of the slice if `lead_in_us` is 0. Operations that complete later than that are counted.
+    reply. Its counted part begins with its first completion at or after `lead_in_us`; what
+    completes later is counted. The counted part begins at `lead_in_us` itself if the caller waited
+    for no server then: it got no CPU until then, or its client is a cache inside the process. It
+    ends with the caller's last completion, or that of the barrier, but not before the end of the
+    slice.
 
     Open loop: the tape's time stands still between slices. An operation is counted if its intended
     start is `lead_in_us` after the start of the slice, or later. Operations that are due in the
@@ -233,10 +236,9 @@ class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
     elapsed_ns: Annotated[
         Count,
         Meta(
-            description="closed loop: the mean over the callers that played of the time from the "
-            "beginning of a caller's counted part to its last completion (after operations without "
-            "a reply, that of the barrier). Open loop: `length_us` − `lead_in_us`. 0 if "
-            "`lead_in_us` is `length_us`"
+            description="closed loop: the mean length of the counted part, over all callers that "
+            "have operations on the tape, also those that got no CPU and played nothing. Open "
+            "loop: `length_us` − `lead_in_us`. 0 if `lead_in_us` is `length_us`"
         ),
     ]
 

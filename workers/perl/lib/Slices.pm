@@ -25,13 +25,14 @@ sub play ($self, $asked) {
     $player->{tape_s} += $start_s - $self->{paused_s};
     $player->wait_until($start_s);
 
-    # Who has its turn after the end plays nothing.
-    $player->{now_s} = Player::now() >= $player->{last_s} ? $last_s : $start_s;
+    $player->{now_s} = Player::now();
     my @before = Player::usage();
-    my $from_s = $start_s;
-    if ($lead_in_s > 0) {
-        $self->play_part(0, $start_s + $lead_in_s);
-        $from_s = $player->{now_s};
+    my $from_s = $start_s + $lead_in_s;
+
+    # A closed loop that had no CPU until the lead-in's end has no lead-in.
+    if ($player->{now_s} < $from_s || $player->{tape}{open_loop} && $lead_in_s > 0) {
+        $self->play_part(0, $from_s);
+        $from_s = $player->{now_s} unless $player->{client}->in_process;    # it waits for nothing but a CPU
     }
     my $counted_from = $record->{played};
     my $failed_from  = $record->{failed};
@@ -43,8 +44,11 @@ sub play ($self, $asked) {
 
     my $counted    = $record->{played} - $counted_from;
     my $errors     = $record->{failed} - $failed_from + $record->late($counted_from, $player->timeout_s);
-    my $counted_s  = $counted ? $record->{ended_s} - $from_s : 0;
+
+    # Not less than to the slice's end, so that the time without a CPU belongs to it.
+    my $counted_s = max($counted ? $record->{ended_s} : 0, $player->{last_s}) - $from_s;
     $counted_s     = $player->{last_s} - $start_s - $lead_in_s if $player->{tape}{open_loop};
+    $counted_s     = 0 if $lead_in_s >= $length_s || !$player->{lane}{ops}->@*;
     my $elapsed_ns = int 0.5 + 1e9 * max(0, $counted_s);
     $self->{elapsed_ns} += $elapsed_ns;
     return {

@@ -94,7 +94,8 @@ trait SlicedLane
         $this->record->spans[] = [$this->position % $this->length, $count];
         $this->position += $count + $this->record->unsent - $unsent;
         if ($this->record === $this->leadIn) {
-            $this->fromNs = $this->now;
+            // A call that waits for no server waits for nothing but a CPU.
+            $this->fromNs = Client::WIRES === ['none'] ? $this->countedFromNs() : $this->now;
             $this->beginPart($this->counted, $this->lastNs);
             return true;
         }
@@ -114,20 +115,36 @@ trait SlicedLane
             }
         } while (!isset($slice));
         $this->slice = $slice;
-        $this->fromNs = $this->reportedNs = $slice['start_ns'];
+        $this->reportedNs = $slice['start_ns'];
+        $this->fromNs = $this->countedFromNs();
         $this->lastNs = $slice['start_ns'] + $slice['length_ns'];
         $this->passNs += $slice['start_ns'] - $this->tapeNs;
         $this->stopped = false;
         $this->lookNs = 0;
         $this->beforeSlice = [$this->counted->played, $this->counted->failed, $this->leadIn->played];
         $this->session->begin($this->quiet);
-        $leadInNs = $slice['lead_in_ns'];
-        $this->beginPart($leadInNs ? $this->leadIn : $this->counted, $leadInNs ? $this->fromNs + $leadInNs : $this->lastNs);
+        $this->beginPart($this->leadIn, $this->fromNs);
         $this->usage = getrusage();
         $this->wait($slice['start_ns']);
-        // Whoever has its turn after the end plays nothing.
-        $this->now = hrtime(true) >= $this->lastNs ? $this->lastNs : $slice['start_ns'];
+        $this->now = hrtime(true);
+        // A closed loop that had no CPU until the lead-in's end has no lead-in.
+        if (!$slice['lead_in_ns'] || !$this->tape->openLoop && $this->now >= $this->fromNs) {
+            $this->beginPart($this->counted, $this->lastNs);
+        }
         return true;
+    }
+
+    /** When the slice's lead-in ends. */
+    private function countedFromNs(): int
+    {
+        return $this->slice['start_ns'] + $this->slice['lead_in_ns'];
+    }
+
+    /** How long the counted part is: not less than to the slice's end, so that the time without a CPU belongs to it. */
+    private function countedNs(int $endedNs): int
+    {
+        $allLeadIn = $this->slice['lead_in_ns'] >= $this->slice['length_ns'];
+        return $allLeadIn ? 0 : max(0, max($endedNs, $this->lastNs) - $this->fromNs);
     }
 
     private function beginPart(Recorder $record, int $endNs): void
@@ -137,7 +154,7 @@ trait SlicedLane
         $this->before = [$record->played, $record->unsent];
     }
 
-    /** Tell the parent what a slice came to, and when its counted part began and ended, if anything was played. */
+    /** Tell the parent what a slice came to, and the length of its counted part, if there are operations. */
     private function endSlice(): void
     {
         [$played, $failed, $leadIn] = $this->beforeSlice;
@@ -148,11 +165,8 @@ trait SlicedLane
         if ($this->quiet && $counted + $leadInOps) {
             $this->endQuiet();
         }
-        $part = [$this->fromNs, $counted ? $record->endedNs : $this->fromNs];
-        if ($this->tape->openLoop) {
-            $fromNs = $this->slice['start_ns'] + $this->slice['lead_in_ns'];
-            $part = [$fromNs, max($fromNs, $this->lastNs)];
-        }
+        $part = $this->tape->openLoop ? max(0, $this->lastNs - $this->countedFromNs())
+            : $this->countedNs($counted ? $record->endedNs : $this->fromNs);
         $this->tapeNs = max($this->slice['start_ns'], $this->lastNs); // it may be stopped before it begins
         $usage = getrusage();
         foreach (['utime', 'stime'] as $i => $which) {
@@ -161,7 +175,7 @@ trait SlicedLane
         $errors = $record->failed - $failed;
         $this->parent->send([
             'type' => 'slice_done', 'ops' => $counted - $errors, 'errors' => $errors, 'lead_in_ops' => $leadInOps,
-        ] + ($counted + $leadInOps || $this->tape->openLoop ? ['from_ns' => $part[0], 'ended_ns' => $part[1]] : []));
+        ] + ($this->length || $this->tape->openLoop ? ['elapsed_ns' => $part] : []));
     }
 }
 
@@ -197,23 +211,10 @@ trait SlicedPlayer
         if (isset($lanes['error'])) {
             return $lanes['error'];
         }
-        $this->slicesNs += $elapsedNs = self::elapsedNs(array_column($lanes, 'from_ns'), array_column($lanes, 'ended_ns'));
+        $parts = array_column($lanes, 'elapsed_ns'); // of the lanes that have operations
+        $this->slicesNs += $elapsedNs = $parts ? intdiv(array_sum($parts), count($parts)) : 0;
         $sums = array_map(static fn ($name) => array_sum(array_column($lanes, $name)), ['ops', 'errors', 'lead_in_ops']);
         return ['type' => 'slice_done', 'ops' => $sums[0], 'errors' => $sums[1], 'lead_in_ops' => $sums[2], 'elapsed_ns' => $elapsedNs];
-    }
-
-    /**
-     * The mean over the lanes that played. Where calls never wait, lanes share the CPUs: they have one time, from
-     * the first beginning to the last end, because the mean would leave out when the others had the CPU.
-     *
-     * @param list<int> $from @param list<int> $ended
-     */
-    private static function elapsedNs(array $from, array $ended): int
-    {
-        if (!$from) {
-            return 0;
-        }
-        return Client::WIRES === ['none'] ? max($ended) - min($from) : intdiv(array_sum($ended) - array_sum($from), count($from));
     }
 
     /** What all slices came to; null if there were none. @return array<string, mixed>|null */

@@ -46,7 +46,7 @@ class Player
   # Make everything ready that slices need.
   def begin_slices
     end_slices
-    @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000, @client.wires == ['none'])
+    @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000)
     make_old
   end
 

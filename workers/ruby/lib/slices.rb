@@ -5,19 +5,23 @@
 
 # One slice: when its lead-in ends, and when all of it does.
 class Slice
-  attr_reader :start_ns, :lead_in, :whole
+  attr_reader :start_ns, :counted_from_ns, :lead_in, :whole
 
   def initialize(start_ns, length_ns, lead_in_ns, timeout_ns)
     @start_ns = start_ns
     @counted_from_ns = start_ns + lead_in_ns
     @lead_in = Window.new(start_ns, lead_in_ns, timeout_ns)
     @whole = Window.new(start_ns, length_ns, timeout_ns)
+    @all_lead_in = lead_in_ns >= length_ns
   end
 
   def stop = [@lead_in, @whole].each(&:stop)
 
-  # Its time after the lead-in.
-  def counted_ns = [0, @whole.end_ns - @counted_from_ns].max
+  # How long its counted part is, which began then, if the last operation ended then. The part is not over before
+  # the slice is, so that the time without a CPU belongs to it.
+  def counted_ns(from_ns = @counted_from_ns, ended_ns = 0)
+    @all_lead_in ? 0 : [0, [ended_ns, @whole.end_ns].max - from_ns].max
+  end
 end
 
 # What a lane does with slices.
@@ -42,8 +46,8 @@ module SlicedLane
     @slices << slice
   end
 
-  # Play slices until there are no more. `finished` is called at the end of each, with the beginning and the
-  # end of its counted part, or nil where nothing was played.
+  # Play slices until there are no more. `finished` is called at the end of each, with the length of its counted
+  # part, or nil where the lane has no operations.
   def play_slices(finished)
     @finished = finished
     while next_slice
@@ -63,7 +67,8 @@ module SlicedLane
 
     note_span
     if @record.equal?(@lead_in)
-      @from_ns = @now
+      # A call that waits for no server waits for nothing but a CPU.
+      @from_ns = @in_process ? @slice.counted_from_ns : @now
       begin_part(@counted, @slice.whole)
       return true
     end
@@ -73,13 +78,13 @@ module SlicedLane
 
   def next_slice
     @slice = @slices.pop || (return false)
-    @from_ns = @slice.start_ns
+    @from_ns = @slice.counted_from_ns
     @ops_before = played
-    @slice.whole.wait(@from_ns)
-    # Whoever has its turn after the end plays nothing.
-    late = Window.clock >= @slice.whole.end_ns
-    @now = late ? @slice.whole.end_ns : @from_ns
-    @slice.lead_in.end_ns > @from_ns ? begin_part(@lead_in, @slice.lead_in) : begin_part(@counted, @slice.whole)
+    @slice.whole.wait(@slice.start_ns)
+    @now = Window.clock
+    # A closed loop that had no CPU until the lead-in's end has no lead-in.
+    lead_in = @now < @from_ns || (@open_loop && @from_ns > @slice.start_ns)
+    lead_in ? begin_part(@lead_in, @slice.lead_in) : begin_part(@counted, @slice.whole)
     true
   end
 
@@ -101,10 +106,8 @@ module SlicedLane
 
   def end_slice
     @record.ended_ns = @now
-    any = played > @ops_before
-    end_quiet if @quiet && any
-    ended_ns = @record.played > @before[0] ? @record.ended_ns : @from_ns
-    @finished.call(any ? [@from_ns, ended_ns] : nil)
+    end_quiet if @quiet && played > @ops_before
+    @finished.call(@slice.counted_ns(@from_ns, @record.played > @before[0] ? @record.ended_ns : @from_ns))
   end
 end
 
@@ -113,9 +116,8 @@ class Slices
   # Rings at the end of a slice.
   attr_reader :bell
 
-  def initialize(lanes, timeout_ns, in_process)
+  def initialize(lanes, timeout_ns)
     @lanes = lanes
-    @in_process = in_process
     @timeout_ns = timeout_ns
     @results = Thread::Queue.new
     @bell, @ring = IO.pipe
@@ -180,18 +182,14 @@ class Slices
     @ring.write('.') if @results.size == @lanes.size
   end
 
-  # The mean over the lanes that played. Where calls never wait, all lanes are one sequence of operations, as
-  # one thread runs at a time.
+  # The mean of the counted parts of the lanes that have operations.
   def elapsed(results)
     error = results.find { |result| result.is_a?(Exception) }
     raise error if error
     return @slice.counted_ns if @lanes.first.open_loop?
 
-    from, to = results.compact.transpose
-    return 0 unless from
-    return to.max - from.min if @in_process
-
-    (to.sum - from.sum) / from.size
+    parts = results.compact
+    parts.empty? ? 0 : parts.sum / parts.size
   end
 
   # Operations that succeeded and that failed so far, and those of lead-ins.

@@ -69,11 +69,13 @@ pub struct LaneRecord {
 pub struct LaneSlice {
     /// The lead-in is over.
     pub counting: bool,
-    /// What comes after this instant is counted.
+    /// When the lead-in ends; `u64::MAX` after it, and if all of the slice is lead-in.
     pub count_from_ns: u64,
-    /// When that began, and what was played before: operations that succeeded, and that failed.
+    /// The begin of the counted part, and what was played before: operations that succeeded, and that failed.
     pub counted_since_ns: u64,
     pub lead_in: (u64, u64),
+    /// The client has no server: its calls wait for nothing but a CPU.
+    pub in_process: bool,
 }
 
 /// The sections of the recorders that slices use.
@@ -81,7 +83,12 @@ pub const COUNTED: usize = 0;
 pub const LEAD_IN: usize = 1;
 
 impl LaneRecord {
-    fn new(tape: &'static Tape, sections: usize, duration_ns: Option<u64>) -> LaneRecord {
+    fn new(
+        tape: &'static Tape,
+        sections: usize,
+        duration_ns: Option<u64>,
+        in_process: bool,
+    ) -> LaneRecord {
         let prefill = 2 * usize::from(Verb::SET.0);
         let played = |kind| kind == prefill || tape.kinds.contains(&kind);
         let recorders = || (0..KINDS).map(|kind| played(kind).then(Recorder::new)).collect();
@@ -104,6 +111,7 @@ impl LaneRecord {
                 count_from_ns: u64::MAX,
                 counted_since_ns: 0,
                 lead_in: (0, 0),
+                in_process,
             },
         }
     }
@@ -125,6 +133,7 @@ impl LaneRecord {
             count_from_ns: u64::MAX,
             counted_since_ns: since_ns,
             lead_in: (self.watch.done.load(Relaxed), self.watch.failed.load(Relaxed)),
+            ..self.slice
         };
     }
 
@@ -204,7 +213,7 @@ impl<S: Session> Lane<S> {
             operations: tape.lane(place, lanes),
             place,
             lanes,
-            notes: LaneRecord::new(tape, 1, None),
+            notes: LaneRecord::new(tape, 1, None, setup.servers.is_empty()),
         })
     }
 
@@ -246,13 +255,17 @@ impl<S: Session> Lane<S> {
     /// Forget the last run; the next lasts so long.
     pub fn reset(&mut self, duration_ns: Option<u64>) {
         let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
-        self.notes = LaneRecord::new(self.notes.tape, sections, duration_ns);
-        self.notes.reconnects_before = self.session.reconnects();
+        self.renew_notes(sections, duration_ns);
     }
 
     /// Forget the last run; slices come next.
     pub fn reset_for_slices(&mut self) {
-        self.notes = LaneRecord::new(self.notes.tape, LEAD_IN + 1, None);
+        self.renew_notes(LEAD_IN + 1, None);
+    }
+
+    fn renew_notes(&mut self, sections: usize, duration_ns: Option<u64>) {
+        let LaneRecord { tape, slice, .. } = &self.notes;
+        self.notes = LaneRecord::new(tape, sections, duration_ns, slice.in_process);
         self.notes.reconnects_before = self.session.reconnects();
     }
 }
@@ -284,7 +297,7 @@ async fn closed_loop<S: Session>(
 ) {
     let mut now = clock_ns();
     if now >= notes.slice.count_from_ns && !operations.is_empty() {
-        // It had no CPU until now: that is time of the slice.
+        // It had no CPU until now.
         notes.begin_counting(notes.slice.count_from_ns);
     }
     let mut left = if operations.is_empty() { 0 } else { limit };
@@ -294,7 +307,8 @@ async fn closed_loop<S: Session>(
         now = play_one(session, notes, &operations[at], window, None).await;
         at = if at + 1 < operations.len() { at + 1 } else { 0 };
         if now >= notes.slice.count_from_ns {
-            notes.begin_counting(now);
+            let LaneSlice { in_process, count_from_ns, .. } = notes.slice;
+            notes.begin_counting(if in_process { count_from_ns } else { now });
         }
     }
     notes.next = at as u64;

@@ -32,7 +32,7 @@ impl Slice {
 #[derive(Clone)]
 pub struct Turn {
     pub task: Task,
-    /// What comes after this instant is counted.
+    /// When the lead-in ends; `u64::MAX` if all of the slice is lead-in.
     pub count_from_ns: u64,
     pub sums: Arc<Sums>,
 }
@@ -62,10 +62,13 @@ impl Sums {
         self.errors.fetch_add(failed - lead_in_failed, Relaxed);
         self.callers.fetch_add(has_operations.into(), Relaxed);
         self.played.fetch_add((ok + failed > 0).into(), Relaxed);
-        if slice.counting {
-            // A caller that had no CPU until the slice's end did nothing in all of its time.
-            let ended_ns = if ok + failed > 0 { notes.ended_ns } else { end_ns };
-            self.elapsed_ns.fetch_add(ended_ns.saturating_sub(slice.counted_since_ns), Relaxed);
+        if has_operations {
+            let since_ns =
+                if slice.counting { slice.counted_since_ns } else { slice.count_from_ns };
+            // Not less than to the slice's end, so that the time without a CPU belongs to it.
+            let ended_ns = if ok + failed > 0 { notes.ended_ns } else { 0 };
+            let until_ns = ended_ns.max(end_ns);
+            self.elapsed_ns.fetch_add(until_ns.saturating_sub(since_ns), Relaxed);
         }
         self.playing.fetch_sub(1, SeqCst) == 1
     }

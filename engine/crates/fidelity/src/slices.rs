@@ -15,6 +15,16 @@ type Slice = (u64, u64, u64);
 
 /// Play slices on a simulated network; their results, and the metrics of all.
 fn play(trial: &Trial, script: Script, slices: &[Slice]) -> (Vec<SliceResult>, Metrics, Metrics) {
+    play_late(trial, script, slices, 0)
+}
+
+/// The same by a thread that gets no CPU in the first part of each slice.
+fn play_late(
+    trial: &Trial,
+    script: Script,
+    slices: &[Slice],
+    late_ns: u64,
+) -> (Vec<SliceResult>, Metrics, Metrics) {
     let tape: Tape = trial.tape();
     let (connections, depth, timeout_ns) = trial.load();
     let network = SimulatedNetwork::new(&tape, connections, script, None, timeout_ns);
@@ -33,6 +43,7 @@ fn play(trial: &Trial, script: Script, slices: &[Slice]) -> (Vec<SliceResult>, M
         let window =
             Window { start_ns, end_ns: start_ns + length_ns, timeout_ns, section_ns: None };
         player.begin_slice(window, *lead_in_ns);
+        clock.pause(late_ns);
         let shared = SharedState::default();
         let drain_end_ns = window.end_ns + 2 * timeout_ns;
         player = EventLoop::new(player, clock.clone(), &mut states, &shared, drain_end_ns)
@@ -81,7 +92,7 @@ fn a_completion_at_the_end_of_the_lead_in_belongs_to_it() {
 fn without_a_lead_in_counting_begins_with_the_slice() {
     let slices = [(0, 10 * MS + 500 * US, 0), (0, 0, 0), (0, 500 * US, 0)];
     let (results, ..) = play(&closed(1, 1), after(MS), &slices);
-    assert_eq!(results, [result(11, 0, 11 * MS, 1), SliceResult::default(), result(1, 0, MS, 1)]);
+    assert_eq!(results, [result(11, 0, 11 * MS, 1), result(0, 0, 0, 1), result(1, 0, MS, 1)]);
 }
 
 #[test]
@@ -90,6 +101,21 @@ fn a_slice_of_lead_in_counts_nothing() {
     let (results, counted, _) = play(&closed(2, 4), after(MS), &slices);
     assert_eq!(results, [result(0, 2 * 4 * 10, 0, 2)]);
     assert_eq!(counted.kinds().count(), 0);
+}
+
+/// Replies come after each ms. All that is played after 5 ms is counted, from the end of the lead-in on.
+#[test]
+fn a_thread_without_a_cpu_counts_from_the_end_of_the_lead_in() {
+    let slice = (0, 10 * MS, 2 * MS);
+    let (results, ..) = play_late(&closed(2, 1), after(MS), &[slice, slice], 5 * MS);
+    assert_eq!(results, [result(2 * 5, 0, 2 * 8 * MS, 2); 2]);
+}
+
+#[test]
+fn a_thread_without_a_cpu_in_all_of_a_slice_counts_its_length() {
+    let slices = [(0, 10 * MS, 2 * MS), (0, 10 * MS, 10 * MS)];
+    let (results, ..) = play_late(&closed(2, 1), after(MS), &slices, 11 * MS);
+    assert_eq!(results, [result(0, 0, 2 * 8 * MS, 2), result(0, 0, 0, 2)]);
 }
 
 /// All replies of a round come at the same time: those at 3 ms all belong to the lead-in.

@@ -139,9 +139,8 @@ struct Caller<'a> {
     epoch: (u64, u64),
     sent_ns: u64,
     last_ns: u64,
-    /// Slices: when the lead-in ends, and when the counted part began; `u64::MAX`: never, or not yet.
+    /// Slices: when the lead-in ends; `u64::MAX` after it, and if all of the slice is lead-in.
     lead_in_end_ns: u64,
-    counted_since_ns: u64,
 }
 
 /// A caller in a thread that plays slices.
@@ -177,7 +176,6 @@ impl<'a> Caller<'a> {
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
             lead_in_end_ns: u64::MAX,
-            counted_since_ns: window.start_ns,
         }
     }
 
@@ -188,6 +186,9 @@ impl<'a> Caller<'a> {
 
     fn play_window(&mut self, shared: &SharedState) {
         wait_until(self.window.start_ns);
+        if Monotonic.now_ns() >= self.lead_in_end_ns {
+            self.end_lead_in(); // it had no CPU until now
+        }
         self.recorder.metrics.max_in_flight = 1;
         let (mut done, mut reported) = (0_u64, (0, 0));
         loop {
@@ -219,8 +220,7 @@ impl<'a> Caller<'a> {
     /// The first completion after a slice's lead-in is its last one.
     #[cold]
     fn end_lead_in(&mut self) {
-        self.recorder.counted_from_ns = 0;
-        (self.counted_since_ns, self.lead_in_end_ns) = (self.last_ns, u64::MAX);
+        (self.recorder.counted_from_ns, self.lead_in_end_ns) = (0, u64::MAX);
     }
 
     fn ended(&self) -> (u64, u64, u64) {
@@ -234,17 +234,21 @@ impl<'a> Caller<'a> {
         let all = lead_in_ns >= window.end_ns - window.start_ns;
         (self.window, self.last_ns) = (window, window.start_ns);
         self.recorder.counted_from_ns = if lead_in_ns == 0 { 0 } else { u64::MAX };
-        self.counted_since_ns = if lead_in_ns == 0 { window.start_ns } else { u64::MAX };
         self.lead_in_end_ns =
             if lead_in_ns == 0 || all { u64::MAX } else { window.start_ns + lead_in_ns };
         self.play_window(shared);
         let now = self.ended();
+        // It waits for nothing but a CPU, so its counted part begins with an instant and ends not before the slice.
+        let stopped = shared.stop.load(Ordering::Relaxed);
+        let ended_ns = if stopped { self.last_ns } else { self.last_ns.max(window.end_ns) };
+        let elapsed_ns = if all { 0 } else { ended_ns.saturating_sub(window.start_ns + lead_in_ns) };
+        let plays = !self.work_slice.exhausted(self.tape);
         SliceResult {
             ops: now.0 - before.0,
             errors: now.1 - before.1,
             lead_in_ops: now.2 - before.2,
-            elapsed_ns: self.last_ns.saturating_sub(self.counted_since_ns),
-            callers: u64::from(now != before),
+            elapsed_ns: if plays { elapsed_ns } else { 0 },
+            callers: u64::from(plays),
         }
     }
 

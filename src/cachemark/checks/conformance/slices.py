@@ -10,6 +10,9 @@ import os
 import signal
 import time
 
+import msgspec
+
+from cachemark.checks.conformance.no_cpu import Gap, play_without_cpu
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (
     KEYS,
@@ -48,6 +51,8 @@ _OPEN_SLICE = Slice(length_us=100_000, lead_in_us=25_000)
 _OPEN_SLICES, _OPEN_COUNTED, _OPEN_ALL = 5, 150, 200
 _SHORT = Slice(length_us=5_000, lead_in_us=1_000)
 _EMPTY = Slice(length_us=0)
+_CPU_COMES_LATE = Gap(lead_in=0.2, until=2, length=2.5)
+_CPU_COMES_TOO_LATE = Gap(lead_in=0.2, until=1, length=0.6)
 
 
 def slices_play_on_without_gap_or_repeat(
@@ -233,7 +238,29 @@ def slices_inside_a_process(driver: WorkerDriver, wire: str, server: RunningServ
     end(driver, slices)
 
 
-IN_PROCESS_CASES = (slices_inside_a_process,)
+def a_caller_without_a_cpu_counts_from_the_lead_in_on(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Time without a CPU after the lead-in is time of the slice, also if nothing is played."""
+    callers = {"threads": 2, "connections": 2} if driver.can("threads") else {}
+    begin(driver, wire, server.addresses, _TAPE, **callers)
+    slices, request = play_without_cpu(driver, _CPU_COMES_LATE)
+    late = slices[-1]
+    expect_equal(late.lead_in_ops, 0, "lead_in_ops without a CPU in the lead-in")
+    counted_ns = 1000 * (request.length_us - request.lead_in_us)
+    expect(
+        late.elapsed_ns >= counted_ns,
+        f"elapsed_ns {late.elapsed_ns} of a counted part of at least {counted_ns} ns",
+    )
+    answers, request = play_without_cpu(driver, _CPU_COMES_TOO_LATE)
+    nothing = msgspec.structs.replace(
+        slice_done(), elapsed_ns=1000 * (request.length_us - request.lead_in_us)
+    )
+    expect_equal(answers[-1], nothing, "the answer to a slice without a CPU")
+    end(driver, slices + answers)
+
+
+IN_PROCESS_CASES = (slices_inside_a_process, a_caller_without_a_cpu_counts_from_the_lead_in_on)
 CASES = (
     slices_play_on_without_gap_or_repeat,
     the_lead_in_ends_with_a_completion,

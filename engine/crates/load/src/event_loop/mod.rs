@@ -86,6 +86,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     /// The same for a slice, in a thread that keeps the connections between slices.
     pub fn run_slice(mut self) -> io::Result<Player<'tape, W>> {
+        self.player.look_at_lead_in(self.now());
         self.play().map(|()| self.player)
     }
 

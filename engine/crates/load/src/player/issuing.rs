@@ -174,9 +174,6 @@ impl<'tape, W: Wire> Player<'tape, W> {
     }
 
     pub(super) fn exhausted(&self) -> bool {
-        match &self.work_slice {
-            WorkSlice::Prefill { first, .. } => *first >= u64::from(self.tape.prefill_count()),
-            WorkSlice::Lane { lane, ops } => lane.is_none() || *ops == 0,
-        }
+        self.work_slice.exhausted(self.tape)
     }
 }

@@ -8,6 +8,8 @@ pub(crate) struct SliceState {
     pub(super) lead_in_end_ns: u64,
     /// When the counted part of each channel began; `u64::MAX`: it has not.
     pub(super) began_ns: Vec<u64>,
+    /// The planned end of the slice.
+    pub(super) end_ns: u64,
     /// The last completion on each channel in this slice; 0: none.
     pub(super) last_ns: Vec<u64>,
     /// The time that was played on the tape.
@@ -29,7 +31,7 @@ pub struct SliceResult {
     pub ops: u64,
     pub errors: u64,
     pub lead_in_ops: u64,
-    /// The sum of the counted times of callers, and how many callers played.
+    /// The sum of the counted parts of callers, and how many callers have operations.
     pub elapsed_ns: u64,
     pub callers: u64,
 }
@@ -44,7 +46,7 @@ impl SliceResult {
         self.callers += other.callers;
     }
 
-    /// The mean of the counted times.
+    /// The mean of the counted parts.
     pub fn mean_elapsed_ns(&self) -> u64 {
         self.elapsed_ns.checked_div(self.callers).unwrap_or(0)
     }
@@ -60,10 +62,23 @@ impl SliceState {
         }
     }
 
-    /// The sum of the counted times of channels, and how many played.
-    pub(super) fn elapsed_ns(&self) -> (u64, u64) {
-        let played = self.last_ns.iter().zip(&self.began_ns).filter(|(last_ns, _)| **last_ns > 0);
-        let times = played.map(|(last_ns, began_ns)| last_ns.saturating_sub(*began_ns));
-        times.fold((0, 0), |(sum, count), time_ns| (sum + time_ns, count + 1))
+    /// The first operations are about to be sent. If there was no CPU until now, all of them are counted.
+    pub(super) fn look(&mut self, now_ns: u64) {
+        if now_ns >= self.lead_in_end_ns {
+            self.began_ns.fill(self.lead_in_end_ns);
+        }
+    }
+
+    /// The sum of the counted parts of channels.
+    pub(super) fn elapsed_ns(&self, stopped: bool) -> u64 {
+        let parts = self.last_ns.iter().zip(&self.began_ns);
+        // A part is not over before the slice is, so that the time without a CPU belongs to it.
+        let end_ns = if stopped { 0 } else { self.end_ns };
+        let part_ns = |(last_ns, began_ns): (&u64, &u64)| {
+            let idle = *began_ns == u64::MAX; // no completion after the lead-in
+            let since_ns = if idle { self.lead_in_end_ns } else { *began_ns };
+            end_ns.max(*last_ns).saturating_sub(since_ns)
+        };
+        parts.map(part_ns).sum()
     }
 }

@@ -14,6 +14,7 @@ impl<W: Wire> Player<'_, W> {
             open_loop: self.tape.is_open_loop(),
             counted_ns: 0,
             lead_in_end_ns: 0,
+            end_ns: 0,
             began_ns: vec![0; self.channels.len()],
             last_ns: vec![0; self.channels.len()],
             tape_ns: 0,
@@ -28,6 +29,7 @@ impl<W: Wire> Player<'_, W> {
         let length_ns = window.end_ns - window.start_ns;
         let whole = lead_in_ns >= length_ns;
         slice.counted_ns = length_ns.saturating_sub(lead_in_ns);
+        slice.end_ns = window.end_ns;
         slice.lead_in_end_ns = if whole { u64::MAX } else { window.start_ns + lead_in_ns };
         let began_ns = if lead_in_ns == 0 { window.start_ns } else { u64::MAX };
         slice.began_ns.fill(began_ns);
@@ -42,11 +44,23 @@ impl<W: Wire> Player<'_, W> {
         self.stopped = false;
     }
 
+    /// The first operations of the slice are about to be sent.
+    pub fn look_at_lead_in(&mut self, now_ns: u64) {
+        if let Some(slice) = &mut self.slice {
+            slice.look(now_ns);
+        }
+    }
+
     /// What the slice came to. All of its operations have ended.
     pub fn end_slice(&self) -> SliceResult {
         let Some(slice) = &self.slice else { return SliceResult::default() };
-        let (elapsed_ns, callers) =
-            if slice.open_loop { (slice.counted_ns, 1) } else { slice.elapsed_ns() };
+        let (elapsed_ns, callers) = if slice.open_loop {
+            (slice.counted_ns, 1)
+        } else if self.exhausted() {
+            (0, 0)
+        } else {
+            (slice.elapsed_ns(self.stopped), self.channels.len() as u64)
+        };
         let (before, now) = (&slice.before, self.ended());
         SliceResult {
             ops: now.ok.saturating_sub(before.ok),

@@ -12,6 +12,14 @@ pub enum WorkSlice {
 }
 
 impl WorkSlice {
+    /// Whether there are no more operations.
+    pub(crate) fn exhausted(&self, tape: &Tape) -> bool {
+        match self {
+            WorkSlice::Prefill { first, .. } => *first >= u64::from(tape.prefill_count()),
+            WorkSlice::Lane { lane, ops } => lane.is_none() || *ops == 0,
+        }
+    }
+
     /// The next operation, and the number of its record if it comes from one.
     #[inline]
     pub(crate) fn take(&mut self, tape: &Tape) -> Option<(Op, Option<u64>)> {

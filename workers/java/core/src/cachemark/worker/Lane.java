@@ -20,6 +20,8 @@ final class Lane {
     private Recorder recorder;
     private final Script script;
     private Window window;
+    /** The client has no server: its calls wait for nothing but a CPU. */
+    private final boolean inProcess;
     /** Operations that it may begin; less than 0 is no limit. */
     private long left;
 
@@ -39,8 +41,9 @@ final class Lane {
     private final SliceCount slice = new SliceCount();
 
     Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
-            long limit) {
+            long limit, boolean inProcess) {
         this.session = session;
+        this.inProcess = inProcess;
         this.script = script;
         this.recorders = recorders;
         this.timeline = timeline;
@@ -62,9 +65,13 @@ final class Lane {
 
     /** Add what the slice came to. */
     void addTo(Slices.Sums sums) {
-        sums.callers += script.isEmpty() ? 0 : 1;
-        // A caller that had no CPU until the slice's end did nothing in all of its time.
-        slice.addTo(sums, ok, failed, ok + failed > 0 ? endedNs : window.endNs);
+        slice.addTo(sums, ok, failed);
+        if (!script.isEmpty()) {
+            sums.callers++;
+            // Not less than to the slice's end, so that the time without a CPU belongs to it.
+            long lastNs = ok + failed > 0 ? endedNs : window.endNs;
+            sums.elapsedNs += slice.countedNs(Math.max(lastNs, window.endNs));
+        }
     }
 
     private static VarHandle handle(String field) {
@@ -103,9 +110,10 @@ final class Lane {
     /** In a closed loop after each completion and before the first call; in an open one what is due. */
     private void lookAtLeadIn(long now) {
         if (now >= slice.countFromNs && !script.isEmpty()) {
-            // A caller that has played nothing by then had no CPU: that is time of the slice.
+            // A caller that has played nothing by then had no CPU.
+            boolean noCpu = ok + failed == 0 || inProcess;
             recorder = recorders[0];
-            slice.beginCounting(ok + failed == 0 ? slice.countFromNs : now, ok, failed);
+            slice.beginCounting(noCpu ? slice.countFromNs : now, ok, failed);
         }
     }
 

@@ -2,11 +2,11 @@ package cachemark.worker;
 
 /** Where the counted part of a lane's slice begins. A run is counted from its start. */
 final class SliceCount {
-    /** What comes after this instant is counted. */
+    /** When the lead-in ends; MAX_VALUE after it, and if all of the slice is lead-in. */
     long countFromNs = Long.MAX_VALUE;
     /** The lead-in is over. */
     boolean counting = true;
-    /** When that began, and how many operations had succeeded and failed by then. */
+    /** The begin of the counted part, and how many operations had succeeded and failed by then. */
     private long sinceNs;
     private long leadInOk;
     private long leadInFailed;
@@ -25,14 +25,16 @@ final class SliceCount {
     }
 
     /** Add what the slice came to, in which so many operations succeeded and failed. */
-    void addTo(Slices.Sums sums, long ok, long failed, long endedNs) {
+    void addTo(Slices.Sums sums, long ok, long failed) {
         long okBefore = counting ? leadInOk : ok;
         long failedBefore = counting ? leadInFailed : failed;
         sums.leadInOps += okBefore + failedBefore;
         sums.ops += ok - okBefore;
         sums.errors += failed - failedBefore;
-        if (counting) {
-            sums.elapsedNs += Math.max(0, endedNs - sinceNs);
-        }
+    }
+
+    /** How long the counted part is that ends then. */
+    long countedNs(long untilNs) {
+        return Math.max(0, untilNs - (counting ? sinceNs : countFromNs));
     }
 }
