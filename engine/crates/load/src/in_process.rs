@@ -241,7 +241,8 @@ impl<'a> Caller<'a> {
         // It waits for nothing but a CPU, so its counted part begins with an instant and ends not before the slice.
         let stopped = shared.stop.load(Ordering::Relaxed);
         let ended_ns = if stopped { self.last_ns } else { self.last_ns.max(window.end_ns) };
-        let elapsed_ns = if all { 0 } else { ended_ns.saturating_sub(window.start_ns + lead_in_ns) };
+        let elapsed_ns =
+            if all { 0 } else { ended_ns.saturating_sub(window.start_ns + lead_in_ns) };
         let plays = !self.work_slice.exhausted(self.tape);
         SliceResult {
             ops: now.0 - before.0,
