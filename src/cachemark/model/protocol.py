@@ -138,16 +138,14 @@ class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
 class Slice(Message, frozen=True, kw_only=True, tag="slice"):
     """Play a slice of the tape. Each caller continues where its last slice ended.
 
-    A caller is what plays operations independently: a thread, a task, or a connection of the native
-    client. Its results belong to the lead-in, which is not counted, or to the counted part.
+    A caller is a thread, a task, or a connection of the native client. What it plays belongs to the
+    lead-in, which is not counted, or to its counted part.
 
     Closed loop: a caller starts no operation when `length_us` has passed since the start of the
     slice; it waits for those that are outstanding, and for a barrier after operations without a
-    reply. Its counted part begins with its first completion at or after `lead_in_us`; what
-    completes later is counted. The counted part begins at `lead_in_us` itself if the caller waited
-    for no server then: it got no CPU until then, or its client is a cache inside the process. It
-    ends with the caller's last completion, or that of the barrier, but not before the end of the
-    slice.
+    reply. Its counted part begins with its first completion at or after `lead_in_us`; or, if it
+    waited for no server then (it got no CPU, or its cache is in the process), at `lead_in_us`.
+    Later completions count. It ends with the last one or the barrier, but not before the slice.
 
     Open loop: the tape's time stands still between slices. An operation is counted if its intended
     start is `lead_in_us` after the start of the slice, or later. Operations that are due in the
@@ -236,9 +234,9 @@ class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
     elapsed_ns: Annotated[
         Count,
         Meta(
-            description="closed loop: the mean length of the counted part, over all callers that "
-            "have operations on the tape, also those that got no CPU and played nothing. Open "
-            "loop: `length_us` − `lead_in_us`. 0 if `lead_in_us` is `length_us`"
+            description="closed loop: the mean length of the counted part over all callers with "
+            "operations on the tape, also those that got no CPU at all. Open loop: `length_us` − "
+            "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
         ),
     ]
 

@@ -20,9 +20,8 @@ class Lane
     kinds = ['set', *tape.kinds].uniq
     @bases = kinds.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
     @quiet = tape.kinds.any? { |kind| kind.end_with?('_noreply') }
-    @in_process = client.wires == ['none']
     # Where there is no server to wait for, nothing is late.
-    @timeout_ns = @in_process ? Window::FOR_EVER_NS : setup.timeout_ms * 1_000_000
+    @timeout_ns = (@in_process = client.wires == ['none']) ? Window::FOR_EVER_NS : setup.timeout_ms * 1_000_000
     @dues = tape.dues(@place, @lanes)
     @length = tape.numbers(@place, @lanes).count
     return unless tape.held_bytes(@place, @lanes) <= HELD_BYTES

@@ -10,7 +10,7 @@ use crate::client::Session;
 use crate::histogram::histogram;
 use crate::prepare::Prepare;
 use crate::recorder::Recorder;
-use crate::slices::Turn;
+use crate::slices::{LaneSlice, Turn};
 use crate::tape::{KINDS, Operation, Tape, Verb};
 use crate::timeline::{SECTIONS, Timeline};
 use crate::verify::{ReplyStatus, Verified};
@@ -64,20 +64,6 @@ pub struct LaneRecord {
     pub slice: LaneSlice,
 }
 
-/// What a lane knows of the slice that is going on. In a run all is counted.
-#[derive(Clone, Copy)]
-pub struct LaneSlice {
-    /// The lead-in is over.
-    pub counting: bool,
-    /// When the lead-in ends; `u64::MAX` after it, and if all of the slice is lead-in.
-    pub count_from_ns: u64,
-    /// The begin of the counted part, and what was played before: operations that succeeded, and that failed.
-    pub counted_since_ns: u64,
-    pub lead_in: (u64, u64),
-    /// The client has no server: its calls wait for nothing but a CPU.
-    pub in_process: bool,
-}
-
 /// The sections of the recorders that slices use.
 pub const COUNTED: usize = 0;
 pub const LEAD_IN: usize = 1;
@@ -106,13 +92,7 @@ impl LaneRecord {
             barriers: 0,
             reconnects_before: 0,
             next: 0,
-            slice: LaneSlice {
-                counting: true,
-                count_from_ns: u64::MAX,
-                counted_since_ns: 0,
-                lead_in: (0, 0),
-                in_process,
-            },
+            slice: LaneSlice::of_run(in_process),
         }
     }
 

@@ -37,6 +37,32 @@ pub struct Turn {
     pub sums: Arc<Sums>,
 }
 
+/// What a lane knows of the slice that is going on. In a run all is counted.
+#[derive(Clone, Copy)]
+pub struct LaneSlice {
+    /// The lead-in is over.
+    pub counting: bool,
+    /// When the lead-in ends; `u64::MAX` after it, and if all of the slice is lead-in.
+    pub count_from_ns: u64,
+    /// The begin of the counted part, and what was played before: operations that succeeded, and that failed.
+    pub counted_since_ns: u64,
+    pub lead_in: (u64, u64),
+    /// The client has no server: its calls wait for nothing but a CPU.
+    pub in_process: bool,
+}
+
+impl LaneSlice {
+    pub fn of_run(in_process: bool) -> LaneSlice {
+        LaneSlice {
+            counting: true,
+            count_from_ns: u64::MAX,
+            counted_since_ns: 0,
+            lead_in: (0, 0),
+            in_process,
+        }
+    }
+}
+
 /// What the lanes add up when a slice has ended.
 #[derive(Default)]
 pub struct Sums {

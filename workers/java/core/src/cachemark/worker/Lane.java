@@ -20,8 +20,6 @@ final class Lane {
     private Recorder recorder;
     private final Script script;
     private Window window;
-    /** The client has no server: its calls wait for nothing but a CPU. */
-    private final boolean inProcess;
     /** Operations that it may begin; less than 0 is no limit. */
     private long left;
 
@@ -38,12 +36,12 @@ final class Lane {
     private volatile long failedSoFar;
     private long ok;
     private long failed;
-    private final SliceCount slice = new SliceCount();
+    private final SliceCount slice;
 
     Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
-            long limit, boolean inProcess) {
+            long limit, SliceCount slice) {
         this.session = session;
-        this.inProcess = inProcess;
+        this.slice = slice;
         this.script = script;
         this.recorders = recorders;
         this.timeline = timeline;
@@ -68,9 +66,7 @@ final class Lane {
         slice.addTo(sums, ok, failed);
         if (!script.isEmpty()) {
             sums.callers++;
-            // Not less than to the slice's end, so that the time without a CPU belongs to it.
-            long lastNs = ok + failed > 0 ? endedNs : window.endNs;
-            sums.elapsedNs += slice.countedNs(Math.max(lastNs, window.endNs));
+            sums.elapsedNs += slice.countedNs(ok + failed > 0 ? endedNs : 0, window.endNs);
         }
     }
 
@@ -110,10 +106,8 @@ final class Lane {
     /** In a closed loop after each completion and before the first call; in an open one what is due. */
     private void lookAtLeadIn(long now) {
         if (now >= slice.countFromNs && !script.isEmpty()) {
-            // A caller that has played nothing by then had no CPU.
-            boolean noCpu = ok + failed == 0 || inProcess;
             recorder = recorders[0];
-            slice.beginCounting(noCpu ? slice.countFromNs : now, ok, failed);
+            slice.beginCounting(now, ok, failed);
         }
     }
 

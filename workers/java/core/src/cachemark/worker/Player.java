@@ -151,8 +151,8 @@ final class Player {
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        boolean inProcess = setup.wire.equals("none");
-        return new Lane(session, script, rows, timelines[t], window, limit, inProcess);
+        SliceCount slice = new SliceCount(setup.wire.equals("none"));
+        return new Lane(session, script, rows, timelines[t], window, limit, slice);
     }
 
     /** Play until the window ends, in the caller's thread. */

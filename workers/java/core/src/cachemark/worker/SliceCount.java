@@ -2,6 +2,8 @@ package cachemark.worker;
 
 /** Where the counted part of a lane's slice begins. A run is counted from its start. */
 final class SliceCount {
+    /** The client has no server: its calls wait for nothing but a CPU. */
+    private final boolean inProcess;
     /** When the lead-in ends; MAX_VALUE after it, and if all of the slice is lead-in. */
     long countFromNs = Long.MAX_VALUE;
     /** The lead-in is over. */
@@ -11,15 +13,21 @@ final class SliceCount {
     private long leadInOk;
     private long leadInFailed;
 
+    SliceCount(boolean inProcess) {
+        this.inProcess = inProcess;
+    }
+
     void beginLeadIn(long untilNs) {
         countFromNs = untilNs;
         counting = false;
     }
 
     void beginCounting(long nowNs, long ok, long failed) {
+        // A caller that has played nothing by then had no CPU.
+        boolean noCpu = ok + failed == 0 || inProcess;
+        sinceNs = noCpu ? countFromNs : nowNs;
         countFromNs = Long.MAX_VALUE;
         counting = true;
-        sinceNs = nowNs;
         leadInOk = ok;
         leadInFailed = failed;
     }
@@ -33,8 +41,11 @@ final class SliceCount {
         sums.errors += failed - failedBefore;
     }
 
-    /** How long the counted part is that ends then. */
-    long countedNs(long untilNs) {
-        return Math.max(0, untilNs - (counting ? sinceNs : countFromNs));
+    /**
+     * How long the counted part is, if the last operation ended then. It is not over before the
+     * slice is, so that the time without a CPU belongs to it.
+     */
+    long countedNs(long endedNs, long endNs) {
+        return Math.max(0, Math.max(endedNs, endNs) - (counting ? sinceNs : countFromNs));
     }
 }
