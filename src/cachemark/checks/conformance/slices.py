@@ -243,7 +243,7 @@ def a_caller_without_a_cpu_counts_from_the_lead_in_on(
 ) -> None:
     """Time without a CPU after the lead-in is time of the slice, also if nothing is played."""
     callers = {"threads": 2, "connections": 2} if driver.can("threads") else {}
-    begin(driver, wire, server.addresses, _TAPE, **callers)
+    begin(driver, wire, server.addresses, _TAPE, None, **callers)
     slices, request = play_without_cpu(driver, _CPU_COMES_LATE)
     late = slices[-1]
     expect_equal(late.lead_in_ops, 0, "lead_in_ops without a CPU in the lead-in")
