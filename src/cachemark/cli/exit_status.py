@@ -13,7 +13,8 @@ EXIT_STATUSES: dict[int, str] = {
 }
 # What status 1 means. A verb that is not here fails only where the system does: a full disk.
 FAILURES: dict[str, str] = {
-    "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID",
+    "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID; "
+    "with --search: no rate was shown to meet the objective",
     "compare": "--play, --fail-on-regression: a gated figure is worse, or is missing",
     "probe": "`run quick` (or the suite of --suite) would refuse a part of its work on a server",
     "memory": "a server could not be filled",

@@ -12,6 +12,7 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
+from cachemark.cli.typed_search import searched
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
@@ -103,6 +104,10 @@ class Overrides(WorkOptions):
         str | None,
         Parameter(help="rounds: begin no sitting that would end after this time, such as 10m"),
     ] = None
+    search: Annotated[
+        str | None,
+        Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
+    ] = None
     margin: Annotated[
         float | None, Parameter(help="smallest difference that matters, in percent")
     ] = None
@@ -154,10 +159,29 @@ def apply(
     changed["workloads"] = typed_workloads(ended, typed, preset)
     result = _replace(experiment, **changed)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
-    if overrides.design is None and (typed or ended != workloads):
-        result = suited_design(result, window_typed=overrides.measure_ms is not None)
+    result = _designed(result, overrides, typed, changed=bool(typed) or ended != workloads)
     check(result, "command line")
     return result
+
+
+def _designed(
+    experiment: Experiment, overrides: Overrides, typed: WorkSettings, *, changed: bool
+) -> Experiment:
+    """The experiment as a search, as trials or in rounds, as the options ask for."""
+    window_typed = overrides.measure_ms is not None
+    if overrides.search is not None:
+        return searched(
+            experiment,
+            overrides.search,
+            typed,
+            blocks=overrides.blocks,
+            window_typed=window_typed,
+            twice=overrides.twice,
+            design=overrides.design,
+        )
+    if overrides.design is None and changed:
+        return suited_design(experiment, window_typed=window_typed)
+    return experiment
 
 
 def _clients(

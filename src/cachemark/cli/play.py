@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cachemark import host
 from cachemark.analysis.number_format import count_of
+from cachemark.analysis.rate_search import bounds, searches
 from cachemark.cli.display import make_display
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import parse_client, registry
@@ -20,6 +21,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
+from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
@@ -115,8 +117,14 @@ def _write_report(run: Run) -> None:
         ) from error
 
 
-def exit_status(outcomes: list[Outcome]) -> int:
-    """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID."""
+def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
+    """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID.
+
+    Of a search: if no rate was found for some cell. A rate that is too high may well be INVALID.
+    """
+    if experiment.search:
+        found = searches(outcomes, experiment)
+        return 0 if found and all(bounds(search).best for search in found) else 1
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
     cells = {outcome.trial.cell for outcome in measured}
@@ -148,6 +156,13 @@ def extent(plan: Plan) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
     seed = f"{_about(planned_s(plan))}, seed {experiment.seed}"
+    if experiment.search:
+        cells = count_of(len(plan.trials) // experiment.blocks, "cell")
+        each = f"{count_of(experiment.blocks, 'search')}{'es' if experiment.blocks > 1 else ''}"
+        return (
+            f"the highest rate with {experiment.search}, {cells}, {each} of about "
+            f"{TYPICAL_TRIALS} trials each, {seed}"
+        )
     if not plan.sittings:
         blocks = count_of(experiment.blocks, "block")
         return f"{count_of(len(plan.trials), 'trial')}, {blocks}, {seed}"

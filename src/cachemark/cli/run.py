@@ -84,7 +84,7 @@ def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:
     print_text(render("table" if details else "answers", stored_run, terminal_width()))
     folder = stored_run.folder
     print_text(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
-    return exit_status(outcomes)
+    return exit_status(outcomes, stored_run.header.experiment)
 
 
 def _resume(

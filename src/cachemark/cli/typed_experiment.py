@@ -10,7 +10,7 @@ from cachemark.model.experiment import Experiment, Workload, plays_to_an_end
 from cachemark.model.work_settings import WorkSettings, with_settings
 
 # A window of a trial, where the experiment's own is only long enough for turns.
-_MIN_WINDOW_MS = 1000
+MIN_WINDOW_MS = 1000
 
 
 def typed_workloads(
@@ -61,6 +61,6 @@ def suited_design(experiment: Experiment, *, window_typed: bool) -> Experiment:
     if experiment.design != "rounds" or not (opened or whole):
         return experiment
     timing = experiment.timing
-    if not window_typed and timing.measure_ms < _MIN_WINDOW_MS:
-        timing = msgspec.structs.replace(timing, measure_ms=_MIN_WINDOW_MS)
+    if not window_typed and timing.measure_ms < MIN_WINDOW_MS:
+        timing = msgspec.structs.replace(timing, measure_ms=MIN_WINDOW_MS)
     return msgspec.structs.replace(experiment, design="trials", timing=timing)

@@ -331,6 +331,15 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     ] = "auto"
     rounds: Annotated[RoundsTiming, _is("a table, see `rounds`")] = RoundsTiming()
     placement: Annotated[Placement, _is("a table, see `placement`")] = Placement()
+    search: Annotated[
+        str,
+        _is(
+            "find the highest rate that meets this objective for the response time, for each "
+            "client and server; loads are open loops without a rate",
+            "p99<1ms",
+            "p99.9<500us",
+        ),
+    ] = ""
     quick: Annotated[QuickGrid | None, _is("a table, see `quick`")] = None
 
 

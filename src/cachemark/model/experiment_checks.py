@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
+from cachemark.model.objective import parse_objective
 
 # An open loop waits for what is outstanding at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000
@@ -23,10 +24,11 @@ def check(experiment: Experiment, where: str) -> None:
             raise UsageError(f"{where}: {what} {twice[0]!r} is listed twice", "list it once")
     _check_clients_and_servers(experiment, where)
     for load_ in experiment.loads:
-        _check_load(load_, where)
+        _check_load(load_, where, searched=bool(experiment.search))
     for workload in experiment.workloads:
         _check_workload(workload, where)
     _check_rounds(experiment, where)
+    _check_search(experiment, where)
     known = {load_.name for load_ in experiment.loads}
     for workload in experiment.workloads:
         unknown = sorted(set(workload.loads or []) - known)
@@ -75,6 +77,35 @@ def _check_rounds(experiment: Experiment, where: str) -> None:
         )
 
 
+def _check_search(experiment: Experiment, where: str) -> None:
+    """A search tries rates: its loads are open loops without one, played as trials."""
+    if not experiment.search:
+        return
+    parse_objective(experiment.search, f"{where}: search")
+    if experiment.design == "rounds":
+        raise UsageError(
+            f"{where}: a search plays trials, one rate after the other, not rounds",
+            'leave out design = "rounds"',
+        )
+    whole = next(filter(plays_to_an_end, experiment.workloads), None)
+    if whole is not None:
+        raise UsageError(
+            f"{where}: workload {whole.name!r}: a search needs a workload without an end, "
+            "not a fill, a trace or a number of operations"
+        )
+    for load_ in experiment.loads:
+        if load_.schedule == "closed" or load_.schedule.startswith("replay"):
+            raise UsageError(
+                f"{where}: load {load_.name!r}: a search tries rates, but a closed loop or a "
+                "replay has no rate",
+                "use schedule poisson, uniform, gpareto or bursts",
+            )
+        if load_.rate is not None:
+            raise UsageError(
+                f"{where}: load {load_.name!r}: a search finds the rate itself", "leave out rate"
+            )
+
+
 def _check_workload(workload: Workload, where: str) -> None:
     place = f"{where}: workload {workload.name!r}"
     if workload.mix and workload.sequence:
@@ -97,7 +128,7 @@ def _check_workload(workload: Workload, where: str) -> None:
         raise UsageError(f"{place}: key_step needs a sequence", "remove key_step")
 
 
-def _check_load(load_: Load, where: str) -> None:
+def _check_load(load_: Load, where: str, *, searched: bool) -> None:
     place = f"{where}: load {load_.name!r}"
     if load_.schedule == "closed" and load_.rate is not None:
         raise UsageError(
@@ -109,7 +140,8 @@ def _check_load(load_: Load, where: str) -> None:
     replay = load_.schedule.startswith("replay")
     if replay and load_.rate is not None:
         raise UsageError(f"{place}: a replay uses the trace's own rate", "remove rate")
-    if load_.schedule != "closed" and not replay and load_.rate is None:
+    needs_rate = load_.schedule != "closed" and not replay and not searched
+    if needs_rate and load_.rate is None:
         raise UsageError(
             f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
         )

@@ -11,6 +11,11 @@ from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_e
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Cell, Trial
+from cachemark.model.search_steps import (
+    MAX_TRIALS,
+    TYPICAL_TRIALS,
+    closed_experiment,
+)
 from cachemark.model.sitting_plan import sittings_of
 
 # Each block and each sitting has a seed; the stride keeps those of different experiments apart.
@@ -100,7 +105,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a run plays: its trials in their order. Made once, then handed on.
 
     `sittings` is empty where trials are played one after the other. `cells` has the skipped ones,
-    too.
+    too. Of a search, `experiment` and `trials` have the first steps only: which rates follow is
+    known when those have been played.
     """
 
     experiment: Experiment
@@ -115,6 +121,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         left_out = [skip.cell for skip in self.skipped]
         return [cell for cell in self.cells if cell not in left_out]
 
+    @property
+    def typical_trials(self) -> int:
+        """About how many trials are played; of a plan without a search, exactly as many."""
+        return len(self.trials) * (TYPICAL_TRIALS if self.experiment.search else 1)
+
+    @property
+    def index_end(self) -> int:
+        """Above the indexes of all trials."""
+        return len(self.trials) * trials_per_cell(self.experiment)
+
     def workload(self, cell: Cell) -> Workload:
         """The workload that a cell names."""
         return workload_of(self.experiment, cell)
@@ -127,8 +143,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def uses_rounds(experiment: Experiment) -> bool:
     """Whether an experiment's cells are played in turns, see `Experiment.design`.
 
-    A cell that is alone has nobody to take turns with.
+    A cell that is alone has nobody to take turns with. A search plays trials.
     """
+    if experiment.search:
+        return False
     several = len(client_labels(experiment)) * len(experiment.servers) > 1
     if experiment.design != "auto":
         return several and experiment.design == "rounds"
@@ -140,6 +158,8 @@ def make_plan(experiment: Experiment, skipped: Sequence[Skipped] = ()) -> Plan:
     """The plan of an experiment without the cells that cannot be played."""
     check_limits(experiment, experiment.name)
     check_size(experiment)
+    if experiment.search:
+        experiment = closed_experiment(experiment)
     grid = cells(experiment)
     left_out = [skip.cell for skip in skipped]
     playable = [cell for cell in grid if cell not in left_out]
@@ -207,6 +227,11 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
 def _seed_of(experiment: Experiment, number: int) -> int:
     """The seed of a block's tape, or of the order of play of a sitting, with this number."""
     return (experiment.seed * _SEED_STRIDE + number) % 2**53
+
+
+def trials_per_cell(experiment: Experiment) -> int:
+    """The most trials of a cell in a block."""
+    return MAX_TRIALS if experiment.search else 1
 
 
 def trial_count(experiment: Experiment) -> int:

@@ -11,6 +11,7 @@ from cachemark.report.absences import absence_text
 from cachemark.report.console import text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
+from cachemark.report.searched_rates import RATES_TITLE
 from cachemark.report.tables import (
     HIT_RATIO,
     RATIO_HEADING,
@@ -39,6 +40,12 @@ def render(report: Report, width: int | None) -> str:
         console.print(rich_table(_shown(ranking_table(group)), console.width))
         if group.itself and report.rounds is None:
             console.print(escape(self_comparison(group)))
+    for section in report.sections:
+        if section.title.startswith(RATES_TITLE):
+            console.print()
+            console.print(
+                rich_table(Table(columns=section.columns, rows=section.rows, prose=True), None)
+            )
     left = len(report.groups) - _MAX_GROUPS
     if left > 0:
         console.print(f"… and {left} more groups, see --details.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cachemark.analysis.number_format import count_of
+from cachemark.analysis.rate_search import searches
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
     PERCENTILES,
@@ -15,6 +16,7 @@ from cachemark.analysis.statistics import (
     summarise,
 )
 from cachemark.model.experiment import Experiment
+from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
@@ -24,6 +26,7 @@ from cachemark.report import (
     noise_report,
     round_sections,
     rounds,
+    searched_rates,
     within_trial,
     worker_overhead,
 )
@@ -51,6 +54,18 @@ def build(
     `calibrations` are those kept beside it. `own_settings` says how the own settings of each
     library differ, by client id.
     """
+    if header.experiment.search:
+        return _search_report(header, outcomes, audit)
+    return _grid_report(header, outcomes, audit, calibrations, own_settings or {})
+
+
+def _grid_report(
+    header: RunHeader,
+    outcomes: Sequence[Outcome],
+    audit: Audit | None,
+    calibrations: Sequence[Calibration],
+    own_settings: Mapping[str, str],
+) -> Report:
     experiment = header.experiment
     played = summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
@@ -78,7 +93,7 @@ def build(
         ],
         environment=_environment(header),
         sections=[
-            *default_settings.sections(experiment, summaries, outcomes, own_settings or {}, found),
+            *default_settings.sections(experiment, summaries, outcomes, own_settings, found),
             *round_sections.sections(found),
             *within_trial.sections(summaries),
             *_published_sections(experiment, outcomes, summaries),
@@ -86,6 +101,27 @@ def build(
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
         ],
+        trials=trial_rows(outcomes),
+    )
+
+
+def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None) -> Report:
+    """The report of a search: its answers and steps. Clients are not ranked at any one rate."""
+    experiment = header.experiment
+    objective = parse_objective(experiment.search, "search")
+    found = searched_rates.found_rates(searches(outcomes, experiment))
+    text = experiment.search
+    return Report(
+        header=header,
+        answers=[searched_rates.sentence(one, text, objective) for one in found]
+        or ["Nothing was measured."],
+        groups=[],
+        absences=_absences(summarise(outcomes)),
+        missing=[],
+        rejected=[],
+        notes=noise_report.noise_notes(outcomes),
+        environment=_environment(header),
+        sections=[*searched_rates.sections(found, text, objective), *audited.sections(audit)],
         trials=trial_rows(outcomes),
     )
 

@@ -34,15 +34,15 @@ def one_sentence(report: Report) -> str:
 def headline(report: Report) -> str:
     """One sentence for all groups: how often each client is first, and how often conclusively.
 
-    Empty if there is only one group, which has a sentence of its own. Nobody is first in a run that
-    has too few sittings for any answer.
+    Empty for a search, and if there is only one group, which has a sentence of its own. Nobody is
+    first in a run that has too few sittings for any answer.
     """
     found = report.rounds
     if found is not None and found.answered_at == 0:
         played = count_of(found.sittings, "sitting")
         return f"No answer yet: it takes {found.rule.first} sittings, and this run has {played}."
     firsts = Counter(first for group in report.groups if (first := leader(group)))
-    if len(report.groups) == 1:
+    if len(report.groups) == 1 or report.header.experiment.search:
         return ""
     if not firsts:
         return "No client has a valid figure."

@@ -13,6 +13,8 @@ from cachemark.runs.store import RunHeader
 
 # What the rows of a group are.
 Kind = Literal["clients", "servers"]
+# What a section is about.
+Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds"]
 
 
 class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,13 +127,13 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
-    `topic` says what it is about: the libraries' own settings, published figures, the workers'
-    loops, the audit, single trials, or sittings. `unit` is the unit of all bars,
-    `more_is_better` their direction. With `prose`, the columns are text, not figures.
+    `topic` says what it is about: a search for a rate, the libraries' own settings, published
+    figures, the workers' loops, the audit, single trials, or sittings. `unit` is the unit of all
+    bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
     """
 
     title: str
-    topic: Literal["defaults", "published", "loops", "audit", "within", "rounds"] = "published"
+    topic: Topic = "published"
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]

@@ -17,6 +17,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.giving_up import given_up
+from cachemark.runs.rate_steps import RateSteps, Step
 from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
@@ -90,7 +91,7 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
         auditor = Auditor(plan, parties.clients, parties.servers)
         audit = _audit(run, auditor, shelf, display)
         if len(audit.skipped) > len(plan.skipped):
-            plan = make_plan(experiment, audit.skipped)
+            plan = make_plan(run.header.experiment, audit.skipped)
             display.refused(plan)
         common = _Common(
             shelf=shelf,
@@ -104,6 +105,8 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
         campaign.record_skipped()
         if plan.sittings:
             campaign.play_sittings()
+        elif experiment.search:
+            campaign.play_searches()
         else:
             campaign.play_trials()
         return campaign.outcomes
@@ -127,7 +130,7 @@ class _Campaign:
 
     def record_skipped(self) -> None:
         """Store what cannot be played, once: an outcome with the reason, which is no trial."""
-        plan, first = self._plan, len(self._plan.trials)
+        plan, first = self._plan, self._plan.index_end
         skipped = [
             _skipped_outcome(self._run.id, plan, index, skip)
             for index, skip in enumerate(plan.skipped, first)
@@ -145,6 +148,19 @@ class _Campaign:
             outcome = run_trial(self._setting(trial), self._display.ops)
             self._keep([outcome])
             self._display.ends(outcome)
+
+    def play_searches(self) -> None:
+        """A step of every search, then the next step of each, until all of them have ended."""
+        steps = RateSteps(self._plan, self._run.header.experiment)
+        while todo := steps.next_steps(self._outcomes):
+            for step in todo:
+                number = len(self._outcomes) - len(self._plan.skipped)
+                setting = self._step_setting(step, number)
+                total = max(number + 1, self._plan.typical_trials)
+                self._display.begins(setting.trial, number + 1, total)
+                outcome = run_trial(setting, self._display.ops)
+                self._keep([outcome])
+                self._display.ends(outcome)
 
     def play_sittings(self) -> None:
         """One sitting after the other, until every question is answered or the time is over."""
@@ -185,6 +201,14 @@ class _Campaign:
     def _keep(self, outcomes: list[Outcome]) -> None:
         self._run.append(outcomes)
         self._outcomes += outcomes
+
+    def _step_setting(self, step: Step, index: int) -> Setting:
+        """A step is played as the first one of its search is, with another load."""
+        first = self._setting(step.first)
+        seed = step.first.tape_seed
+        tape = self._common.shelf.get(first.workload, step.load, first.timing, seed)
+        trial = msgspec.structs.replace(step.first, index=index, cell=step.cell)
+        return msgspec.structs.replace(first, trial=trial, load=step.load, tape=tape)
 
     def _setting(self, trial: Trial) -> Setting:
         plan, parties, common = self._plan, self._parties, self._common

@@ -25,7 +25,8 @@ def planned_s(plan: Plan) -> float:
         whole = sum(_sitting_s(plan, sitting.sets) for sitting in plan.sittings)
         limit_s = plan.experiment.rounds.max_s
         return whole if limit_s is None else min(whole, limit_s)
-    return sum(_trial_s(plan, trial) for trial in plan.trials)
+    each_s = plan.typical_trials / max(1, len(plan.trials))
+    return sum(_trial_s(plan, trial) for trial in plan.trials) * each_s
 
 
 def block_slices_s(plan: Plan) -> float:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from cachemark.endpoints import servers
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.clients import ClientSpec
@@ -76,6 +78,8 @@ def _ask(client: ClientSpec, timing: Timing) -> Ready | Reason | None:
 
 def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Reason | None:
     workload, load = plan.workload(cell), plan.load(cell)
+    if plan.experiment.search:  # the steps after the first are open loops
+        load = msgspec.structs.replace(load, schedule="poisson")
     try:
         wire = select_wire(load, ready)
     except UnsupportedError as error:

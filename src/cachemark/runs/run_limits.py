@@ -17,8 +17,9 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import cells
+from cachemark.model.plan import cells, trials_per_cell
 from cachemark.model.protocol import Done
+from cachemark.model.search_steps import played_experiment
 from cachemark.runs.store import RunHeader
 
 # Above any real figure, and below what overflows when ten thousand are added up. Times in ns since
@@ -36,8 +37,10 @@ def check_run(header: RunHeader, outcomes: Sequence[Outcome]) -> None:
     check_size(experiment)
     _check_sizes(header, "its header")
     _check_time(header.created_at, "its header: created_at")
+    trials = len(cells(experiment)) * experiment.blocks * trials_per_cell(experiment)
+    if experiment.search:
+        experiment = played_experiment(experiment, [outcome.load for outcome in outcomes])
     grid = set(cells(experiment))
-    trials = len(grid) * experiment.blocks
     if len(outcomes) > trials:
         raise UsageError(f"{len(outcomes)} outcomes of {trials} trials")
     for number, outcome in enumerate(outcomes, 1):

@@ -98,6 +98,14 @@ def withhold(measure: Done, delays: Sequence[Delay]) -> Judged:
     )
 
 
+def may_have_moved(measure: Done, percent: float, delay: Delay) -> bool:
+    """Whether a delay can have moved a percentile of all operations too far."""
+    times = _times_by_kind(measure).get("")
+    return times is not None and (
+        moved_ns(times, percent, delay) > _limit_ns(times.percentile(percent))
+    )
+
+
 def moved_ns(times: Histogram, percent: float, delay: Delay) -> int:
     """By how much a delay can have raised a percentile, at most."""
     rank, measured_ns = times.rank(percent), times.percentile(percent)

@@ -71,6 +71,7 @@ def page(report: Report) -> Page:
         ],
         loads=both_widths.loads(),
         memory=memory,
+        search=[part for topic, part in sections if topic == "search"],
         defaults=[part for topic, part in sections if topic == "defaults"],
         rounds=[part for topic, part in sections if topic == "rounds"],
         within=[part for topic, part in sections if topic == "within"],
@@ -128,6 +129,8 @@ def _answers(report: Report, anchors: list[str]) -> list[Answer]:
     """The answers, each with the anchor of its group; answers of sittings are all linked to one."""
     if report.rounds is not None:
         return [_answer(text, "rounds") for text in report.answers]
+    if not report.groups:
+        return [_answer(text, "results") for text in report.answers]
     return [_answer(text, to) for text, to in zip(report.answers, anchors, strict=True)]
 
 

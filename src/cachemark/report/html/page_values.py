@@ -25,6 +25,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     groups: list[GroupPart]
     loads: list[Figure]
     memory: list[Figure]
+    search: list[SectionPart]
     defaults: list[SectionPart]
     rounds: list[SectionPart]
     within: list[SectionPart]

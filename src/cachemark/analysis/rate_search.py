@@ -1,0 +1,194 @@
+"""The search for the highest rate that meets an objective such as `p99<1ms`, by bisection. Pure.
+
+It has the rules of `cachemark-engine drive --search`. The first step is a closed loop, as an open
+loop on the same connections cannot do more. Then each step halves the range between a rate that met
+the objective and one that did not. A trial that was disturbed, or whose own client was late, says
+nothing about the server: such a rate is tried once more, then the search goes on below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from cachemark.analysis.percentiles import min_sample_size
+from cachemark.analysis.verdict.noise import noise_delays
+from cachemark.analysis.verdict.open_loop import generator_delay
+from cachemark.analysis.verdict.withholding import GENERATOR_LAG, may_have_moved
+from cachemark.model import histogram
+from cachemark.model.experiment import Experiment, NoisePolicy
+from cachemark.model.objective import Objective, parse_objective
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.search_steps import base_load
+
+# The search ends when its bounds differ by less than this part of the closed loop's rate.
+_PRECISION = 0.03
+# The best rate has to meet the objective twice, as it may have done so by chance.
+_MEETS_NEEDED = 2
+_SPOILED_PLAYS = 2
+
+Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "few"]
+
+
+class Play(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial at a rate.
+
+    `percentile_ns` is that of the objective. `misses_by` says why the server does not meet the
+    objective; empty if it does. `spoiled_by` says what makes the trial no answer about the server,
+    and `why` gives the reason.
+    """
+
+    rate: float
+    ops_per_s: float = 0.0
+    percentile_ns: int | None = None
+    misses_by: str = ""
+    spoiled_by: Cause = ""
+    why: str = ""
+
+    @property
+    def meets(self) -> bool:
+        """Whether the server meets the objective, as far as this trial shows."""
+        return not self.misses_by and not self.spoiled_by
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """The trials of one search in their order.
+
+    `cell` names the load of the experiment, not that of a step.
+    """
+
+    cell: Cell
+    block: int
+    closed: list[Play] = []
+    plays: list[Play] = []
+
+    @property
+    def most(self) -> float:
+        """The rate of the closed loop; 0 if it could not be measured."""
+        return next((play.ops_per_s for play in self.closed if not play.spoiled_by), 0.0)
+
+
+def searches(outcomes: Iterable[Outcome], experiment: Experiment) -> list[Search]:
+    """All searches of a run, in the order in which they began."""
+    objective = parse_objective(experiment.search, "search")
+    played: dict[tuple[int, Cell], list[Play]] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
+        base = base_load(experiment, outcome.load)
+        if base is not None:
+            cell = msgspec.structs.replace(outcome.trial.cell, load=base.name)
+            play = judge_play(outcome, objective, experiment.noise)
+            played.setdefault((outcome.trial.block, cell), []).append(play)
+    return [
+        Search(
+            cell=cell,
+            block=block,
+            closed=[play for play in plays if not play.rate],
+            plays=[play for play in plays if play.rate],
+        )
+        for (block, cell), plays in played.items()
+    ]
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search has found so far: the best rate, and the least rate that was too high.
+
+    `next_rate` is what it plays next; None: the search has ended.
+    """
+
+    best: float
+    above: float
+    next_rate: float | None
+
+
+def judge_play(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> Play:
+    """What one trial of a search shows."""
+    rate = outcome.load.rate or 0.0
+    if outcome.state != "measured" or outcome.measure is None:
+        cause: Cause = "unsupported" if outcome.state == "unsupported" else "failed"
+        return Play(rate=rate, spoiled_by=cause, why=outcome.reason)
+    measure = outcome.measure
+    ok = sum(operation.ok for operation in measure.operations.values())
+    failed = sum(operation.attempts for operation in measure.operations.values()) - ok
+    times = histogram.merge_encoded(each.response for each in measure.operations.values())
+    play = Play(
+        rate=rate,
+        ops_per_s=ok * 1e9 / max(1, measure.elapsed_ns),
+        percentile_ns=times.percentile(objective.percent) if times else None,
+        misses_by=_misses_by(outcome, failed),
+    )
+    too_slow = rate > 0 and (play.percentile_ns or 0) >= objective.below_ns
+    if too_slow and not play.misses_by:
+        play = msgspec.structs.replace(play, misses_by=objective.percentile)
+    cause, why = _spoiled_by(outcome, objective, policy)
+    if cause == "noise" and not play.misses_by:
+        return play  # noise only delays: without it, the server had met the objective all the more
+    return msgspec.structs.replace(play, spoiled_by=cause, why=why)
+
+
+def _misses_by(outcome: Outcome, failed: int) -> str:
+    """Why an open loop does not meet any objective; a closed loop has none."""
+    if outcome.load.rate is None:
+        return ""
+    if outcome.verdict in ("OVERLOAD", "NON_STATIONARY"):
+        return f"{outcome.verdict}: {'; '.join(outcome.reasons)}"
+    return f"{failed} errors" if failed else ""
+
+
+def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> tuple[Cause, str]:
+    measure = outcome.measure
+    assert measure is not None
+    reasons = "; ".join(outcome.reasons)
+    if outcome.verdict == "INVALID":
+        rules = {found.rule for found in outcome.findings if found.weight == "INVALID"}
+        return ("generator" if GENERATOR_LAG in rules else "invalid"), reasons
+    if outcome.load.rate is None:
+        return "", ""
+    own = generator_delay(measure)
+    for delay in [*own, *noise_delays(outcome.noise, measure, outcome.load, policy)]:
+        if may_have_moved(measure, objective.percent, delay):
+            return ("generator" if delay in own else "noise"), delay.text
+    least = min_sample_size(objective.percent)
+    count = sum(operation.ok for operation in measure.operations.values())
+    if count < least and outcome.verdict == "VALID":
+        return "few", f"{count} operations, {objective.percentile} needs {least}"
+    return "", ""
+
+
+def bounds(search: Search) -> Bounds:
+    """Where a search stands. Without a closed loop it has ended, without a rate."""
+    low, high = 0.0, search.most
+    least_step = _PRECISION * search.most
+    while high - low > least_step:
+        rate = _three_digits((low + high) / 2)
+        if not low < rate < high:
+            break
+        met = _answer(search, rate)
+        if met is None:
+            return Bounds(best=low, above=high, next_rate=rate)
+        low, high = (rate, high) if met else (low, rate)
+    once = low > 0 and sum(play.meets for play in search.plays if play.rate == low) < _MEETS_NEEDED
+    return Bounds(best=low, above=high, next_rate=low if once else None)
+
+
+def wants_closed(search: Search) -> bool:
+    """Whether the closed loop is still to be played."""
+    refused = any(play.spoiled_by == "unsupported" for play in search.closed)
+    return not search.most and not refused and len(search.closed) < _SPOILED_PLAYS
+
+
+def _answer(search: Search, rate: float) -> bool | None:
+    """Whether a rate met the objective; None: it is to be played, or once more."""
+    plays = [play for play in search.plays if play.rate == rate]
+    missed = any(play.misses_by and not play.spoiled_by for play in plays)
+    spoiled = [play.spoiled_by for play in plays if play.spoiled_by]
+    if missed or len(spoiled) >= _SPOILED_PLAYS or "unsupported" in spoiled:
+        return False
+    return True if any(play.meets for play in plays) else None
+
+
+def _three_digits(rate: float) -> float:
+    """A rate with three significant digits: it is a part of a name."""
+    return round(rate, 2 - math.floor(math.log10(rate))) if rate > 0 else rate

@@ -1,0 +1,39 @@
+"""An objective for the response time, such as `p99<1ms`: the search for the highest rate uses it.
+
+The grammar is that of `cachemark-engine drive --search`. `tests/model/test_objective.py` compares
+the two.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from cachemark.model.errors import UsageError
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
+_OBJECTIVE = re.compile(rf"p({_NUMBER})\s*<\s*({_NUMBER})\s?({'|'.join(_NS)})")
+EXAMPLE = "p99<1ms"
+
+
+class Objective(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile of the response time, and the time that it has to stay below."""
+
+    percent: float
+    below_ns: int
+
+    @property
+    def percentile(self) -> str:
+        """Such as `p99.9`."""
+        return f"p{self.percent:g}"
+
+
+def parse_objective(text: str, place: str) -> Objective:
+    """Read an objective. Raises UsageError; `place` is where it was written."""
+    found = _OBJECTIVE.fullmatch(text.strip())
+    percent = float(found[1]) if found else 0.0
+    if found is None or not 0 < percent < 100:
+        raise UsageError(f"{place}: {text!r} is no objective", f"write {EXAMPLE} or p99.9<500us")
+    return Objective(percent=percent, below_ns=round(float(found[2]) * _NS[found[3]]))

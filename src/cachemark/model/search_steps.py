@@ -1,0 +1,65 @@
+"""The loads of a search for the highest rate: a closed loop, then open loops at several rates.
+
+An experiment with `search` lists loads without a rate. Each step of a search plays one of them at a
+rate, as a load of its own, such as `poisson-12300-rate`. So trials at different rates are
+different cells. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from cachemark.model.experiment import Experiment, Load, Workload
+
+# A search plays a closed loop, about six rates, and the last one again.
+TYPICAL_TRIALS = 8
+# More than any search plays: each of its steps at most three times.
+MAX_TRIALS = 32
+
+
+def closed_step(load: Load) -> Load:
+    """The first step: the rate of a closed loop is more than an open loop can do."""
+    return msgspec.structs.replace(load, name=f"{load.name}-closed", schedule="closed", rate=None)
+
+
+def rate_step(load: Load, rate: float) -> Load:
+    """A step at a rate."""
+    return msgspec.structs.replace(load, name=f"{load.name}-{rate:g}-rate", rate=rate)
+
+
+def base_load(experiment: Experiment, step: Load) -> Load | None:
+    """The load of the experiment that a step plays; None if there is none."""
+    return next((load for load in experiment.loads if _is_step(load, step)), None)
+
+
+def _is_step(load: Load, step: Load) -> bool:
+    return step == (closed_step(load) if step.rate is None else rate_step(load, step.rate))
+
+
+def closed_experiment(experiment: Experiment) -> Experiment:
+    """The experiment with the first step of each load in the place of the load."""
+    return _with_loads(experiment, lambda load: [closed_step(load)])
+
+
+def played_experiment(experiment: Experiment, steps: Iterable[Load]) -> Experiment:
+    """The experiment with the steps that were played in the place of its loads."""
+    found = sorted({step.name: step for step in steps}.values(), key=lambda step: step.rate or 0.0)
+    return _with_loads(experiment, lambda load: [step for step in found if _is_step(load, step)])
+
+
+def _with_loads(experiment: Experiment, steps_of: Callable[[Load], list[Load]]) -> Experiment:
+    steps = {load.name: steps_of(load) for load in experiment.loads}
+    return msgspec.structs.replace(
+        experiment,
+        loads=[step for of_load in steps.values() for step in of_load],
+        workloads=[_with_steps(workload, steps) for workload in experiment.workloads],
+    )
+
+
+def _with_steps(workload: Workload, steps: dict[str, list[Load]]) -> Workload:
+    if workload.loads is None:
+        return workload
+    names: Sequence[str] = [step.name for load in workload.loads for step in steps[load]]
+    return msgspec.structs.replace(workload, loads=list(names))

@@ -1,0 +1,207 @@
+"""What a search has found: the highest rate that meets the objective, in sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.number_format import number, time
+from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
+from cachemark.model.objective import Objective
+from cachemark.model.outcome import Cell
+from cachemark.report.model import Bar, Section
+
+RATES_TITLE = "The highest rates with"
+STEPS_TITLE = "Every step of the search"
+LIMITED = "limited by this generator, not by the server"
+# What makes a trial no answer about the server. The reason follows, where one is needed.
+_SPOILED: dict[Cause, str] = {
+    "generator": LIMITED,
+    "noise": "not judged, the machine was disturbed",
+    "invalid": "not judged, INVALID",
+    "failed": "not judged, failed",
+    "unsupported": "not supported",
+    "few": "not judged, too few operations",
+}
+
+
+class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
+    """What the searches of a cell have found: one for each block.
+
+    `typical` is the search with the median of the best rates, and `ends` are its bounds.
+    """
+
+    cell: Cell
+    searches: list[Search]
+    typical: Search
+    ends: Bounds
+
+    @property
+    def rates(self) -> list[float]:
+        """The best rate of each search, in ascending order."""
+        return sorted(bounds(search).best for search in self.searches)
+
+
+def found_rates(searches: Sequence[Search]) -> list[FoundRate]:
+    """One for each cell. Within the same work, the highest rate comes first."""
+    by_cell: dict[Cell, list[Search]] = {}
+    for search in searches:
+        if not all(play.spoiled_by == "unsupported" for play in [*search.closed, *search.plays]):
+            by_cell.setdefault(search.cell, []).append(search)
+    found = [_found(cell, members) for cell, members in by_cell.items()]
+    works = list(dict.fromkeys((one.cell.workload, one.cell.load) for one in found))
+    return sorted(
+        found, key=lambda one: (works.index((one.cell.workload, one.cell.load)), -one.ends.best)
+    )
+
+
+def _found(cell: Cell, members: list[Search]) -> FoundRate:
+    ranked = sorted(members, key=lambda search: bounds(search).best)
+    typical = ranked[(len(ranked) - 1) // 2]
+    return FoundRate(cell=cell, searches=members, typical=typical, ends=bounds(typical))
+
+
+def sentence(found: FoundRate, text: str, objective: Objective) -> str:
+    """The answer for one cell; `text` is the objective as it was written."""
+    cell, ends = found.cell, found.ends
+    place = f"{cell.workload}, {cell.load}, against {cell.server}: {cell.client}"
+    if not found.typical.most:
+        last = found.typical.closed[-1]
+        return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
+    why = _above(found, objective)
+    if not ends.best:
+        return f"{place}: no rate meets {text}; {why}."
+    at_best = time(_at_best(found).percentile_ns)
+    head = f"{place} meets {text} up to {_rate(found)} operations per second"
+    return f"{head} ({objective.percentile} {at_best}); {why}."
+
+
+def _rate(found: FoundRate) -> str:
+    """The median of the searches' best rates, with their range."""
+    value, rates = number(found.ends.best), found.rates
+    if len(rates) == 1:
+        return value
+    return f"{value} ({_range(found)} in {len(rates)} searches)"
+
+
+def _range(found: FoundRate) -> str:
+    rates = found.rates
+    return f"{number(rates[0])}–{number(rates[-1])}" if len(rates) > 1 else "–"
+
+
+def _at_best(found: FoundRate) -> Play:
+    return [play for play in found.typical.plays if play.rate == found.ends.best][-1]
+
+
+def _above(found: FoundRate, objective: Objective) -> str:
+    """Why the next rate that was tried is too high."""
+    tried = [play for play in found.typical.plays if play.rate == found.ends.above]
+    if not tried:
+        most = number(found.typical.most)
+        return f"a closed loop of the same callers does {most}, so more callers may do more"
+    answer = _deciding(tried)
+    return f"at {number(answer.rate)}: {play_text(answer, objective)}"
+
+
+def _deciding(tried: Sequence[Play]) -> Play:
+    """The trial that decided about a rate: one that missed the objective, else the last one."""
+    return next((play for play in tried if play.misses_by and not play.spoiled_by), tried[-1])
+
+
+def play_text(play: Play, objective: Objective) -> str:
+    """What one trial has shown, in words."""
+    if play.spoiled_by:
+        return _spoiled(play)
+    if not play.misses_by:
+        return "met"
+    if play.misses_by == objective.percentile:
+        return f"{objective.percentile} {time(play.percentile_ns)}"
+    return play.misses_by
+
+
+def _spoiled(play: Play) -> str:
+    text = _SPOILED[play.spoiled_by]
+    # What a late client or a disturbance did to which percentile is in the table of all trials.
+    return text if play.spoiled_by in ("generator", "noise") else f"{text}: {play.why}"
+
+
+def sections(found: Sequence[FoundRate], text: str, objective: Objective) -> list[Section]:
+    """The table of the answers, and one of all steps."""
+    if not found:
+        return []
+    return [_rates(found, text, objective), _steps(found, objective)]
+
+
+def _rates(found: Sequence[FoundRate], text: str, objective: Objective) -> Section:
+    shown = _varying(found)
+    return Section(
+        title=" · ".join([f"{RATES_TITLE} {text}", *_shared(found)]),
+        topic="search",
+        columns=["client", *shown, "highest rate", "range", f"its {objective.percentile}",
+                 "next rate", "its result", "closed loop"],
+        rows=[_row(one, shown, objective) for one in found],
+        notes=["Rates are offered operations per second. Of several searches, the row has the one "
+               "with the median rate; the range is that of all. Each search begins below the rate "
+               "of a closed loop of the same callers."],
+        prose=True,
+        unit="operations per second",
+        bars=[
+            Bar(label=_name(one), measure=f"Highest rate with {text}", value=one.ends.best,
+                published=False)
+            for one in found if one.ends.best
+        ],
+    )  # fmt: skip
+
+
+def _varying(found: Sequence[FoundRate]) -> list[str]:
+    """What the cells differ in besides the client."""
+    fields = ("server", "workload", "load")
+    return [name for name in fields if len({getattr(one.cell, name) for one in found}) > 1]
+
+
+def _shared(found: Sequence[FoundRate]) -> list[str]:
+    """What all cells have in common."""
+    varying = _varying(found)
+    fields = ("workload", "load", "server")
+    return [getattr(found[0].cell, name) for name in fields if name not in varying]
+
+
+def _name(found: FoundRate) -> str:
+    cell = found.cell
+    return f"{cell.client}, {cell.workload}, {cell.load} ({cell.server})"
+
+
+def _row(found: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
+    cell, ends = found.cell, found.ends
+    names = [cell.client, *(getattr(cell, name) for name in shown)]
+    tried = [play for play in found.typical.plays if play.rate == ends.above]
+    best = [number(ends.best), _range(found)] if ends.best else ["–", "–"]
+    at_best = time(_at_best(found).percentile_ns) if ends.best else "–"
+    result = play_text(_deciding(tried), objective).partition(":")[0] if tried else "–"
+    above = number(ends.above) if tried else "–"
+    most = number(found.typical.most) if found.typical.most else "–"
+    return [*names, *best, at_best, above, result, most]
+
+
+def _steps(found: Sequence[FoundRate], objective: Objective) -> Section:
+    return Section(
+        title=STEPS_TITLE,
+        topic="search",
+        columns=["client", "server", "workload", "load", "block", "rate", "done",
+                 objective.percentile, "result"],
+        rows=[
+            _step(one.cell, search.block, play, objective)
+            for one in found
+            for search in one.searches
+            for play in sorted(search.plays, key=lambda play: play.rate)
+        ],
+        notes=[],
+        prose=True,
+    )  # fmt: skip
+
+
+def _step(cell: Cell, block: int, play: Play, objective: Objective) -> list[str]:
+    names = [cell.client, cell.server, cell.workload, cell.load]
+    figures = [number(play.rate), number(play.ops_per_s), time(play.percentile_ns)]
+    return [*names, str(block + 1), *figures, play_text(play, objective)]

@@ -1,0 +1,74 @@
+"""`run --search`: played, kept, continued, and refused where it makes no sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders.small_experiments import TRIALS, read_outcomes, write
+from tests.cli.in_process import Inside, inside
+from tests.conftest import Cli
+
+__all__ = ["inside"]
+
+SEARCH = ("--search", "p50<10s", "--blocks", "1", "--noise", "note")
+
+
+def test_a_search_is_played_kept_and_continued(cli: Cli, inside: Inside, tmp_path: Path) -> None:
+    ended = cli("run", write(tmp_path), *SEARCH)
+    # On a busy machine every trial may be late: then no rate is found, which is status 1.
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "the highest rate with p50<10s, 1 cell, 1 search of about 8 trials" in ended.stderr
+    assert ("meets p50<10s up to" in ended.stdout) == (ended.returncode == 0)
+    assert ("no rate meets p50<10s" in ended.stdout) == (ended.returncode == 1)
+    outcomes = read_outcomes(tmp_path)
+    assert [outcome.trial.index for outcome in outcomes] == list(range(len(outcomes)))
+    assert (outcomes[0].load.schedule, outcomes[0].trial.cell.load) == ("closed", "one-closed")
+    rates = [outcome.load.rate for outcome in outcomes[1:]]
+    assert all(rate and outcome.trial.cell.load == f"one-{rate:g}-rate"
+               for rate, outcome in zip(rates, outcomes[1:], strict=True))  # fmt: skip
+    (folder,) = (tmp_path / "results").iterdir()
+    again = cli("run", "--resume", folder.name)
+    assert again.returncode == ended.returncode
+    assert len(read_outcomes(tmp_path)) == len(outcomes)
+    for form in ("table", "json", "csv", "html", "openmetrics"):
+        made = inside("report", folder.name, "--format", form)
+        assert made.returncode == 0, made.stderr
+    assert inside("export", folder.name, "--out", "run.zip").returncode == 0
+    assert inside("import", "run.zip", "--runs", "other").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--search", "p99"), "'p99' is no objective"),
+        (("--search", "p99<1ms", "--rate", "5k"), "leave out --rate"),
+        (("--search", "p99<1ms", "--schedule", "closed"), "a closed loop or a replay has no rate"),
+        (("--search", "p99<1ms", "--think", "1ms"), "leave out --think"),
+        (("--search", "p99<1ms", "--design", "rounds"), "leave out --design rounds"),
+    ],
+)
+def test_bad_input_is_one_clear_error(inside: Inside, words: tuple[str, ...], says: str) -> None:
+    ended = inside("run", "--client", "native", "--dry-run", *words)
+    assert ended.returncode == 2
+    assert says in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "load", "says"),
+    [
+        ('search = "p99"', 'schedule = "poisson"', "'p99' is no objective"),
+        ('search = "p99<1ms"', "", "a closed loop or a replay has no rate"),
+        ('search = "p99<1ms"', 'schedule = "poisson"\nrate = 5', "leave out rate"),
+        ('search = "p99<1ms"\ndesign = "rounds"', 'schedule = "poisson"', "not rounds"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_one_clear_error(
+    inside: Inside, tmp_path: Path, settings: str, load: str, says: str
+) -> None:
+    text = TRIALS.replace('design = "trials"', settings)
+    (tmp_path / "x.toml").write_text(text.replace('name = "one"', f'name = "one"\n{load}'))
+    ended = inside("run", str(tmp_path / "x.toml"), "--dry-run")
+    assert ended.returncode == 2
+    assert says in ended.stderr

@@ -1,0 +1,92 @@
+"""What a search has found, in words and in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from cachemark.model.outcome import Outcome
+from cachemark.report import answers, markdown, terminal
+from cachemark.report.build import build
+from cachemark.report.conclusions import one_sentence
+from cachemark.report.model import Report
+from tests.builders.outcomes import header
+from tests.builders.search_outcomes import at_rate, closed, search_experiment
+
+FAST, SLOW = 400_000, 2_000_000
+
+
+def numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [
+        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=n))
+        for n, o in enumerate(outcomes)
+    ]
+
+
+def report(*outcomes: Outcome, blocks: int = 1) -> Report:
+    return build(header(search_experiment(blocks=blocks)), numbered(outcomes))
+
+
+def test_the_answer_names_rate_time_and_what_came_above() -> None:
+    text = one_sentence(report(closed("a", 2000), at_rate("a", 1000, FAST),
+                               at_rate("a", 1500, SLOW), at_rate("a", 1250, SLOW),
+                               at_rate("a", 1120, SLOW), at_rate("a", 1060, SLOW),
+                               at_rate("a", 1030, FAST), at_rate("a", 1030, FAST)))  # fmt: skip
+    assert "a meets p99<1ms up to 1.03 k operations per second (p99 400 µs)" in text
+    assert text.endswith("at 1.06 k: p99 2.00 ms.")
+
+
+def test_a_late_client_is_named_as_the_limit() -> None:
+    late = [at_rate("a", 1000, SLOW, late_ns=1_900_000)] * 2
+    (text,) = report(closed("a", 2000), *late, *[at_rate("a", 500, FAST)] * 2,
+                     *[at_rate("a", 750, SLOW, late_ns=1_900_000)] * 2).answers  # fmt: skip
+    assert "up to 500 operations" in text
+    assert text.endswith("at 750: limited by this generator, not by the server.")
+
+
+def test_where_no_rate_meets_the_objective_the_sentence_says_so() -> None:
+    slow = [at_rate("a", rate, SLOW) for rate in (1000, 500)]
+    (text,) = report(closed("a", 2000), *slow).answers
+    assert "a: no rate meets p99<1ms; at 500: p99 2.00 ms." in text
+
+
+def test_if_every_rate_met_it_the_closed_loop_is_the_bound() -> None:
+    rates = (1000, 1500, 1750, 1880, 1940, 1940)
+    (text,) = report(closed("a", 2000), *[at_rate("a", rate, FAST) for rate in rates]).answers
+    assert "up to 1.94 k" in text
+    assert "a closed loop of the same callers does 2.00 k, so more callers may do more" in text
+
+
+def test_several_searches_give_a_median_and_a_range() -> None:
+    outcomes = [
+        outcome
+        for block, best in enumerate((1000, 1500, 1250))
+        for outcome in (
+            closed("a", 2000, block),
+            at_rate("a", 1000, FAST, block),
+            at_rate("a", 1500, FAST if best == 1500 else SLOW, block),
+            *([at_rate("a", 1250, FAST if best == 1250 else SLOW, block)] if best < 1500 else []),
+        )
+    ]
+    (text,) = report(*outcomes, blocks=3).answers
+    assert "up to 1.25 k (1.00 k–1.50 k in 3 searches) operations per second" in text
+
+
+@pytest.mark.parametrize("form", [answers.render, terminal.render, markdown.render])
+def test_each_form_has_a_row_for_each_client(form: object) -> None:
+    made = report(closed("a", 2000), at_rate("a", 1000, FAST), closed("b", 4000),
+                  at_rate("b", 2000, SLOW), at_rate("b", 1000, FAST))  # fmt: skip
+    assert callable(form)
+    text = form(made, 200)
+    assert "The highest rates with p99<1ms" in text or form is answers.render
+    assert "highest rate" in text
+    assert "p99 2.00 ms" in text
+    assert text.index("a ") < text.index("b ")
+
+
+def test_a_client_without_a_closed_loop_has_no_figure_and_a_reason() -> None:
+    broken = msgspec.structs.replace(closed("a", 2000), state="failed", reason="it died")
+    (text,) = report(broken, broken).answers
+    assert text.endswith("nothing was found, as its closed loop was not judged, failed: it died.")
