@@ -103,7 +103,7 @@ def test_a_late_client_is_no_answer_about_the_server() -> None:
 
 def test_noise_spoils_what_it_may_have_made_slow_and_nothing_else() -> None:
     noise = HostNoise(cpus=1, steal_percent=60.0, window_ns=10**9)
-    disturbed = msgspec.structs.replace(at_rate("a", 1000, SLOW), noise=noise)
+    disturbed = msgspec.structs.replace(at_rate("a", 1000, SLOW, share=0.05), noise=noise)
     assert judge_play(disturbed, P99, "auto").spoiled_by == "noise"
     assert judge_play(disturbed, P99, "note").misses_by == "p99"
     met = msgspec.structs.replace(at_rate("a", 1000, FAST), noise=noise)

@@ -32,11 +32,13 @@ def at_rate(
     block: int = 0,
     *,
     late_ns: int = 1000,
+    share: float = 1.0,
     verdict: Verdict = "VALID",
     rule: str = "",
 ) -> Outcome:
-    """A step at a rate: each operation took `time_ns`, and the client was so late."""
-    made = _step(client, block, rate_step(LOAD, rate), operations(max(1, round(rate)), time_ns))
+    """A step at a rate: this share of operations took `time_ns`, and the client was so late."""
+    gets = operations(max(1, round(rate)), time_ns, share)
+    made = _step(client, block, rate_step(LOAD, rate), gets)
     assert made.measure is not None
     lag = histogram.encode(histogram.from_values([late_ns] * 1000))
     measure = msgspec.structs.replace(made.measure, generator_lag=lag, send_lag=lag)
@@ -46,9 +48,11 @@ def at_rate(
     )
 
 
-def operations(count: int, time_ns: int) -> Operation:
-    """So many gets that all took the same time."""
-    blob = histogram.encode(histogram.from_values([time_ns] * count))
+def operations(count: int, time_ns: int, share: float = 1.0) -> Operation:
+    """So many gets: a share of them took this time, the others a tenth of it."""
+    slow = round(share * count)
+    values = [time_ns] * slow + [time_ns // 10] * (count - slow)
+    blob = histogram.encode(histogram.from_values(values))
     return Operation(attempts=count, ok=count, hits=count, keys=count, response=blob, service=blob)
 
 

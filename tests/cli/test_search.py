@@ -35,7 +35,7 @@ def test_a_search_is_played_kept_and_continued(cli: Cli, inside: Inside, tmp_pat
     for form in ("table", "json", "csv", "html", "openmetrics"):
         made = inside("report", folder.name, "--format", form)
         assert made.returncode == 0, made.stderr
-    assert inside("export", folder.name, "--out", "run.zip").returncode == 0
+    assert inside("export", folder.name, "run.zip").returncode == 0
     assert inside("import", "run.zip", "--runs", "other").returncode == 0
 
 

@@ -27,8 +27,8 @@ def check(experiment: Experiment, where: str) -> None:
         _check_load(load_, where, searched=bool(experiment.search))
     for workload in experiment.workloads:
         _check_workload(workload, where)
-    _check_rounds(experiment, where)
     _check_search(experiment, where)
+    _check_rounds(experiment, where)
     known = {load_.name for load_ in experiment.loads}
     for workload in experiment.workloads:
         unknown = sorted(set(workload.loads or []) - known)

@@ -29,7 +29,6 @@ from cachemark.report.model import Section
 
 TITLE = "What the defaults differ in"
 _UNKNOWN = "–"
-_BYTES, _COMMON_BYTES = "bytes/item", "common bytes/item"
 _RATIO_NOTE = (
     "Of common: the figure with the library's own settings, relative to that with the settings "
     "that all clients share. Each interval is that of its own pair, without a correction for the "
@@ -82,30 +81,25 @@ def default_lines(of: Sequence[Section]) -> list[str]:
     """A line for each client with `@defaults`: its own settings, and the bytes that it stored."""
     lines: dict[str, str] = {}
     for section in of:
-        for row in section.rows if section.topic == "defaults" else []:
-            cells = dict(zip(section.columns, row, strict=True))
-            for note in section.notes:
-                if note.startswith(_settings_of(row[0])):
-                    lines.setdefault(row[0], f"{note}{_bytes_of_both(cells)}")
+        for client, line in section.client_lines.items():
+            lines.setdefault(client, line)
     return list(lines.values())
 
 
-def _settings_of(client: str) -> str:
-    """How the note on a client begins."""
-    return f"Own settings of {client}: "
+def _settings_line(row: _Row) -> str:
+    return f"Own settings of {row.own.cell.client}: {row.settings}."
 
 
-def _bytes_of_both(cells: Mapping[str, str]) -> str:
-    own, common = cells.get(_BYTES, _UNKNOWN), cells.get(_COMMON_BYTES, _UNKNOWN)
-    if _UNKNOWN in (own, common):
+def _bytes_of_both(row: _Row) -> str:
+    if not (row.stored and row.stored_common):
         return ""
-    return f" It stored {own} for each item; {common} with the common settings."
+    return f" It stored {row.stored} for each item; {row.stored_common} with the common settings."
 
 
 def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Experiment) -> Section:
     workload, load, server = place
     columns = ["client", _RATIO_HEADING[_figure(load, experiment)], "over", "client CPU/op",
-               "common CPU/op", _BYTES, _COMMON_BYTES]  # fmt: skip
+               "common CPU/op", "bytes/item", "common bytes/item"]  # fmt: skip
     cells = [
         [row.own.cell.client, *row.ratio, _cpu(row.own), _cpu(row.common), row.stored,
          row.stored_common]
@@ -114,17 +108,20 @@ def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Expe
     # Without a comparison, or a server that reports its bytes, there is nothing to show.
     shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
     options = any("?" in row.own.cell.client for row in rows)
-    known = [(row.own.cell.client, row.settings) for row in rows if row.settings]
+    known = [row for row in rows if row.settings]
     return Section(
         title=f"{TITLE}: {workload} · {load} · {server}",
         topic="defaults",
         columns=[columns[number] for number in shown],
         rows=[[row[number] or _UNKNOWN for number in shown] for row in cells],
         notes=[
-            *(f"{_settings_of(client)}{settings}." for client, settings in known),
+            *map(_settings_line, known),
             *(["Options of a client take the place of its own settings."] if options else []),
             *([_RATIO_NOTE] if "over" in (columns[number] for number in shown) else []),
         ],
+        client_lines={
+            row.own.cell.client: f"{_settings_line(row)}{_bytes_of_both(row)}" for row in known
+        },
     )
 
 

@@ -130,6 +130,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     `topic` says what it is about: a search for a rate, the libraries' own settings, published
     figures, the workers' loops, the audit, single trials, or sittings. `unit` is the unit of all
     bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
+    `client_lines` has a line about some clients, for the last screen of a run.
     """
 
     title: str
@@ -137,6 +138,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]
+    client_lines: dict[str, str] = {}
     unit: str = ""
     more_is_better: bool = True
     bars: list[Bar] = []

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Keys, Timing
+from cachemark.model.experiment import Keys, RoundsTiming, Timing
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
-from cachemark.report.compare import CellFilter, ComparisonReport, Side, compare_runs
+from cachemark.report.compare import RENDERERS, CellFilter, ComparisonReport, Side, compare_runs
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import made_header, numbered, other_host, trials
 
@@ -158,3 +158,32 @@ def test_an_open_loop_is_compared_by_its_times() -> None:
     load = msgspec.structs.replace(trials("a", 500)[0].load, schedule="poisson", rate=500.0)
     found = compared(trials("a", 500, load=load), trials("a", 500, load=load), figures=())
     assert [c.figure for row in found.rows for c in row.contrasts] == ["p50", "p99"]
+
+
+def test_runs_that_looked_several_times_have_the_level_of_their_looks() -> None:
+    """At the ordinary level, whoever looks three times is wrong too often."""
+    fixed, looked = (
+        [
+            msgspec.structs.replace(
+                header,
+                experiment=msgspec.structs.replace(
+                    header.experiment, design="rounds", blocks=12, rounds=RoundsTiming(until=until)
+                ),
+            )
+            for header in four_runs("old", ("a", 2000), ("b", 1900)).headers
+        ]
+        for until in ("fixed", "settled")
+    )
+    before, after = four_runs("old", ("a", 2000)), four_runs("new", ("a", 1900))
+    widths: list[float] = []
+    for headers in (fixed, looked):
+        old = msgspec.structs.replace(before, headers=headers)
+        found = compare_runs(old, after, ALL, ("rate",), 2.0)
+        (contrast,) = found.rows[0].contrasts
+        assert contrast.ratio is not None
+        assert contrast.ratio.low is not None
+        assert contrast.ratio.high is not None
+        widths.append(contrast.ratio.high - contrast.ratio.low)
+    assert widths[1] > widths[0] * 1.1
+    assert "ratio (98.4 %)" in RENDERERS["table"](found, 140)
+    assert found.level == pytest.approx(0.0158)

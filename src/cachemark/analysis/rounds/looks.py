@@ -77,8 +77,7 @@ def classify(ratio: Interval | None, p: float | None, rule: StopRule) -> Answer:
     """The answer for a ratio at a look; `p` is already corrected for the family."""
     if ratio is None or p is None:
         return "open"
-    # `classify_ratio` tests at ALPHA.
-    found = classify_ratio(ratio, min(1.0, p * ALPHA / rule.level), rule.margin)
+    found = classify_ratio(ratio, p, rule.margin, rule.level)
     if found == "equivalent":
         return "equal"
     return "open" if found == "inconclusive" else found

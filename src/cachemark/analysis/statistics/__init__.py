@@ -19,7 +19,7 @@ from cachemark.analysis.statistics.contrast import (
     paired,
     unpaired,
 )
-from cachemark.analysis.statistics.decision import classify_ratio, holm
+from cachemark.analysis.statistics.decision import ALPHA, Tests, classify_ratio, holm
 from cachemark.analysis.statistics.figures import (
     FIGURES,
     Figure,
@@ -66,6 +66,7 @@ from cachemark.analysis.statistics.within_trial import (
 )
 
 __all__ = [
+    "ALPHA",
     "CONFIDENCE",
     "FIGURES",
     "MAX_TRIALS",
@@ -82,6 +83,7 @@ __all__ = [
     "Interval",
     "KindSummary",
     "Metric",
+    "Tests",
     "TimeSummary",
     "WithinTrial",
     "absolute_figure",

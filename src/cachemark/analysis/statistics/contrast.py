@@ -16,7 +16,14 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.statistics.decision import ALPHA, RatioAnswer, classify_ratio, holm
+from cachemark.analysis.statistics.decision import (
+    ALPHA,
+    ONE_TEST,
+    RatioAnswer,
+    Tests,
+    classify_ratio,
+    holm,
+)
 from cachemark.analysis.statistics.figures import Figure, figures_of, resolution_of, showing
 from cachemark.analysis.statistics.interval import (
     Interval,
@@ -38,8 +45,9 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
     - `baseline` and `other` are computed from the same blocks (or runs) as the ratio; `counts` are
       their numbers.
-    - `corrected` is the interval for the whole family of tests, with the confidence
-      1 − ALPHA / tests. It is present only where the correction changes the answer.
+    - `corrected` is the interval that holds for all tests of the family together (Bonferroni), with
+      the confidence 1 − level / tests. A ratio that is not significant after Holm's correction has
+      1 in it. It is present only where the correction changes the answer.
     - `why`: the reason if there is no ratio, no interval, or no answer.
     - `lost`: only the baseline has the figure.
     - `needed`: the number of blocks (or runs on each side) that would probably settle it
@@ -66,9 +74,9 @@ def paired(
     baseline: Sequence[Outcome],
     other: Sequence[Outcome],
     margin: float,
-    tests: int = 1,
+    tests: Tests = ONE_TEST,
 ) -> Contrast:
-    """Compare valid trials of one run, paired by block, in a family of `tests`."""
+    """Compare valid trials of one run, paired by block, in a family of tests."""
     first = {trial.trial.block: trial for trial in showing(baseline, figure)}
     second = {trial.trial.block: trial for trial in showing(other, figure)}
     blocks = sorted(first.keys() & second.keys())
@@ -79,15 +87,18 @@ def paired(
     if first_values is None or second_values is None:
         return _missing(figure.name, first_values, second_values)
     resolution = max(resolution_of(before, figure), resolution_of(after, figure))
-    ratio = paired_ratio(second_values, first_values, resolution)
+    ratio, corrected = (
+        paired_ratio(second_values, first_values, resolution, confidence)
+        for confidence in (tests.confidence, tests.family_confidence)
+    )
     return Contrast(
         figure=figure.name,
         baseline=absolute_figure(first_values),
         other=absolute_figure(second_values),
         counts=(len(blocks), len(blocks)),
         ratio=ratio,
-        corrected=paired_ratio(second_values, first_values, resolution, _family_confidence(tests)),
-        needed=pairs_needed(second_values, first_values, margin, tests),
+        corrected=corrected,
+        needed=pairs_needed(second_values, first_values, margin, tests.count, level=tests.level),
         why="" if ratio.p is not None else "one trial has no interval",
     )
 
@@ -97,7 +108,7 @@ def unpaired(
     baseline: Sequence[Sequence[Outcome]],
     other: Sequence[Sequence[Outcome]],
     margin: float,
-    tests: int = 1,
+    tests: Tests = ONE_TEST,
 ) -> Contrast:
     """Compare the runs of two sides; each run has its valid trials of one cell."""
     before, after = (
@@ -111,7 +122,7 @@ def contrast_of_runs(
     baseline: Sequence[Sequence[float] | None],
     other: Sequence[Sequence[float] | None],
     margin: float,
-    tests: int = 1,
+    tests: Tests = ONE_TEST,
 ) -> Contrast:
     """Compare two sides by a value for each run; None stands for a run that lacks the figure."""
     before, after = (_run_values(side) for side in (baseline, other))
@@ -122,22 +133,14 @@ def contrast_of_runs(
         baseline=_of_side(baseline, before),
         other=_of_side(other, after),
         counts=(len(before), len(after)),
-        ratio=unpaired_ratio(after, before),
-        corrected=unpaired_ratio(after, before, confidence=_family_confidence(tests)),
+        ratio=unpaired_ratio(after, before, confidence=tests.confidence),
+        corrected=unpaired_ratio(after, before, confidence=tests.family_confidence),
     )
     if min(found.counts) >= MIN_RUNS:
-        needed = trials_needed(after, before, margin, tests)
+        needed = trials_needed(after, before, margin, tests.count, level=tests.level)
         return msgspec.structs.replace(found, needed=needed)
     why = f"an answer needs {MIN_RUNS} runs on each side"
     return msgspec.structs.replace(found, why=why, too_few_runs=True)
-
-
-def _family_confidence(tests: int) -> float:
-    """The confidence of an interval that holds for all tests of a family together (Bonferroni).
-
-    A ratio that is not significant after Holm's correction has 1 in this interval.
-    """
-    return 1 - ALPHA / max(1, tests)
 
 
 def _run_values(runs: Sequence[Sequence[float] | None]) -> list[float] | None:
@@ -161,9 +164,15 @@ def _missing(
 
 
 def decide(
-    contrasts: Sequence[Contrast], figures: Mapping[str, Figure], margin: float
+    contrasts: Sequence[Contrast],
+    figures: Mapping[str, Figure],
+    margin: float,
+    level: float = ALPHA,
 ) -> list[Contrast]:
     """Add the answers. The contrasts of each figure are one family, and are corrected together.
+
+    `level` is that of the contrasts' intervals: stricter than ALPHA for runs that were looked at
+    more than once.
 
     Families are apart because a figure that is tested must not be judged more leniently if others
     are shown beside it. A contrast with too few runs is no test, and gets no answer.
@@ -174,16 +183,18 @@ def decide(
             families.setdefault(of.figure, {})[number] = of.ratio.p
     corrected = {number: p for family in families.values() for number, p in holm(family).items()}
     return [
-        _decided(of, corrected.get(number), figures[of.figure], margin)
+        _decided(of, corrected.get(number), figures[of.figure], margin, level)
         for number, of in enumerate(contrasts)
     ]
 
 
-def _decided(contrast: Contrast, p_holm: float | None, figure: Figure, margin: float) -> Contrast:
+def _decided(
+    contrast: Contrast, p_holm: float | None, figure: Figure, margin: float, level: float
+) -> Contrast:
     if contrast.ratio is None:
         return contrast
-    answer = classify_ratio(contrast.ratio, p_holm, margin)
-    alone = classify_ratio(contrast.ratio, contrast.ratio.p, margin)
+    answer = classify_ratio(contrast.ratio, p_holm, margin, level)
+    alone = classify_ratio(contrast.ratio, contrast.ratio.p, margin, level)
     return msgspec.structs.replace(
         contrast,
         p_holm=p_holm,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeVar
 
+import msgspec
+
 from cachemark.analysis.statistics.interval import Interval
 
 ALPHA = 0.05
@@ -16,7 +18,29 @@ RatioAnswer = Literal["above", "below", "equivalent", "inconclusive"]
 Name = TypeVar("Name")
 
 
-def classify_ratio(ratio: Interval, p: float | None, margin: float) -> RatioAnswer:
+class Tests(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tests a family has, and the level of each: its intervals hold 1 − level."""
+
+    count: int = 1
+    level: float = ALPHA
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the interval of one test."""
+        return 1 - self.level
+
+    @property
+    def family_confidence(self) -> float:
+        """The confidence of an interval that holds for all tests together (Bonferroni)."""
+        return 1 - self.level / max(1, self.count)
+
+
+ONE_TEST = Tests()
+
+
+def classify_ratio(
+    ratio: Interval, p: float | None, margin: float, level: float = ALPHA
+) -> RatioAnswer:
     """Which side of 1 a ratio is on; `p` is already corrected for multiple tests.
 
     `equivalent` is two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and
@@ -27,7 +51,7 @@ def classify_ratio(ratio: Interval, p: float | None, margin: float) -> RatioAnsw
         return "inconclusive"
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return "equivalent"
-    if p < ALPHA and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
+    if p < level and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
         return "above" if ratio.value > 1 else "below"
     return "inconclusive"
 

@@ -20,8 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cachemark.analysis.statistics.decision import ALPHA
-from cachemark.analysis.statistics.interval import CONFIDENCE
+from cachemark.analysis.statistics.decision import ALPHA, Tests
 from cachemark.analysis.statistics.quantiles import chi2_quantile, t_quantile
 
 POWER = 0.8
@@ -30,7 +29,12 @@ MAX_TRIALS = 1000
 
 
 def pairs_needed(
-    first: Sequence[float], second: Sequence[float], margin: float, tests: int = 1
+    first: Sequence[float],
+    second: Sequence[float],
+    margin: float,
+    tests: int = 1,
+    *,
+    level: float = ALPHA,
 ) -> int | None:
     """Blocks for a paired ratio in a family of `tests`; `first` and `second` are the trials so far.
 
@@ -39,11 +43,18 @@ def pairs_needed(
     if len(first) < 2:
         return None
     logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
-    return _least(float(logs.var(ddof=1)), len(logs) - 1, 1.0, margin, tests)
+    return _least(
+        float(logs.var(ddof=1)), len(logs) - 1, 1.0, margin, Tests(count=tests, level=level)
+    )
 
 
 def trials_needed(
-    first: Sequence[float], second: Sequence[float], margin: float, tests: int = 1
+    first: Sequence[float],
+    second: Sequence[float],
+    margin: float,
+    tests: int = 1,
+    *,
+    level: float = ALPHA,
 ) -> int | None:
     """Values on each side for an unpaired ratio, with Welch's degrees of freedom."""
     if min(len(first), len(second)) < 2:
@@ -55,11 +66,11 @@ def trials_needed(
     # Welch-Satterthwaite for n trials a side: (one + two)² / (one² + two²) · (n − 1).
     degrees = both**2 / (one**2 + two**2) if both else 1.0
     known = degrees * (min(len(first), len(second)) - 1)
-    return _least(both, known, degrees, margin, tests)
+    return _least(both, known, degrees, margin, Tests(count=tests, level=level))
 
 
 def _least(
-    variance: float, known: float, degrees_of_freedom: float, margin: float, tests: int
+    variance: float, known: float, degrees_of_freedom: float, margin: float, tests: Tests
 ) -> int | None:
     """The least n for a variance that is known with `known` degrees of freedom.
 
@@ -69,9 +80,13 @@ def _least(
 
     def is_enough(count: int) -> bool:
         degrees = degrees_of_freedom * (count - 1)
-        differ = t_quantile(1 - ALPHA / (2 * tests), degrees) + t_quantile(POWER, degrees)
+        alone, together = (
+            t_quantile((1 + confidence) / 2, degrees)
+            for confidence in (tests.confidence, tests.family_confidence)
+        )
+        differ = together + t_quantile(POWER, degrees)
         # Equal cells can miss on either side.
-        equal = t_quantile((1 + CONFIDENCE) / 2, degrees) + t_quantile((1 + POWER) / 2, degrees)
+        equal = alone + t_quantile((1 + POWER) / 2, degrees)
         return max(differ, equal) * (upper / count) ** 0.5 <= math.log1p(margin)
 
     counts = range(2, MAX_TRIALS + 1)

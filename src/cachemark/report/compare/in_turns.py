@@ -28,6 +28,7 @@ def compare_in_turns(
         other=builds[1],
         paired=True,
         margin_percent=100 * found.rule.margin,
+        level=found.rule.level,
         tests=count_tests(rows),
         rows=rows,
         gate=gate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import Contrast
+from cachemark.analysis.statistics import ALPHA, Contrast
 from cachemark.model.outcome import Cell
 
 
@@ -30,6 +30,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole comparison. `tests` is the number of tests in the largest figure's family.
 
+    `level` is that of each test: intervals have the confidence 1 − level. It is stricter than 0.05
+    for runs in rounds that were looked at more than once.
+
     `lost`: what has valid trials in the baseline only, in words; `lost_cells` are the cells that
     have none at all. `left_out` and `left_out_cells`: what cannot be compared. `differences`:
     differences between the conditions of the runs. `gate`: what decides the exit status.
@@ -40,6 +43,7 @@ class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     other: str
     paired: bool
     margin_percent: float
+    level: float = ALPHA
     tests: int
     rows: list[ComparisonRow]
     lost: list[str] = []

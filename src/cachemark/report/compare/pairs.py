@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, MAX_TRIALS, MIN_RUNS, Contrast, Figure, decide
+from cachemark.analysis.statistics import (
+    ALPHA,
+    FIGURES,
+    MAX_TRIALS,
+    MIN_RUNS,
+    Contrast,
+    Figure,
+    Tests,
+    decide,
+)
+from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import uses_rounds
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.compare.model import ComparisonRow
 from cachemark.report.compare.selection import figures_for
+from cachemark.runs.questions import stop_rule
 
 Runs = Sequence[Sequence[Outcome]]
-Contraster = Callable[[Figure, Runs, Runs, float, int], Contrast]
+Contraster = Callable[[Figure, Runs, Runs, float, Tests], Contrast]
 _FEW = 5
 
 
@@ -33,7 +45,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decided_rows(
-    pairs: Sequence[Pair], names: Sequence[str], margin_percent: float, contrast: Contraster
+    pairs: Sequence[Pair],
+    names: Sequence[str],
+    margin_percent: float,
+    contrast: Contraster,
+    level: float,
 ) -> list[ComparisonRow]:
     """One row for each pair; the tests of each figure form a family."""
     margin = margin_percent / 100
@@ -41,16 +57,27 @@ def decided_rows(
     tests = Counter(figure.name for of_pair in figures for figure in of_pair)
     raw = [
         [
-            contrast(figure, pair.before, pair.after, margin, tests[figure.name])
+            contrast(
+                figure,
+                pair.before,
+                pair.after,
+                margin,
+                Tests(count=tests[figure.name], level=level),
+            )
             for figure in of_pair
         ]
         for pair, of_pair in zip(pairs, figures, strict=True)
     ]
-    flat = iter(decide([one for row in raw for one in row], FIGURES, margin))
+    flat = iter(decide([one for row in raw for one in row], FIGURES, margin, level))
     return [
         ComparisonRow(baseline=pair.baseline, other=pair.other, contrasts=[next(flat) for _ in row])
         for pair, row in zip(pairs, raw, strict=True)
     ]
+
+
+def level_of(experiments: Iterable[Experiment]) -> float:
+    """The level of each test: that of the looks of a run in rounds, which are several."""
+    return min(stop_rule(one).level if uses_rounds(one) else ALPHA for one in experiments)
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:

@@ -63,9 +63,11 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
         for contrast in row.contrasts
         if contrast.figure == figure.name and contrast.ratio
     ]
+    ratio = f"ratio ({100 * (1 - compared.level):.3g} %)"
     better = "more is better" if figure.more_is_better else "less is better"
     return Table(
-        columns=[better, "baseline", "other", "ratio (95 %)", "p", "n", "answer"], rows=rows
+        columns=[better, "baseline", "other", ratio, "p", "n", "answer"],
+        rows=rows,
     )
 
 

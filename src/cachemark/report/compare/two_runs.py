@@ -16,6 +16,7 @@ from cachemark.report.compare.pairs import (
     Pair,
     count_tests,
     decided_rows,
+    level_of,
     missing_figures,
     notes,
     reason_lines,
@@ -69,13 +70,15 @@ def compare_runs(
     if not pairs and not lost:
         reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
-    rows = decided_rows(pairs, figures, margin_percent, unpaired)
+    level = level_of(header.experiment for header in (*baseline.headers, *other.headers))
+    rows = decided_rows(pairs, figures, margin_percent, unpaired, level)
     headers = baseline.headers[0], other.headers[0]
     return ComparisonReport(
         baseline=names[0],
         other=names[1],
         paired=False,
         margin_percent=margin_percent,
+        level=level,
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import Contrast, Figure, paired
+from cachemark.analysis.statistics import Contrast, Figure, Tests, paired
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
@@ -16,6 +16,7 @@ from cachemark.report.compare.pairs import (
     Runs,
     count_tests,
     decided_rows,
+    level_of,
     missing_figures,
     notes,
     reason_lines,
@@ -62,12 +63,14 @@ def compare_within_run(
             f"{header.id}: no cell of {baseline} can be compared with one of {', '.join(others)}",
             reason_lines(left_out)[0] if left_out else "",
         )
-    rows = decided_rows(pairs, figures, margin_percent, _by_block)
+    level = level_of([header.experiment])
+    rows = decided_rows(pairs, figures, margin_percent, _by_block, level)
     return ComparisonReport(
         baseline=baseline,
         other=others[0] if len(others) == 1 else "",
         paired=True,
         margin_percent=margin_percent,
+        level=level,
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
@@ -78,7 +81,7 @@ def compare_within_run(
     )
 
 
-def _by_block(figure: Figure, before: Runs, after: Runs, margin: float, tests: int) -> Contrast:
+def _by_block(figure: Figure, before: Runs, after: Runs, margin: float, tests: Tests) -> Contrast:
     """The contrast of the only run on each side."""
     return paired(figure, before[0], after[0], margin, tests)
 
