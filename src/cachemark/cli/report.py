@@ -93,9 +93,10 @@ def _picture(run: Run, out: Path | None, style: PictureOptions) -> None:
     size = _parse_size(style.size) if style.size is not None else None
     content = draw_summary(run, style.title, style.theme, size)
     if not content:
-        raise UsageError(
-            f"{run.id} has nothing for --format {SUMMARY_PICTURE}: nothing was measured"
-        )
+        searched = bool(run.header.experiment.search)
+        why = "a search is told in words" if searched else "nothing was measured"
+        remedy = "its tables: --format html, markdown or table" if searched else ""
+        raise UsageError(f"{run.id} has nothing for --format {SUMMARY_PICTURE}: {why}", remedy)
     write_out(out, content)
     print_text(f"{out}: {len(content) / 1e3:.0f} kB")
 

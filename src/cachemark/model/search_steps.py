@@ -39,8 +39,10 @@ def _is_step(load: Load, step: Load) -> bool:
 
 
 def closed_experiment(experiment: Experiment) -> Experiment:
-    """The experiment with the first step of each load in the place of the load."""
-    return _with_loads(experiment, lambda load: [closed_step(load)])
+    """The experiment with the first step of each load in its place, where it is not there yet."""
+    return _with_loads(
+        experiment, lambda load: [load if load.schedule == "closed" else closed_step(load)]
+    )
 
 
 def played_experiment(experiment: Experiment, steps: Iterable[Load]) -> Experiment:

@@ -10,7 +10,7 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
 from cachemark.model.objective import Objective
 from cachemark.model.outcome import Cell
-from cachemark.report.model import Bar, Section
+from cachemark.report.model import Section
 
 RATES_TITLE = "The highest rates with"
 STEPS_TITLE = "Every step of the search"
@@ -145,12 +145,6 @@ def _rates(found: Sequence[FoundRate], text: str, objective: Objective) -> Secti
                "with the median rate; the range is that of all. Each search begins below the rate "
                "of a closed loop of the same callers."],
         prose=True,
-        unit="operations per second",
-        bars=[
-            Bar(label=_name(one), measure=f"Highest rate with {text}", value=one.ends.best,
-                published=False)
-            for one in found if one.ends.best
-        ],
     )  # fmt: skip
 
 
@@ -167,14 +161,8 @@ def _shared(found: Sequence[FoundRate]) -> list[str]:
     return [getattr(found[0].cell, name) for name in fields if name not in varying]
 
 
-def _name(found: FoundRate) -> str:
-    cell = found.cell
-    return f"{cell.client}, {cell.workload}, {cell.load} ({cell.server})"
-
-
 def _row(found: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
-    cell, ends = found.cell, found.ends
-    names = [cell.client, *(getattr(cell, name) for name in shown)]
+    names, ends = _names(found.cell, shown), found.ends
     tried = [play for play in found.typical.plays if play.rate == ends.above]
     best = [number(ends.best), _range(found)] if ends.best else ["–", "–"]
     at_best = time(_at_best(found).percentile_ns) if ends.best else "–"
@@ -185,23 +173,26 @@ def _row(found: FoundRate, shown: Sequence[str], objective: Objective) -> list[s
 
 
 def _steps(found: Sequence[FoundRate], objective: Objective) -> Section:
+    shown = _varying(found)
     return Section(
         title=STEPS_TITLE,
         topic="search",
-        columns=["client", "server", "workload", "load", "block", "rate", "done",
-                 objective.percentile, "result"],
+        columns=["client", *shown, "block", "rate", "done", objective.percentile, "result"],
         rows=[
-            _step(one.cell, search.block, play, objective)
+            [*_names(one.cell, shown), str(search.block + 1), *_step(play, objective)]
             for one in found
             for search in one.searches
             for play in sorted(search.plays, key=lambda play: play.rate)
         ],
         notes=[],
         prose=True,
-    )  # fmt: skip
+    )
 
 
-def _step(cell: Cell, block: int, play: Play, objective: Objective) -> list[str]:
-    names = [cell.client, cell.server, cell.workload, cell.load]
+def _names(cell: Cell, shown: Sequence[str]) -> list[str]:
+    return [cell.client, *(getattr(cell, name) for name in shown)]
+
+
+def _step(play: Play, objective: Objective) -> list[str]:
     figures = [number(play.rate), number(play.ops_per_s), time(play.percentile_ns)]
-    return [*names, str(block + 1), *figures, play_text(play, objective)]
+    return [*figures, play_text(play, objective)]
