@@ -39,6 +39,12 @@ def test_a_search_is_played_kept_and_continued(cli: Cli, inside: Inside, tmp_pat
     assert inside("import", "run.zip", "--runs", "other").returncode == 0
 
 
+def test_a_dry_run_says_how_much_is_searched(inside: Inside) -> None:
+    told = inside("run", "--client", "native", "--search", "p99<1ms", "--dry-run")
+    assert told.returncode == 0, told.stderr
+    assert "3 searches of" in " ".join(told.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -158,7 +158,7 @@ def extent(plan: Plan) -> str:
     seed = f"{_about(planned_s(plan))}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
-        each = f"{count_of(experiment.blocks, 'search')}{'es' if experiment.blocks > 1 else ''}"
+        each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"
         return (
             f"the highest rate with {experiment.search}, {cells}, {each} of about "
             f"{TYPICAL_TRIALS} trials each, {seed}"
