@@ -118,8 +118,7 @@ class Worker:
             mine = range(self.share, tape.prefill, self.shares)
             ops, limit = [(4, 0, 1, k, tape.lengths[k], tape.exptime) for k in mine], len(mine)
         results, played = Results(), 0
-        start, now = self.start(request)
-        told = now
+        start, now = told, _ = self.start(request)
         end = start + 1_000_000 * (request.get("duration_ms") or 10**9)
         while ops and played < limit and now < end and (self.replies or not played):
             now = self.play(ops[played % len(ops)], results)
