@@ -11,9 +11,9 @@ from types import FrameType
 
 import cyclopts
 
-from cachemark import __version__
 from cachemark.cli import standard_streams
 from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE, help_table, verb_epilogue
+from cachemark.host.program_version import version_text
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.report.console import plain_console
 
@@ -22,7 +22,7 @@ _STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG
 app = cyclopts.App(
     name="cachemark",
     help="Measures memcached clients and servers of all languages with the same work.",
-    version=__version__,
+    version=version_text,
     version_flags=["--version"],
     help_format="plaintext",
     help_epilogue=help_table(),
@@ -50,6 +50,8 @@ _VERBS = {
     "conform": "Run the conformance cases on a client's worker",
     "fidelity": "Compare what clients report with a scripted server's log and known answers",
     "protocol": "Print the worker protocol, for authors of workers",
+    "completion": "Print a script that completes verbs and options in a shell",
+    "man": "Write manual pages into a folder",
 }
 for _verb, _help in _VERBS.items():
     # No module can be called `import`.

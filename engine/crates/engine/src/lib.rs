@@ -2,8 +2,10 @@
 
 mod awake;
 mod bench_store;
+mod completion;
 pub mod drive;
 mod fidelity;
+mod man;
 mod memcached;
 mod null;
 mod options;
@@ -15,10 +17,20 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// What `--version` says after the name: version, commit, and what it was built of.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("CACHEMARK_COMMIT"),
+    ", ",
+    env!("CACHEMARK_ORIGIN"),
+    ")"
+);
 
 #[derive(Parser)]
-#[command(name = "cachemark-engine", version, about = "The native part of cachemark")]
+#[command(name = "cachemark-engine", version, long_version = VERSION, about = "The native part of cachemark")]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -48,6 +60,10 @@ enum Verb {
     NullServer(null::server::Arguments),
     /// The least a client can do: write prepared requests, parse no reply, print the CPU time
     NullClient(Box<null::client::Arguments>),
+    /// Print a script that completes verbs and options in a shell
+    Completion(completion::Arguments),
+    /// Write manual pages into a folder
+    Man(man::Arguments),
 }
 
 /// Parse the command line and run its verb.
@@ -64,5 +80,7 @@ pub fn main() -> ExitCode {
         Verb::Store(arguments) => store::run(arguments),
         Verb::NullServer(arguments) => null::server::run(arguments),
         Verb::NullClient(arguments) => null::client::run(*arguments),
+        Verb::Completion(arguments) => completion::run(arguments, Arguments::command()),
+        Verb::Man(arguments) => man::run(arguments, Arguments::command()),
     }
 }

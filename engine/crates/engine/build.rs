@@ -1,0 +1,41 @@
+//! Gives the program its commit, for `--version`.
+//!
+//! An export of the sources has the commit in `commit.txt`. In a checkout that file has a placeholder, and
+//! git says which commit changed the engine last: so a commit elsewhere builds nothing again.
+
+use std::process::Command;
+
+const HASH_CHARACTERS: usize = 12;
+
+fn main() {
+    for path in ["commit.txt", "..", "../../Cargo.toml", "../../Cargo.lock"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let exported = include_str!("commit.txt").trim();
+    let (commit, origin) = if exported.starts_with('$') {
+        (checkout_commit().unwrap_or_else(|| "commit unknown".to_owned()), "checkout")
+    } else {
+        (shortened(exported), "package")
+    };
+    println!("cargo::rustc-env=CACHEMARK_COMMIT={commit}");
+    println!("cargo::rustc-env=CACHEMARK_ORIGIN={origin}");
+}
+
+/// The last commit that changed the engine; None where there is no git or no repository.
+fn checkout_commit() -> Option<String> {
+    let commit =
+        git(&["log", "-1", "--format=%H", "--", "../.."]).filter(|text| !text.is_empty())?;
+    let modified =
+        git(&["status", "--porcelain", "--", "../.."]).is_some_and(|text| !text.is_empty());
+    Some(shortened(&commit) + if modified { " modified" } else { "" })
+}
+
+fn git(words: &[&str]) -> Option<String> {
+    let ended = Command::new("git").args(words).output().ok()?;
+    let text = String::from_utf8(ended.stdout).ok()?;
+    ended.status.success().then(|| text.trim().to_owned())
+}
+
+fn shortened(commit: &str) -> String {
+    commit.chars().take(HASH_CHARACTERS).collect()
+}

@@ -1,0 +1,117 @@
+"""Scripts for shells and manual pages: of both programs, and as complete as `--help`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cachemark import cli
+from cachemark.host.process import ENGINE, binary_path
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+VERBS = {name for name in cli.app if not name.startswith("-")}
+ENGINE_VERBS = {"serve", "tape", "worker", "drive", "store", "null-client", "completion", "man"}
+# Asks bash what it would offer for the words.
+ASK_BASH = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+function=$(complete -p "$1" | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+"$function" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def offered(script: Path, *words: str) -> set[str]:
+    """What bash offers for the last of the words."""
+    command = ["bash", "-c", ASK_BASH, "bash", str(script), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(ended.stdout.split())
+
+
+def engine(*words: str) -> str:
+    ended = subprocess.run([binary_path(), *words], capture_output=True, text=True, check=True)
+    return ended.stdout
+
+
+def test_bash_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path) -> None:
+    script = tmp_path / "cachemark"
+    script.write_text(inside("completion", "bash").stdout, encoding="utf-8")
+    assert offered(script, "cachemark", "comp") == {"compare", "completion"}
+    assert offered(script, "cachemark", "compare", "--fail") == {
+        "--fail-on-regression",
+        "--fail-on-inconclusive",
+    }
+    assert offered(script, "cachemark", "completion", "") == {"bash", "zsh", "fish"}
+
+
+def test_bash_completes_the_engine(tmp_path: Path) -> None:
+    script = tmp_path / ENGINE
+    script.write_text(engine("completion", "bash"), encoding="utf-8")
+    assert offered(script, ENGINE, "null-") == {"null-server", "null-client"}
+    assert offered(script, ENGINE, "drive", "--max-e") == {"--max-errors"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "installed"),
+    [
+        ("zsh", "#compdef {}"),
+        ("fish", "complete -c {}"),
+    ],
+)
+def test_other_shells_have_every_verb_too(shell: str, installed: str, inside: Inside) -> None:
+    scripts = {
+        "cachemark": (inside("completion", shell).stdout, VERBS),
+        ENGINE: (engine("completion", shell), ENGINE_VERBS),
+    }
+    for program, (script, verbs) in scripts.items():
+        assert installed.format(program) in script
+        assert {verb for verb in verbs if verb not in script} == set()
+        if shutil.which(shell):
+            subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_an_unknown_shell_is_bad_input(inside: Inside) -> None:
+    assert inside("completion", "tcsh").returncode == 2
+
+
+def test_there_is_a_page_of_the_program_and_of_each_verb(inside: Inside, tmp_path: Path) -> None:
+    assert inside("man", "pages").returncode == 0
+    pages = {path.name for path in (tmp_path / "pages").iterdir()}
+    assert pages == {"cachemark.1"} | {f"cachemark-{verb}.1" for verb in VERBS}
+    page = (tmp_path / "pages" / "cachemark-compare.1").read_text(encoding="utf-8")
+    assert ".SH NAME\ncachemark\\-compare \\- Compare two runs, or two clients" in page
+    assert "\n.TP\n\\fB\\-\\-margin FLOAT\\fR\nsmallest relevant difference in percent" in page
+    assert "[choices: table, markdown, csv, json, junit] [default: table]" in page
+    assert ".SH EXIT STATUS\n.nf\n" in page
+
+
+def test_the_pages_leave_help_as_it_was(inside: Inside) -> None:
+    before = inside("run", "--help").stdout
+    assert inside("man", "pages").returncode == 0
+    assert inside("run", "--help").stdout == before
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="apt-get install groff-base")
+def test_groff_has_no_complaint(inside: Inside, tmp_path: Path) -> None:
+    inside("man", "pages")
+    engine("man", str(tmp_path / "pages"))
+    pages = sorted((tmp_path / "pages").iterdir())
+    assert {f"{ENGINE}-{verb}.1" for verb in ENGINE_VERBS} <= {page.name for page in pages}
+    for page in pages:
+        command = ["groff", "-Kutf8", "-man", "-ww", "-Tutf8", str(page)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert (page.name, ended.stderr) == (page.name, "")
+
+
+def test_a_folder_that_cannot_be_made_is_bad_input(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert inside("man", "file/pages").returncode == 2
+    command = [binary_path(), "man", str(tmp_path / "file" / "pages")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
