@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.host.shipped_folders import shipped_folder
+from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 
 NATIVE = "native"
@@ -123,8 +123,8 @@ class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def workers_folder() -> Path:
-    """The folder `workers`: $CACHEMARK_WORKERS, in the checkout, or in the installed package."""
-    return shipped_folder("workers", "CACHEMARK_WORKERS")
+    """The folder `workers`: $CACHEMARK_WORKERS, in the checkout, or in the user's cache."""
+    return writable_folder("workers", "CACHEMARK_WORKERS")
 
 
 def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:

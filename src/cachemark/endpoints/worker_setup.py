@@ -10,6 +10,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sysconfig
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -98,6 +99,7 @@ def build(folder: WorkerFolder) -> SetupResult:
     ended = subprocess.run(
         [str(folder.folder / "setup")],
         cwd=folder.folder,
+        env={**os.environ, "PATH": _search_path()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -106,6 +108,11 @@ def build(folder: WorkerFolder) -> SetupResult:
     )
     state, text = _result(ended, folder.name)
     return SetupResult(folder=folder, state=state, text=text, elapsed_s=time.monotonic() - began)
+
+
+def _search_path() -> str:
+    """PATH, then the folder of this environment's programs: `pip install uv` puts uv there."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 
 def _result(ended: subprocess.CompletedProcess[str], name: str) -> tuple[State, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cachemark.host.user_copy import user_copy
 from cachemark.model.errors import UsageError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -24,3 +25,12 @@ def shipped_folder(name: str, variable: str) -> Path:
     raise UsageError(
         f"no folder {name} at {candidates[0]}", f"set {variable} to the folder `{name}`"
     )
+
+
+def writable_folder(name: str, variable: str) -> Path:
+    """Return the folder `name`, as `shipped_folder` does; of an installed package, the user's copy.
+
+    Raises UsageError or OSError.
+    """
+    folder = shipped_folder(name, variable)
+    return user_copy(folder, name) if folder == _PACKAGE / f"_{name}" else folder

@@ -1,0 +1,111 @@
+"""`make dist`: the same commit gives the same bytes, and what is installed of them works alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cachemark.host.process import binary_path
+from tests.conftest import ROOT
+from tools import dist
+
+
+def in_a_repository() -> bool:
+    """Whether git can read this checkout."""
+    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
+    return (
+        shutil.which("git") is not None
+        and subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+    )
+
+
+pytestmark = [
+    pytest.mark.slow("builds a wheel and an sdist, twice"),
+    pytest.mark.skipif(not in_a_repository(), reason="packages are built of a commit"),
+]
+
+
+def built(folder: Path) -> dict[str, bytes]:
+    """The packages without the engine, built of an export in a folder of its own."""
+    out, sources = folder / "out", folder / "sources"
+    sources.mkdir(parents=True)
+    dist.export(sources)
+    for kind in ("--sdist", "--wheel"):
+        dist.build(sources, kind, out)
+    return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the packages, after a second build has shown that they are reproducible."""
+    folder = tmp_path_factory.mktemp("dist")
+    first = built(folder / "first")
+    assert sorted(first) == ["cachemark-0.1.0-py3-none-any.whl", "cachemark-0.1.0.tar.gz"]
+    assert built(folder / "second of another length") == first
+    return folder / "first" / "out"
+
+
+def wheel(packages: Path) -> Path:
+    (found,) = packages.glob("*.whl")
+    return found
+
+
+def test_packages_know_their_commit(packages: Path) -> None:
+    commit = dist.git("rev-parse", "HEAD").decode()
+    with zipfile.ZipFile(wheel(packages)) as files:
+        assert files.read("cachemark/commit.txt").decode() == commit
+    (sdist,) = packages.glob("*.tar.gz")
+    with tarfile.open(sdist) as files:
+        file = files.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/src/cachemark/commit.txt")
+        assert file is not None
+        assert file.read().decode() == commit
+
+
+def test_checksums_are_what_sha256sum_reads(packages: Path, tmp_path: Path) -> None:
+    shutil.copy(wheel(packages), tmp_path)
+    assert dist.write_checksums(tmp_path) == [tmp_path / wheel(packages).name]
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) -> None:
+    """Its dependencies are those of this environment; the engine is the one that is built."""
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False, symlinks=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = environment / "lib" / version / "site-packages"
+    with zipfile.ZipFile(wheel(packages)) as files:
+        for member in files.infolist():
+            target = Path(files.extract(member, site))
+            target.chmod((member.external_attr >> 16) & 0o777)
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    before = sorted(site.rglob("*"))
+    home = tmp_path / "home"
+    said = [
+        subprocess.run(
+            [environment / "bin" / "python", "-B", "-m", "cachemark", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PATH": os.defpath, "HOME": str(home), "CACHEMARK_ENGINE": binary_path()},
+        )
+        for words in (["--version"], ["suites"], ["setup", "perl"])
+    ]
+    assert re.fullmatch(r"cachemark 0\.1\.0 \(\w{12}, package\)\n", said[0].stdout)
+    assert said[1].stdout.startswith("suite")
+    # Perl's set-up builds nothing; whether Perl's libraries are there does not matter here.
+    assert re.match(r"(ready|missing) +perl ", said[2].stdout), said[2]
+    (workers,) = (home / ".cache" / "cachemark" / "workers").iterdir()
+    assert (workers / "perl" / "worker.toml").is_file()
+    assert sorted(site.rglob("*")) == before
