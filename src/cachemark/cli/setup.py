@@ -1,27 +1,22 @@
-"""`cachemark setup`: build the workers of each language, or the original benchmarks' programs."""
+"""`cachemark setup`: build the workers of each language."""
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.endpoints.clients import workers_folder
-from cachemark.endpoints.originals import Original, missing_packages, named, set_up
 from cachemark.endpoints.worker_setup import (
     SetupResult,
-    State,
     WorkerFolder,
     build_all,
     install_packages,
     worker_folders,
 )
-from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 
-_ORIGINALS = "originals"
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 
 
@@ -35,13 +30,9 @@ def setup(
     """Build the workers of all languages, or of some, each inside its own folder.
 
     If a toolchain is missing, it prints how to install it, and continues with the next language.
-    The exit status is 1 if a build failed, or if a named language is missing. `cachemark setup
-    originals` instead clones and builds the programs of the original benchmarks; names behind it
-    choose some.
+    The exit status is 1 if a build failed, or if a named language is missing.
     """
     console = plain_console(soft_wrap=True)
-    if languages[:1] == (_ORIGINALS,):
-        return _set_up_originals(console, named(languages[1:]), install=install)
     folders = worker_folders(workers_folder(), languages)
     results = _build(console, folders, install=install)
     if install and (packages := _packages(results)):
@@ -52,29 +43,6 @@ def setup(
         results = [*ready, *_build(console, again, install=False)]
     states = {result.state for result in results}
     return 1 if "failed" in states or (languages and "missing" in states) else 0
-
-
-def _set_up_originals(console: Console, wanted: list[Original], *, install: bool) -> int:
-    packages = list(dict.fromkeys(name for row in wanted for name in missing_packages(row)))
-    if install and packages:
-        console.print(f"setup: installing {' '.join(packages)}")
-        install_packages(packages)
-    failures = 0
-    for row in wanted:
-        began = time.monotonic()
-        try:
-            text = str(row.path) if set_up(row) else f"up to date ({row.path})"
-            state: State = "ready"
-        except UsageError as error:
-            state, text = "failed", f"{error.text}: {error.remedy}"
-            failures += 1
-        _show_line(console, state, row.name, time.monotonic() - began, text)
-    return 1 if failures else 0
-
-
-def _show_line(console: Console, state: State, name: str, elapsed_s: float, text: str) -> None:
-    console.print(f"[{_COLOURS[state]}]{state:8}[/] {name:11} {elapsed_s:4.0f} s  ", end="")
-    console.print(text, markup=False)
 
 
 def _build(console: Console, folders: list[WorkerFolder], *, install: bool) -> list[SetupResult]:
@@ -95,7 +63,10 @@ def _packages(results: list[SetupResult]) -> list[str]:
 
 def _show(console: Console, result: SetupResult) -> None:
     folder, state = result.folder, result.state
-    _show_line(console, state, folder.name, result.elapsed_s, result.text)
+    console.print(
+        f"[{_COLOURS[state]}]{state:8}[/] {folder.name:10} {result.elapsed_s:4.0f} s  ", end=""
+    )
+    console.print(result.text, markup=False)
     if state == "missing" and folder.packages:
         remedy = f"`cachemark setup --install {folder.name}` installs Debian's packages"
-        console.print(f"{'':28} {remedy}")
+        console.print(f"{'':27} {remedy}")

@@ -128,11 +128,15 @@ def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:
 def test_a_missing_program_is_unsupported_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    for text in ("emcache", "quickcached", "quickcached:cache=Whirlycott"):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("QUICKCACHED_HOME", raising=False)
+    for text, remedy in (
+        ("emcache", "put emcache on PATH"),
+        ("quickcached:cache=Whirlycott", "set QUICKCACHED_HOME to the folder"),
+    ):
         absent = missing(parse_spec(text))
         assert absent is not None
-        assert absent.remedy.startswith("cachemark setup originals ")
+        assert remedy in absent.remedy
     for text in (
         f"emcache:binary={tmp_path}/emcache",
         f"quickcached:jar={tmp_path}/QuickCached-Server.jar",
@@ -214,6 +218,24 @@ def test_quickcached_runs_beside_a_copy_of_its_configuration(
         assert said.endswith("in .lock conf")  # the folder's own lock, and what was copied
         assert server.facts.quirks == ["cas_in_get"]
     assert (tmp_path / "conf" / "QuickCached.xml").read_text() == CONF
+
+
+@pytest.mark.parametrize("folder", [".", "dist"])
+def test_quickcached_is_found_in_its_home(
+    quickcached_jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    pretender(tmp_path / "bin" / "java", "-p")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("QUICKCACHED_HOME", str(tmp_path))
+    jar = quickcached_jar.rename(tmp_path / folder / quickcached_jar.name)
+    assert missing(parse_spec("quickcached")) is None
+    with running(parse_spec("quickcached:cache=Whirlycott")) as server:
+        assert f"-jar {jar} " in server.facts.version
+    jar.unlink()
+    absent = missing(parse_spec("quickcached"))
+    assert absent is not None
+    assert "is not on this machine" in absent.reason
 
 
 def test_quickcacheds_options_change_the_copy(quickcached_jar: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`quickcached`: QuickCached, from `cachemark setup originals` or the `jar` of a distribution.
+"""`quickcached`: QuickCached, from the folder $QUICKCACHED_HOME or the `jar` of a distribution.
 
 The server reads `conf/QuickCached.xml` from its working folder. So each start gets its own folder
 with a copy of the distribution's `conf`, changed according to the options.
@@ -6,13 +6,13 @@ with a copy of the distribution's `conf`, changed according to the options.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cachemark.endpoints.originals import Original, originals
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,
@@ -37,6 +37,10 @@ _CACHES = {
         "DirectByteBuffer": "directbytebuffer.DirectByteBufferImpl",
     }.items()
 }
+_HOME_VARIABLE = "QUICKCACHED_HOME"
+_JAR = "QuickCached-Server.jar"
+# Where the jar is below the home: in a distribution, and where its repository's build puts it.
+_JAR_FOLDERS = (".", "dist")
 _CONFIGURATION = Path("conf") / "QuickCached.xml"
 _READY_S = 60.0
 # The reply to a text `get` has a CAS number, which only `gets` should have.
@@ -59,9 +63,14 @@ def parse(text: str, details: str) -> ServerSpec:
 def missing(spec: ServerSpec) -> Missing | None:
     """Why QuickCached cannot be started here; None if it can."""
     jar = _jar(spec)
+    if jar is None:
+        return Missing(
+            reason=f"no jar= and no ${_HOME_VARIABLE}",
+            remedy=f"set {_HOME_VARIABLE} to the folder that has {_CONFIGURATION}; QuickCached is "
+            "at github.com/QuickServerLab/QuickCached",
+        )
     if not jar.is_file():
-        remedy = "name the server's jar" if "jar" in spec.options else _original().remedy
-        return Missing(reason=f"{jar} is not on this machine", remedy=remedy)
+        return Missing(reason=f"{jar} is not on this machine", remedy="name the server's jar")
     if not (_home(jar) / _CONFIGURATION).is_file():
         return Missing(
             reason=f"{_home(jar) / _CONFIGURATION} does not exist",
@@ -75,9 +84,11 @@ def missing(spec: ServerSpec) -> Missing | None:
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run QuickCached on a free port. Raises TrialError, UnsupportedError."""
+    jar = _jar(spec)
     if absent := missing(spec):
         raise absent.error()
-    jar = _jar(spec).resolve()
+    assert jar is not None
+    jar = jar.resolve()
 
     def launch(resources: LaunchResources) -> LaunchCommand:
         shutil.copytree(_home(jar) / "conf", resources.folder / "conf")
@@ -96,12 +107,15 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         yield server
 
 
-def _jar(spec: ServerSpec) -> Path:
-    return Path(spec.options["jar"]) if "jar" in spec.options else _original().path
-
-
-def _original() -> Original:
-    return originals()["quickcached"]
+def _jar(spec: ServerSpec) -> Path | None:
+    """The jar that is named, or that of $QUICKCACHED_HOME; None if neither is set."""
+    if "jar" in spec.options:
+        return Path(spec.options["jar"])
+    home = os.environ.get(_HOME_VARIABLE)
+    if not home:
+        return None
+    jars = [Path(home) / folder / _JAR for folder in _JAR_FOLDERS]
+    return next((jar for jar in jars if jar.is_file()), jars[0])
 
 
 def _home(jar: Path) -> Path:

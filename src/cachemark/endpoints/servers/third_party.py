@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.originals import originals
 from cachemark.endpoints.servers.memory_option import (
     OPTION,
     MemoryModel,
@@ -131,7 +130,6 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             if option.form == SIZE
         }
         values["here"] = str(FOLDER)
-        values |= {f"original:{name}": str(row.path) for name, row in originals().items()}
         if resources:
             program = self._fill(self.program, spec)
             values["program"] = which(program) or program
