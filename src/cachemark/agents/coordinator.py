@@ -25,11 +25,11 @@ from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR
 from cachemark.agents.clock import ClockReading, ClockResponder
 from cachemark.agents.dask_settings import LOST_AFTER_S, RESOURCE, configure
-from cachemark.agents.messages import ReadClock, Request
+from cachemark.agents.messages import EndTrial, ReadClock, Request
 from cachemark.agents.security import protocol, security
 from cachemark.agents.task import perform
 from cachemark.host import process
-from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts
 
 T = TypeVar("T")
@@ -39,14 +39,6 @@ ANSWER_S = 60.0
 _ABORT_S = 5.0
 _LOOK_S = 0.2
 _TICK_S = 0.25
-
-
-class HostLostError(TrialError):
-    """A host does not answer any more. `host` is its name."""
-
-    def __init__(self, host: str, text: str) -> None:
-        super().__init__(text)
-        self.host = host
 
 
 class Coordinator:
@@ -108,6 +100,17 @@ class Coordinator:
             self.abort()
             raise
         return answers
+
+    def end_trial(self) -> dict[str, str]:
+        """Stop servers and workers on all hosts that are left; returns the ends of their logs."""
+        logs: dict[str, str] = {}
+        left = [host.name for host in self.hosts.hosts if host.name not in self.lost]
+        asked = {name: self._submit(name, EndTrial()) for name in left}
+        for name, future in asked.items():
+            with contextlib.suppress(TrialError):
+                self._wait(name, future, {}, time.monotonic() + ANSWER_S)
+                logs[name] = self._answer(name, future, str)
+        return logs
 
     def clocks(self) -> dict[str, ClockReading]:
         """Compare every host's clock with this one's. Raises TrialError."""

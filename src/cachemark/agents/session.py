@@ -52,7 +52,6 @@ from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
 from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import NO_SERVER, client_labels, make_plan
-from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.callers import processes_of
 from cachemark.runs.sampler import Sampler
@@ -247,8 +246,3 @@ def _placement(entry: Host) -> tuple[str, str]:
     usable = host.usable_cpus()
     cpus = sorted(process.parse_cpus(entry.cpus) & set(usable)) if entry.cpus else usable
     return host.placement(Placement(), cpus, host.cores(cpus))
-
-
-def stats_of(reading: ServerReading) -> list[ServerStats]:
-    """The server's counters as the coordinator compares them."""
-    return [ServerStats(stats) for stats in reading.stats]

@@ -26,14 +26,14 @@ from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.report.rounds import standing_lines
-from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.campaign import Elsewhere, Parties, run_campaign
 from cachemark.runs.data_fit import lines_about_fit
 from cachemark.runs.memory_plan import sitting_bytes
 from cachemark.runs.plan_text import work_lines
 from cachemark.runs.planned_time import planned_s
 from cachemark.runs.preflight import Preflight
 from cachemark.runs.questions import check_looks
-from cachemark.runs.store import Run, create_run
+from cachemark.runs.store import HostsOfRun, Run, create_run
 from cachemark.runs.tapes import TapeCache
 
 
@@ -55,11 +55,14 @@ def check_playable(experiment: Experiment, parties: Parties) -> Plan:
     return plan
 
 
-def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
+def new_run(
+    experiment: Experiment, parties: Parties, out: Path, hosts: HostsOfRun | None = None
+) -> Run:
     """Create the run of an experiment that can be placed and written. Raises UsageError."""
     # What cannot be placed, written or answered is said before there is a folder for it.
     check_playable(experiment, parties)
-    return create_run(out, experiment, host=host.facts(), command=shlex.join(sys.argv))
+    command = shlex.join(sys.argv)
+    return create_run(out, experiment, host=host.facts(), command=command, hosts=hosts)
 
 
 def parties_of(experiment: Experiment) -> Parties:
@@ -81,9 +84,12 @@ def parties_of(experiment: Experiment) -> Parties:
     )
 
 
-def play(run: Run, parties: Parties) -> list[Outcome]:
-    """Play what a run does not hold yet; its reports are written. Returns all of its outcomes."""
-    plan = _without_skipped(run, parties)
+def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list[Outcome]:
+    """Play what a run does not hold yet; its reports are written. Returns all of its outcomes.
+
+    `elsewhere` are other hosts; what they lack is in the outcomes of the trials there.
+    """
+    plan = make_plan(run.header.experiment) if elsewhere else _without_skipped(run, parties)
     together = max((len(sitting.trials) for sitting in plan.sittings), default=0)
     check_planned_memory(
         f"{together} clients, each with its server", sitting_bytes(plan, parties.clients)
@@ -95,7 +101,7 @@ def play(run: Run, parties: Parties) -> list[Outcome]:
 
     try:
         with run, make_display(plain_console(stderr=True), standing) as display:
-            outcomes = run_campaign(run, plan, parties, display)
+            outcomes = run_campaign(run, plan, parties, display, elsewhere)
     except KeyboardInterrupt:
         _say(
             f"interrupted: {len(run.done())} of {len(plan.trials)} trials are kept; "

@@ -8,12 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli.hosts_run import for_hosts, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
 from cachemark.cli.play import check_playable, exit_status, extent, new_run, parties_of, play
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
@@ -44,6 +46,9 @@ def run(
     *,
     overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
     storage: Annotated[StorageOptions | None, Parameter(name="*")] = None,
+    hosts: Annotated[
+        Path | None, Parameter(help="play over the hosts of this file (docs/hosts.md)")
+    ] = None,
     dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
     details: Annotated[
         bool, Parameter(negative="", help="print every table, not only the answers")
@@ -57,14 +62,18 @@ def run(
     storage = storage or StorageOptions()
     overrides = overrides or Overrides()
     if storage.resume:
-        return _resume(experiment, storage, overrides, details=details)
+        return _resume(experiment, storage, overrides, hosts, details=details)
     planned = _planned(experiment, overrides)
+    if hosts is not None:
+        planned = for_hosts(planned)
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)
         plain_console(stderr=True).print(f"{planned.name}: {extent(plan)}", markup=False)
         _print_plan(plan)
         return 0
+    if hosts is not None:
+        return _show(*play_new(planned, parties, hosts, storage.out), details=details)
     return _play(new_run(planned, parties, storage.out), parties, details=details)
 
 
@@ -80,7 +89,10 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
 
 
 def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:
-    outcomes = play(stored_run, parties)
+    return _show(stored_run, play(stored_run, parties), details=details)
+
+
+def _show(stored_run: Run, outcomes: list[Outcome], *, details: bool) -> int:
     print_text(render("table" if details else "answers", stored_run, terminal_width()))
     folder = stored_run.folder
     print_text(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
@@ -88,7 +100,12 @@ def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:
 
 
 def _resume(
-    name: str | None, storage: StorageOptions, overrides: Overrides, *, details: bool
+    name: str | None,
+    storage: StorageOptions,
+    overrides: Overrides,
+    hosts: Path | None,
+    *,
+    details: bool,
 ) -> int:
     if overrides != Overrides():
         raise UsageError(
@@ -99,6 +116,12 @@ def _resume(
     planned = found.header.experiment
     if found.imported:
         _show_programs(found, trusted=storage.trust_commands)
+    if hosts is not None:
+        return _show(found, play_on(found, parties_of(planned), hosts), details=details)
+    if found.header.hosts is not None:
+        raise UsageError(
+            f"{found.id} was played over several hosts", "name their file: --hosts FILE"
+        )
     return _play(found, parties_of(planned), details=details)
 
 

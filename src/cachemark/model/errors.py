@@ -38,6 +38,14 @@ class TrialError(Exception):
         self.remedy = remedy
 
 
+class HostLostError(TrialError):
+    """A host of a run over several does not answer any more. `host` is its name."""
+
+    def __init__(self, host: str, text: str) -> None:
+        super().__init__(text)
+        self.host = host
+
+
 class UnsupportedError(TrialError):
     """A trial cannot run here: a package is missing, or the client lacks a capability."""
 

@@ -221,6 +221,26 @@ class TapeFacts(Record, frozen=True, kw_only=True):
     arguments: list[str]
 
 
+class HostPart(Record, frozen=True, kw_only=True):
+    """One host of a trial that was played over several.
+
+    `clock_offset_ns` is how far its clock was ahead of the coordinator's, wrong by at most
+    `clock_error_ns`; it moved by `clock_moved_ns` in the trial. `late_ns` is how long after the
+    planned start its workers were asked to play, `measure` what they did: None without workers.
+    """
+
+    name: str
+    roles: list[str]
+    address: str
+    clock_offset_ns: int
+    clock_error_ns: int
+    clock_moved_ns: int
+    round_trip_ns: int
+    late_ns: int | None = None
+    measure: Done | None = None
+    noise: HostNoise | None = None
+
+
 class _Format(Record, frozen=True, kw_only=True):
     format: int = OUTCOME_FORMAT
 
@@ -230,7 +250,8 @@ class Outcome(Record, frozen=True, kw_only=True):
 
     `measure_started_at` is when the measured window began; empty if it did not. `awake`: idle CPUs
     were kept out of sleep states. `rounds`: the slices of a trial that was played in turns with
-    others; `measure` is then their sum.
+    others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure` is
+    the sum of theirs, `noise` the worst of theirs, and they started at most `start_skew_ns` apart.
     """
 
     format: int = OUTCOME_FORMAT
@@ -271,6 +292,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     rounds: Rounds | None = None
     host: str = ""
     log: str = ""
+    hosts: list[HostPart] = []
+    start_skew_ns: int | None = None
 
 
 _encoder = msgspec.json.Encoder()

@@ -23,6 +23,7 @@ from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
     default_settings,
+    hosts,
     noise_report,
     round_sections,
     rounds,
@@ -100,6 +101,7 @@ def _grid_report(
             *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
+            *hosts.sections(header, outcomes),
         ],
         trials=trial_rows(outcomes),
     )
@@ -252,7 +254,9 @@ def _environment(header: RunHeader) -> list[str]:
         f"{host.memory_bytes / 2**30:.0f} GiB, {host.system}, Linux {host.kernel}",
         f"governor {host.governor or 'not readable'}, clock {host.clocksource}, "
         f"load {host.load_1min:.2f} at the start",
-        f"client and server on one machine unless remote; CPUs: server {placement.server}, "
+        f"hosts: {hosts.placement_text(header.hosts)}; the results are kept on {host.name}"
+        if header.hosts
+        else f"client and server on one machine unless remote; CPUs: server {placement.server}, "
         f"worker {placement.worker}" + ("; idle CPUs kept awake" if experiment.awake else ""),
         f"cachemark {header.cachemark}, Python {host.python}, {_design(experiment)}, "
         f"seed {experiment.seed}, {header.created_at}",

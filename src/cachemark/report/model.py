@@ -14,7 +14,7 @@ from cachemark.runs.store import RunHeader
 # What the rows of a group are.
 Kind = Literal["clients", "servers"]
 # What a section is about.
-Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds"]
+Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds", "hosts"]
 
 
 class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,8 +128,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
     `topic` says what it is about: a search for a rate, the libraries' own settings, published
-    figures, the workers' loops, the audit, single trials, or sittings. `unit` is the unit of all
-    bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
+    figures, the workers' loops, the audit, single trials, sittings, or hosts. `unit` is the unit of
+    all bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
     `client_lines` has a line about some clients, for the last screen of a run.
     """
 

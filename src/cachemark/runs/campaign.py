@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import groupby
 from typing import Protocol
@@ -23,6 +24,8 @@ from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, run_trial
+
+RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]
 
 
 class Display(Protocol):
@@ -59,6 +62,18 @@ class Display(Protocol):
         """Every cell has had a sitting more; these are all outcomes of the run so far."""
 
 
+class Elsewhere(Protocol):
+    """Plays on other hosts what a campaign otherwise plays here."""
+
+    def audit(self, plan: Plan, announce: Callable[[str], None]) -> Audit:
+        """Check servers and levels."""
+        ...
+
+    def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
+        """Run one trial. Raises TrialError if none can be run any more."""
+        ...
+
+
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The clients and servers of an experiment by the text that names them."""
 
@@ -76,9 +91,16 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     server_cpus: str
     worker_cpus: str
     awake_pid: int | None
+    run_trial: RunTrial
 
 
-def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> list[Outcome]:
+def run_campaign(
+    run: Run,
+    plan: Plan,
+    parties: Parties,
+    display: Display,
+    elsewhere: Elsewhere | None = None,
+) -> list[Outcome]:
     """Run everything of the plan that the run does not hold yet; return all its outcomes."""
     experiment = plan.experiment
     usable = host.usable_cpus()
@@ -89,7 +111,12 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
     ):
         shelf = TapeCache(parties.engine, folder)
         auditor = Auditor(plan, parties.clients, parties.servers)
-        audit = _audit(run, auditor, shelf, display)
+        # Once for each run: a run that goes on has it already.
+        audit = run.audit()
+        if audit is None:
+            announce = display.auditing
+            audit = elsewhere.audit(plan, announce) if elsewhere else auditor.run(shelf, announce)
+            run.store_audit(audit)
         if len(audit.skipped) > len(plan.skipped):
             plan = make_plan(run.header.experiment, audit.skipped)
             display.refused(plan)
@@ -100,6 +127,7 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
             server_cpus=placed[0],
             worker_cpus=placed[1],
             awake_pid=awake_pid,
+            run_trial=elsewhere.run_trial if elsewhere else run_trial,
         )
         campaign = _Campaign(run, plan, parties, common, display)
         campaign.record_skipped()
@@ -145,7 +173,7 @@ class _Campaign:
             if trial.cell in given_up(self._outcomes):
                 continue
             self._display.begins(trial, trial.index + 1, len(self._plan.trials))
-            outcome = run_trial(self._setting(trial), self._display.ops)
+            outcome = self._common.run_trial(self._setting(trial), self._display.ops)
             self._keep([outcome])
             self._display.ends(outcome)
 
@@ -158,7 +186,7 @@ class _Campaign:
                 setting = self._step_setting(step, number)
                 total = max(number + 1, self._plan.typical_trials)
                 self._display.begins(setting.trial, number + 1, total)
-                outcome = run_trial(setting, self._display.ops)
+                outcome = self._common.run_trial(setting, self._display.ops)
                 self._keep([outcome])
                 self._display.ends(outcome)
 
@@ -243,12 +271,3 @@ def _skipped_outcome(run_id: str, plan: Plan, index: int, skip: Skipped) -> Outc
         reason=skip.reason,
         remedy=skip.remedy,
     )
-
-
-def _audit(run: Run, auditor: Auditor, shelf: TapeCache, display: Display) -> Audit:
-    """Once for each run: a run that goes on has it already."""
-    audit = run.audit()
-    if audit is None:
-        audit = auditor.run(shelf, display.auditing)
-        run.store_audit(audit)
-    return audit

@@ -217,7 +217,7 @@ class _Sitting:
                 slices=slices,
             ),
         )
-        arm.trial.record_window(ends, window)
+        arm.trial.record_window(ends.empty, window)
         ends.fleet.bye()
         arm.trial.judge()
 

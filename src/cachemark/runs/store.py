@@ -22,6 +22,7 @@ from cachemark.host import HostFacts
 from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
+from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome, from_line, to_line
 from cachemark.runs.audit.value import Audit
 
@@ -37,8 +38,18 @@ _LONGEST_LINE_BYTES = 64 * 2**20
 _SHOWN_CHARACTERS = 200
 
 
+class HostsOfRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts of a run over several: what each was used for, and its facts by name."""
+
+    plan: Hosts
+    facts: dict[str, HostFacts]
+
+
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a run, written once, when the run is created."""
+    """The description of a run, written once, when the run is created.
+
+    `host` is the machine that kept the results: the only one, unless there are `hosts`.
+    """
 
     format: int = RUN_FORMAT
     id: str
@@ -47,6 +58,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     experiment: Experiment
     host: HostFacts
+    hosts: HostsOfRun | None = None
 
 
 class Run:
@@ -161,7 +173,14 @@ def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
             ) from error
 
 
-def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: str) -> Run:
+def create_run(
+    root: Path,
+    experiment: Experiment,
+    *,
+    host: HostFacts,
+    command: str,
+    hosts: HostsOfRun | None = None,
+) -> Run:
     """Create the folder and the header of a run. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
     stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
@@ -173,6 +192,7 @@ def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: 
         command=command,
         experiment=experiment,
         host=host,
+        hosts=hosts,
     )
     text = msgspec.json.format(msgspec.json.encode(header))
     try:

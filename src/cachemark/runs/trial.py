@@ -6,11 +6,17 @@ import datetime
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from cachemark.analysis.verdict import commands_per_server, conclude, invalid_finding, judge
+from cachemark.analysis.verdict import (
+    commands_per_server,
+    conclude,
+    invalid_finding,
+    judge,
+    with_findings,
+)
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
@@ -25,7 +31,7 @@ from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
-from cachemark.model.outcome import Binary, CommandCount, Outcome, Trial
+from cachemark.model.outcome import Binary, CommandCount, Finding, Outcome, Trial
 from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
@@ -63,6 +69,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     slices: bool = False
 
 
+class Player(Protocol):
+    """The workers of a trial, wherever they are."""
+
+    def run(self, request: Run, watch: RunMonitor) -> Done:
+        """Play one phase on all of them. Raises TrialError."""
+        ...
+
+
 class Endpoints(NamedTuple):
     """The two sides of a trial while it is played; `empty` is the server before any operation."""
 
@@ -87,9 +101,9 @@ class TrialRun:
     """
 
     def __init__(self, setting: Setting, progress: Callable[[int], None]) -> None:
-        self._setting = setting
+        self.setting = setting
         self._began_s = time.monotonic()
-        self._watch = RunMonitor(
+        self.watch = RunMonitor(
             progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
         )
         self._ticks: list[CommandCount] = []
@@ -134,12 +148,12 @@ class TrialRun:
             window = play_window(
                 ends.server,
                 ends.fleet,
-                self._warm_up(ends),
-                self._watch,
-                awake_pid=self._setting.awake_pid,
+                self.warm_up(ends.server, ends.fleet),
+                self.watch,
+                awake_pid=self.setting.awake_pid,
                 keep=lambda samples: self.record(samples=samples),
             )
-            self.record_window(ends, window)
+            self.record_window(ends.empty, window)
             ends.fleet.bye()
 
     def start(self, stack: ExitStack) -> Endpoints:
@@ -147,7 +161,7 @@ class TrialRun:
 
         Both end with `stack`. Raises UnsupportedError and TrialError.
         """
-        setting, client = self._setting, self._setting.client.client
+        setting, client = self.setting, self.setting.client.client
         if missing := client.missing():
             raise UnsupportedError(missing, client.setup)
         self._refuse("" if setting.load.wire == "own" else setting.load.wire)
@@ -163,9 +177,9 @@ class TrialRun:
         ready_s = setting.timing.ready_ms / 1e3
         ready = fleet.hello(ready_s)
         self.record(worker=ready, binaries=self._binaries(ends))
-        fleet.prepare(self._prepare(server, ready), ready_s)
+        fleet.prepare(self.prepare_request(server, ready), ready_s)
         if setting.workload.prefill > 0:
-            self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self._watch)))
+            self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self.watch)))
         return ends
 
     def kill_workers(self) -> None:
@@ -173,11 +187,11 @@ class TrialRun:
         if self._fleet is not None:
             self._fleet.kill()
 
-    def record_window(self, ends: Endpoints, window: Window) -> None:
-        """Add what was measured to the outcome."""
+    def record_window(self, empty: ProcessUse | None, window: Window) -> None:
+        """Add what was measured to the outcome; `empty` is the server before any operation."""
         use = window.use
-        if use is not None and ends.empty is not None:
-            use = msgspec.structs.replace(use, rss_before_bytes=ends.empty.rss_bytes)
+        if use is not None and empty is not None:
+            use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
         self._ticks = window.command_counts
         self._server_commands = commands_per_server(window.before, window.after)
         self.record(
@@ -192,7 +206,7 @@ class TrialRun:
 
     def judge(self) -> None:
         """Add the verdict. The trial must have been played to its end."""
-        setting, outcome = self._setting, self.outcome
+        setting, outcome = self.setting, self.outcome
         assert outcome.measure is not None
         before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
         stats = comparable_stats(setting.restrictions, before, after)
@@ -210,6 +224,8 @@ class TrialRun:
             # In rounds the noise hits all arms alike, and their ratios take it out.
             policy=setting.noise if outcome.rounds is None else "note",
         )
+        if more := self.extra_findings():
+            judgement = with_findings(judgement, more)
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
             judgement = conclude(findings, judgement.stationarity)
@@ -224,15 +240,24 @@ class TrialRun:
             stationarity=judgement.stationarity,
         )
 
+    def extra_findings(self) -> list[Finding]:
+        """Findings of a trial that is played in another way."""
+        return []
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The time since the trial began."""
+        return round((time.monotonic() - self._began_s) * 1e9)
+
     def _target(self) -> AbstractContextManager[RunningServer]:
-        setting = self._setting
+        setting = self.setting
         if setting.target is not None:
             return setting.target()
         return running(setting.server, cpus=setting.server_cpus)
 
     def _refuse(self, wire: str) -> None:
         """Raise UnsupportedError where the server or the level is not fit to be timed."""
-        setting = self._setting
+        setting = self.setting
         if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
             raise UnsupportedError(why)
 
@@ -240,11 +265,11 @@ class TrialRun:
         return [
             *binaries("server", ends.server.pids),
             *binaries("worker", [worker.pid for worker in ends.fleet.workers]),
-            *of_command("script", self._setting.client.client.command),
+            *of_command("script", self.setting.client.client.command),
         ]
 
-    def _prepare(self, server: RunningServer, ready: Ready) -> Prepare:
-        setting, load, client = self._setting, self._setting.load, self._setting.client
+    def prepare_request(self, server: RunningServer, ready: Ready) -> Prepare:
+        setting, load, client = self.setting, self.setting.load, self.setting.client
         threads, connections, notes = callers_of(load, client.client.concurrency, ready)
         self.record(notes=[*self.outcome.notes, *notes])
         wire = select_wire(load, ready)
@@ -269,38 +294,38 @@ class TrialRun:
 
     def _refuse_unclaimed(self, request: Prepare, ready: Ready) -> None:
         """Raise UnsupportedError where the trial needs what the worker does not claim."""
-        setting = self._setting
+        setting = self.setting
         demand = demand_of(request, setting.workload, setting.load, slices=setting.slices)
         if lacking := unclaimed(demand, ready):
             raise UnsupportedError(lacking)
 
-    def _warm_up(self, ends: Endpoints) -> Run:
+    def warm_up(self, server: RunningServer, fleet: Player) -> Run:
         """Warm up, and say what ends the measured window: a time, a number, or a fill."""
-        workload, timing = self._setting.workload, self._setting.timing
+        workload, timing = self.setting.workload, self.setting.timing
         if workload.fill_percent is not None:
-            return Run(phase="measure", ops=self._fill_ops(ends))
+            return Run(phase="measure", ops=self._fill_ops(server, fleet))
         if duration_ms := warmup_ms(workload, timing):
             request = Run(phase="warmup", duration_ms=duration_ms)
-            self.record(warmup=ends.fleet.run(request, self._watch))
+            self.record(warmup=fleet.run(request, self.watch))
         if workload.ops is not None:
             return Run(phase="measure", ops=workload.ops)
         if workload.passes is not None:
-            return Run(phase="measure", ops=workload.passes * self._setting.tape.facts.ops)
+            return Run(phase="measure", ops=workload.passes * self.setting.tape.facts.ops)
         return Run(phase="measure", duration_ms=timing.measure_ms)
 
-    def _fill_ops(self, ends: Endpoints) -> int:
-        workload = self._setting.workload
-        before = storage(ends.server.stats())
+    def _fill_ops(self, server: RunningServer, fleet: Player) -> int:
+        workload = self.setting.workload
+        before = storage(server.stats())
         request = Run(phase="warmup", ops=fill_sample_ops(workload))
-        sample = ends.fleet.run(request, self._watch)
+        sample = fleet.run(request, self.watch)
         self.record(warmup=sample)
-        return ops_to_fill(workload, sample, before, storage(ends.server.stats()))
+        return ops_to_fill(workload, sample, before, storage(server.stats()))
 
     def _ticks_with_due(self) -> list[CommandCount]:
         """What an open loop's tape had due by each reading; a closed loop's has nothing."""
-        if self._setting.load.schedule == "closed" or not self._ticks:
+        if self.setting.load.schedule == "closed" or not self._ticks:
             return self._ticks
-        schedule = Schedule(self._setting.tape.path)
+        schedule = Schedule(self.setting.tape.path)
         return [
             msgspec.structs.replace(reading, due=schedule.due(reading.at_ns))
             for reading in self._ticks

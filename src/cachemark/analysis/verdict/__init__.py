@@ -21,7 +21,12 @@ from cachemark.analysis.verdict.conservation import (
 from cachemark.analysis.verdict.noise import noise_delays, noise_findings
 from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
-from cachemark.analysis.verdict.trial_verdict import TrialVerdict, conclude, invalid_finding
+from cachemark.analysis.verdict.trial_verdict import (
+    TrialVerdict,
+    conclude,
+    invalid_finding,
+    with_findings,
+)
 from cachemark.analysis.verdict.withholding import Judged, withhold
 from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import CommandCount, HostNoise
@@ -36,6 +41,7 @@ __all__ = [
     "invalid_finding",
     "judge",
     "stationarity_findings",
+    "with_findings",
 ]
 
 

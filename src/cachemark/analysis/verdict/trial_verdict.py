@@ -50,6 +50,12 @@ def conclude(
     )
 
 
+def with_findings(verdict: TrialVerdict, more: Sequence[Finding]) -> TrialVerdict:
+    """The verdict that follows with more findings; what is withheld stays so."""
+    judged = Judged(withheld=verdict.withheld, lag_bounds=verdict.lag_bounds)
+    return conclude([*verdict.findings, *more], verdict.stationarity, judged)
+
+
 def invalid_finding(rule: str, text: str) -> Finding:
     """A finding that makes the trial INVALID."""
     return Finding(rule=rule, weight="INVALID", text=text)

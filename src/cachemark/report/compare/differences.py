@@ -8,6 +8,7 @@ from pathlib import Path
 from cachemark.host import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.report.compare.pairs import Pair
+from cachemark.report.hosts import placement_text
 from cachemark.runs.store import RunHeader
 
 _MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
@@ -27,6 +28,7 @@ def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> 
     for name in ("server", "worker"):
         placed = [getattr(header.experiment.placement, name) for header in headers]
         found.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
+    found.append(_line("hosts", *(placement_text(header.hosts) for header in headers)))
     found.append(_line("CPUs kept awake", *(header.experiment.awake for header in headers)))
     for pair in pairs:
         found += _versions(pair)

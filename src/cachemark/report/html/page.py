@@ -77,7 +77,7 @@ def page(report: Report) -> Page:
         within=[part for topic, part in sections if topic == "within"],
         published=[part for topic, part in sections if topic == "published"],
         loops=[part for topic, part in sections if topic == "loops"],
-        audit=[part for topic, part in sections if topic == "audit"],
+        audit=[part for topic, part in sections if topic in ("audit", "hosts")],
         absences=report.absences,
         trials=_trials(report),
         environment=descriptions.environment(report),

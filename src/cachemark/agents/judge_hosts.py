@@ -1,0 +1,103 @@
+"""What makes a trial over hosts INVALID: clocks that jump, a start at different times. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from cachemark.agents.clock import ClockReading
+from cachemark.model.outcome import Finding, HostNoise, HostPart
+
+N = TypeVar("N", int, float)
+# Retransmits are compared with it.
+_SENT = "segments_sent"
+# A clock that is slewed changes by this part of the time at most; more is a jump.
+_SLEW_PART = 0.0005
+_JUMP_NS = 1_000_000
+# Hosts that start at different times play less of the window together.
+_SKEW_NOTE_NS = 1_000_000
+_SKEW_PART = 0.01
+
+
+def start_skew_ns(hosts: Sequence[HostPart]) -> int:
+    """How far apart two hosts can have started, at most: errors of the clocks and lateness."""
+    starts = sorted(
+        part.clock_error_ns + part.late_ns for part in hosts if part.late_ns is not None
+    )
+    return sum(starts[-2:]) if len(starts) > 1 else 0
+
+
+def skew_finding(skew_ns: int, window_ns: int) -> list[Finding]:
+    """Above 1 ms it is noted; above 1 % of the window the trial is INVALID."""
+    if skew_ns <= _SKEW_NOTE_NS:
+        return []
+    too_much = skew_ns > window_ns * _SKEW_PART
+    return [
+        Finding(
+            rule="start-skew",
+            weight="INVALID" if too_much else "note",
+            text=f"the hosts started up to {skew_ns / 1e6:.1f} ms apart",
+            figure=skew_ns / 1e6,
+            limit=window_ns * _SKEW_PART / 1e6,
+            unit="ms",
+        )
+    ]
+
+
+def clock_findings(
+    hosts: Sequence[HostPart], trial_ns: int, later: Mapping[str, ClockReading]
+) -> list[Finding]:
+    """Clocks that moved against the coordinator's by more than slewing can explain."""
+    found: list[Finding] = []
+    for part in hosts:
+        errors_ns = part.clock_error_ns + later[part.name].error_ns
+        limit_ns = _JUMP_NS + errors_ns + _SLEW_PART * trial_ns
+        if abs(part.clock_moved_ns) > limit_ns:
+            found.append(
+                Finding(
+                    rule="clock-jump",
+                    weight="INVALID",
+                    text=f"the clock of {part.name} moved by {part.clock_moved_ns / 1e6:+.1f} ms "
+                    "against the coordinator's",
+                    figure=abs(part.clock_moved_ns) / 1e6,
+                    limit=limit_ns / 1e6,
+                    unit="ms",
+                )
+            )
+    return found
+
+
+def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
+    """The worst of each figure over several hosts. None only if no host could read it."""
+    names = {name for noise in hosts for name in noise.counters}
+    frequencies = [noise.mhz for noise in hosts if noise.mhz]
+    steps = [noise.clock_step_ns for noise in hosts if noise.clock_step_ns is not None]
+    logs = [noise.kernel_log for noise in hosts if noise.kernel_log is not None]
+    return msgspec.structs.replace(
+        hosts[0],
+        cpus=_most([noise.cpus for noise in hosts]),
+        steal_percent=_most([noise.steal_percent for noise in hosts]),
+        foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
+        load_1min=max(noise.load_1min for noise in hosts),
+        window_ns=min(noise.window_ns for noise in hosts),
+        counters={name: _worst_counter(name, hosts) for name in names},
+        waited_percent=_most([noise.waited_percent for noise in hosts]),
+        clock_step_ns=max(steps, key=abs, default=None),
+        longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
+        paused_ns=max(noise.paused_ns for noise in hosts),
+        mhz=(min(low for low, _ in frequencies), max(high for _, high in frequencies))
+        if frequencies
+        else None,
+        kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,
+    )
+
+
+def _most(values: Sequence[N | None]) -> N | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _worst_counter(name: str, hosts: Sequence[HostNoise]) -> int:
+    values = [noise.counters[name] for noise in hosts if name in noise.counters]
+    return min(values) if name == _SENT else max(values)

@@ -1,0 +1,171 @@
+"""One trial over several hosts: the steps are those of a trial on one, each asked of its host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from cachemark.agents.clock import ClockReading
+from cachemark.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.agents.judge_hosts import clock_findings, skew_finding, start_skew_ns, worst_noise
+from cachemark.agents.messages import (
+    AuditServers,
+    BeginWindow,
+    EndWindow,
+    ServerReading,
+    WindowReading,
+    WriteTape,
+)
+from cachemark.agents.remote import RemoteFleet, RemoteServer, stats_of
+from cachemark.model.errors import TrialError
+from cachemark.model.outcome import Finding, HostPart, Outcome, TapeFacts
+from cachemark.model.plan import Plan
+from cachemark.model.protocol import Run
+from cachemark.runs.audit import Audit
+from cachemark.runs.prefill import run_prefill
+from cachemark.runs.trial import Setting, TrialRun
+from cachemark.runs.window import Window, counts_since, tick_s, use_between
+
+_TAPE_S = 600.0
+
+
+class HostsStage:
+    """Where a campaign plays, if it plays over hosts."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def audit(self, plan: Plan, announce: Callable[[str], None]) -> Audit:
+        """Check servers and levels on the server's host. Raises TrialError."""
+        host = self._coordinator.hosts.server
+        announce(f"on {host.name}: are the servers fit to be timed, and the levels what they say?")
+        request = AuditServers(experiment=plan.experiment, skipped=plan.skipped)
+        return self._coordinator.ask(host, request, Audit, None)
+
+    def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
+        """Play a trial. Raises HostLostError if a host was lost before; then nothing is played."""
+        self._coordinator.check()
+        trial = HostsTrial(self._coordinator, setting, progress)
+        if trial.attempt(trial.play):
+            trial.judge()
+        return trial.outcome
+
+
+class HostsTrial(TrialRun):
+    """A trial over hosts while it is played."""
+
+    def __init__(
+        self, coordinator: Coordinator, setting: Setting, progress: Callable[[int], None]
+    ) -> None:
+        super().__init__(setting, progress)
+        self._coordinator = coordinator
+        self._findings: list[Finding] = []
+
+    def play(self) -> None:
+        """Play every phase. Raises UnsupportedError and TrialError."""
+        setting, ready_s = self.setting, self.setting.timing.ready_ms / 1e3
+        with ExitStack() as stack:
+            stack.callback(self._end)
+            clocks = self._coordinator.clocks()
+            self._write_tapes()
+            server = RemoteServer(self._coordinator, setting.server.text)
+            self.record(server=server.facts)
+            fleet = RemoteFleet(self._coordinator, clocks)
+            workers = fleet.start(setting.client.text, setting.load, ready_s)
+            self.record(
+                worker=workers.ready,
+                worker_command=workers.command,
+                worker_cpus=workers.cpus,
+                binaries=[*server.started.binaries, *workers.binaries],
+            )
+            fleet.prepare(self.prepare_request(server, workers.ready), ready_s)
+            if setting.workload.prefill > 0:
+                prefill = run_prefill(lambda: fleet.run(Run(phase="prefill"), self.watch))
+                self.record(prefill=prefill)
+            request = self.warm_up(server, fleet)
+            window = self._play_window(fleet, request, clocks)
+            self.record_window(server.started.empty, window)
+
+    def extra_findings(self) -> list[Finding]:
+        """What only trials over hosts have."""
+        return self._findings
+
+    def _write_tapes(self) -> None:
+        """Let each host of clients write the tape, and compare it. Raises TrialError."""
+        setting = self.setting
+        request = WriteTape(
+            workload=setting.workload,
+            load=setting.load,
+            timing=setting.timing,
+            seed=setting.trial.tape_seed,
+        )
+        names = [host.name for host in self._coordinator.hosts.clients]
+        tapes = self._coordinator.ask_each(dict.fromkeys(names, request), TapeFacts, _TAPE_S)
+        for name, tape in tapes.items():
+            if tape.sha256 != setting.tape.facts.sha256:
+                raise TrialError(
+                    f"{name}: its tape is another one: {tape.sha256[:12]}, here it is "
+                    f"{setting.tape.facts.sha256[:12]}",
+                    "a trace must be the same file on all hosts",
+                )
+
+    def _play_window(
+        self, fleet: RemoteFleet, request: Run, clocks: Mapping[str, ClockReading]
+    ) -> Window:
+        coordinator = self._coordinator
+        names = [host.name for host in coordinator.hosts.hosts]
+        begin = BeginWindow(tick_s=tick_s(self.outcome.worker, request))
+        before = coordinator.ask_each(dict.fromkeys(names, begin), ServerReading, ANSWER_S)
+        done = fleet.run(request, self.watch)
+        after = coordinator.ask_each(dict.fromkeys(names, EndWindow()), WindowReading, ANSWER_S)
+        self._record_hosts(fleet, clocks, after)
+        name = coordinator.hosts.server.name
+        there = after[name]
+        self.record(samples=there.samples)
+        began_there_ns = fleet.began_unix_ns + clocks[name].offset_ns
+        return Window(
+            done=done,
+            began_unix_ns=fleet.began_unix_ns,
+            before=stats_of(before[name]),
+            after=stats_of(there.server),
+            use=use_between(before[name].use, there.server.use),
+            command_counts=counts_since(
+                began_there_ns - there.sampler_began_unix_ns, there.command_counts
+            ),
+            noise=worst_noise([reading.noise for reading in after.values()]),
+        )
+
+    def _record_hosts(
+        self,
+        fleet: RemoteFleet,
+        clocks: Mapping[str, ClockReading],
+        readings: Mapping[str, WindowReading],
+    ) -> None:
+        """Keep what each host measured, and judge the clocks and the start."""
+        later = self._coordinator.clocks()
+        parts = [
+            HostPart(
+                name=host.name,
+                roles=list(host.roles),
+                address=host.address,
+                clock_offset_ns=clocks[host.name].offset_ns,
+                clock_error_ns=clocks[host.name].error_ns,
+                clock_moved_ns=later[host.name].offset_ns - clocks[host.name].offset_ns,
+                round_trip_ns=clocks[host.name].round_trip_median_ns,
+                late_ns=played.late_ns if (played := fleet.played.get(host.name)) else None,
+                measure=played.done if played else None,
+                noise=readings[host.name].noise,
+            )
+            for host in self._coordinator.hosts.hosts
+        ]
+        skew_ns = start_skew_ns(parts)
+        self.record(hosts=parts, start_skew_ns=skew_ns)
+        done = [played.done for played in fleet.played.values()]
+        self._findings = [
+            *clock_findings(parts, self.elapsed_ns, later),
+            *skew_finding(skew_ns, max(one.elapsed_ns for one in done)),
+        ]
+
+    def _end(self) -> None:
+        logs = self._coordinator.end_trial()
+        self.record(log="".join(logs.values()))

@@ -1,0 +1,92 @@
+"""`cachemark run --hosts`: the same as on one machine, with the agents of a hosts file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cachemark.agents.dask_settings import check_installed
+from cachemark.agents.hosts_file import load_hosts
+from cachemark.cli.play import new_run, play
+from cachemark.model.errors import HostLostError, TrialError, UsageError
+from cachemark.model.experiment import Experiment, Placement
+from cachemark.model.outcome import Outcome
+from cachemark.report.console import plain_console
+from cachemark.runs.campaign import Parties
+from cachemark.runs.store import HostsOfRun, Run
+
+
+def for_hosts(experiment: Experiment) -> Experiment:
+    """The experiment as it is played over hosts: trial by trial. Pure. Raises UsageError."""
+    if experiment.design == "rounds":
+        raise UsageError(
+            f'{experiment.name}: design = "rounds" is played on one host only',
+            'with --hosts, write design = "trials", or leave it out',
+        )
+    if experiment.placement != Placement():
+        raise UsageError(
+            f"{experiment.name}: its placement is of the CPUs of one host",
+            "with --hosts, write the `cpus` of each host into the hosts file",
+        )
+    if experiment.awake:
+        raise UsageError(
+            f"{experiment.name}: `awake` keeps the CPUs of one host awake",
+            "with --hosts, leave it out",
+        )
+    return msgspec.structs.replace(experiment, design="trials")
+
+
+def play_new(
+    experiment: Experiment, parties: Parties, file: Path, out: Path
+) -> tuple[Run, list[Outcome]]:
+    """Connect the hosts, compare their software, then play the experiment over them."""
+    return _play(file, parties, lambda hosts: new_run(experiment, parties, out, hosts))
+
+
+def play_on(run: Run, parties: Parties, file: Path) -> list[Outcome]:
+    """Play what a run over hosts does not hold yet. Raises UsageError for other hosts."""
+
+    def same_hosts(hosts: HostsOfRun) -> Run:
+        before = run.header.hosts
+        if before is None or _who(before) != _who(hosts):
+            raise UsageError(
+                f"{run.id} was played on other hosts, or with other roles",
+                "continue it with the hosts file that it was started with",
+            )
+        return run
+
+    return _play(file, parties, same_hosts)[1]
+
+
+def _play(
+    file: Path, parties: Parties, run_of: Callable[[HostsOfRun], Run]
+) -> tuple[Run, list[Outcome]]:
+    check_installed()
+    # Late, as Dask takes half a second to import, and only runs over hosts need it.
+    from cachemark.agents.check import require_same_software  # noqa: PLC0415
+    from cachemark.agents.coordinator import coordinating  # noqa: PLC0415
+    from cachemark.agents.trial import HostsStage  # noqa: PLC0415
+
+    hosts = load_hosts(file)
+    with coordinating(hosts, file, announce=_say) as coordinator:
+        facts = require_same_software(coordinator)
+        run = run_of(HostsOfRun(plan=hosts, facts=facts))
+        try:
+            return run, play(run, parties, HostsStage(coordinator))
+        except HostLostError as error:
+            raise TrialError(
+                f"{error.text}; what was played is kept: continue with "
+                f"cachemark run --resume {shlex.quote(str(run.folder))} --hosts {file}"
+            ) from error
+
+
+def _who(hosts: HostsOfRun) -> list[tuple[str, tuple[str, ...], str]]:
+    """What a run is continued with: names, roles and CPUs, wherever the hosts are now."""
+    return [(host.name, tuple(host.roles), host.cpus) for host in hosts.plan.hosts]
+
+
+def _say(line: str) -> None:
+    plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,72 @@
+"""The hosts of a run over several: what each was used for, its clock, its part, its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.model.outcome import HostPart, Outcome
+from cachemark.report.model import Section
+from cachemark.runs.store import HostsOfRun, RunHeader
+
+_COLUMNS = ["host", "roles", "machine", "clock's lead", "late", "operations", "steal", "others"]
+
+
+def placement_text(hosts: HostsOfRun | None) -> str:
+    """Which host does what, for comparisons of runs."""
+    if hosts is None:
+        return "one host"
+    return ", ".join(
+        f"{host.name} {'+'.join(host.roles)}" + (f" on CPUs {host.cpus}" if host.cpus else "")
+        for host in hosts.plan.hosts
+    )
+
+
+def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
+    """One row for each host; empty for a run on one host."""
+    if header.hosts is None:
+        return []
+    skews_ms = [o.start_skew_ns / 1e6 for o in outcomes if o.start_skew_ns is not None]
+    notes = [
+        "clock's lead: against the coordinator's, in the last trial, with its greatest error; "
+        "late, steal, others (CPU time of other processes): the worst of all trials"
+    ]
+    if skews_ms:
+        notes.append(f"the hosts of a trial started at most {max(skews_ms):.2f} ms apart")
+    return [
+        Section(
+            title="Hosts",
+            topic="hosts",
+            columns=_COLUMNS,
+            rows=[_row(header.hosts, host.name, outcomes) for host in header.hosts.plan.hosts],
+            notes=notes,
+            prose=True,
+        )
+    ]
+
+
+def _row(hosts: HostsOfRun, name: str, outcomes: Sequence[Outcome]) -> list[str]:
+    facts, entry = hosts.facts[name], hosts.plan.named(name)
+    parts = [part for outcome in outcomes for part in outcome.hosts if part.name == name]
+    clock = "–"
+    if parts:
+        error_us = max(part.clock_error_ns for part in parts) / 1e3
+        clock = f"{parts[-1].clock_offset_ns / 1e3:+,.0f} ± {error_us:,.0f} µs"
+    return [
+        name,
+        ", ".join(entry.roles),
+        f"{facts.cpu_model or 'unknown CPU'}, {facts.cpus} CPUs, Linux {facts.kernel}",
+        clock,
+        _worst([part.late_ns / 1e3 for part in parts if part.late_ns is not None], "µs"),
+        f"{sum(_attempts(part) for part in parts):,}" if "client" in entry.roles else "–",
+        _worst([part.noise.steal_percent for part in parts if part.noise], "%"),
+        _worst([part.noise.foreign_cpu_percent for part in parts if part.noise], "%"),
+    ]
+
+
+def _attempts(part: HostPart) -> int:
+    return sum(op.attempts for op in part.measure.operations.values()) if part.measure else 0
+
+
+def _worst(values: Sequence[float | None], unit: str) -> str:
+    known = [value for value in values if value is not None]
+    return f"{max(known):,.1f} {unit}" if known else "–"

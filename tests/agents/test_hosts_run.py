@@ -1,0 +1,102 @@
+"""A run over several hosts measures what a run on one does, and says which host did what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.cli.hosts_run import for_hosts
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Placement
+from cachemark.model.experiment_file import parse
+from cachemark.model.outcome import Outcome, from_line
+from cachemark.model.protocol import Done
+from tests.agents.hosts_files import write_hosts
+from tests.conftest import Cli
+
+THREE_HOSTS = (
+    ("s", "server", "127.0.0.1"),
+    ("c1", "client", "127.0.0.1"),
+    ("c2", "client", "127.0.0.2"),
+)
+# Two processes play the whole tape once; over two hosts it is one process on each.
+EXPERIMENT = """
+name = "once"
+question = "Do two hosts what one does?"
+clients = ["native"]
+servers = ["embedded"]
+blocks = 1
+noise = "note"
+design = "trials"
+[[workloads]]
+name = "once"
+mix = {{ get = 9, set = 1 }}
+records = 5001
+passes = 1
+warmup_ms = 0
+keys = {{ count = 1000 }}
+[[loads]]
+name = "all"
+processes = {processes}
+"""
+
+
+def played(folder: Path) -> Outcome:
+    """The only outcome of the only run."""
+    (path,) = folder.glob("*/outcomes.jsonl")
+    (line,) = path.read_bytes().splitlines()
+    return from_line(line)
+
+
+def counts(done: Done | None) -> Counter[str]:
+    """Every count of a phase, by kind of operation and name."""
+    assert done is not None
+    found: Counter[str] = Counter()
+    for kind, operation in done.operations.items():
+        for name in ("attempts", "ok", "hits", "misses", "keys", "value_bytes", "key_bytes"):
+            found[f"{kind} {name}"] = getattr(operation, name)
+    return found
+
+
+@pytest.mark.slow("two runs, one of them with a coordinator and three agents")
+def test_two_hosts_do_to_the_count_what_one_does(cli: Cli, tmp_path: Path) -> None:
+    for processes in (1, 2):
+        text = EXPERIMENT.format(processes=processes)
+        (tmp_path / f"{processes}.toml").write_text(text, encoding="utf-8")
+    hosts = str(write_hosts(tmp_path, THREE_HOSTS))
+    over = cli("run", "1.toml", "--hosts", hosts, "--runs", "over")
+    assert over.returncode == 0, over.stderr
+    here = cli("run", "2.toml", "--runs", "here")
+    assert here.returncode == 0, here.stderr
+    several, one = played(tmp_path / "over"), played(tmp_path / "here")
+    assert several.tape == one.tape
+    assert counts(several.measure) == counts(one.measure)
+    assert counts(several.prefill) == counts(one.prefill)
+    parts = [part for part in several.hosts if "client" in part.roles]
+    assert [part.name for part in parts] == ["c1", "c2"]
+    assert counts(parts[0].measure) + counts(parts[1].measure) == counts(several.measure)
+    assert counts(parts[0].measure)["get attempts"] > 0 < counts(parts[1].measure)["get attempts"]
+    assert several.server_use is not None
+    assert several.start_skew_ns is not None
+    report = (next((tmp_path / "over").iterdir()) / "report.md").read_text(encoding="utf-8")
+    assert "hosts: s server, c1 client, c2 client" in report
+    assert "the hosts of a trial started at most" in report
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ({"design": "rounds"}, "is played on one host only"),
+        ({"awake": True}, "keeps the CPUs of one host awake"),
+        ({"placement": Placement(server="0")}, "its placement is of the CPUs of one host"),
+    ],
+)
+def test_what_belongs_to_one_host_is_refused(setting: dict[str, object], text: str) -> None:
+    experiment = parse(EXPERIMENT.format(processes=1), "e.toml")
+    changed = msgspec.structs.replace(experiment, **setting)
+    with pytest.raises(UsageError, match=text) as caught:
+        for_hosts(changed)
+    assert "--hosts" in caught.value.remedy
