@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SERVER_AND_CLIENTS = (("s", "server", "127.0.0.1"), ("c1", "client", "127.0.0.1"))
-
 
 def write_hosts(
     folder: Path,
-    hosts: tuple[tuple[str, str, str], ...] = SERVER_AND_CLIENTS,
+    hosts: tuple[tuple[str, str, str], ...],
     *,
     coordinator: str = "127.0.0.1",
     port: int = 0,
     start: str = "here",
     tls: bool = False,
 ) -> Path:
-    """Write a hosts file; each host has a name, a role and an address."""
+    """Write a hosts file; each host has a name, roles (joined by +) and an address."""
     lines = ['tls = "certs"'] if tls else []
     lines += ["[coordinator]", f'address = "{coordinator}"', f"port = {port}"]
     for name, role, address in hosts:
-        lines += ["[[hosts]]", f'name = "{name}"', f'roles = ["{role}"]']
+        lines += ["[[hosts]]", f'name = "{name}"', f"roles = {role.split('+')}"]
         lines += [f'address = "{address}"', f'start = "{start}"']
     path = folder / "hosts.toml"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 
 from cachemark.agents.certificates import certificate_files
+from cachemark.agents.identity import differences
+from cachemark.agents.messages import Software
 from cachemark.host import process
 from tests.agents.hosts_files import write_hosts
 from tests.agents.test_clock import free_port
+from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
+
+__all__ = ["inside"]
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 
@@ -27,25 +32,33 @@ def agent(file: Path, name: str) -> Generator[process.Child]:
         yield child
 
 
-def test_hosts_are_compared_before_anything_is_measured(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("hosts", "check", str(write_hosts(tmp_path, HOSTS)))
-    rows = {line.split()[0]: line for line in ended.stdout.splitlines() if line.strip()}
-    assert "server" in rows["s"], ended.stderr
-    assert "µs" in rows["c"]
-    assert "all hosts have the same cachemark and the same engine" in ended.stdout
+def software(version: str = "1", engine: str = "e", source: str = "s") -> Software:
+    """A made-up cachemark."""
+    return Software(version=version, engine_sha256=engine, source_sha256=source)
+
+
+def test_hosts_with_another_cachemark_are_named() -> None:
+    others = {"a": software(), "b": software("2"), "c": software(engine="f", source="t")}
+    assert differences(software(), others) == [
+        "b: cachemark is 2, here it is 1",
+        "c: the engine's hash is f, here it is e",
+        "c: the hash of cachemark's sources is t, here it is s",
+    ]
 
 
 @pytest.mark.slow("the coordinator waits for the agent that it refuses")
-def test_agents_show_certificates_and_strangers_are_refused(cli: Cli, tmp_path: Path) -> None:
+def test_agents_show_certificates_and_strangers_are_refused(
+    cli: Cli, inside: Inside, tmp_path: Path
+) -> None:
     """The stranger has certificates of another authority for the same names."""
     port = free_port()
     path = write_hosts(tmp_path, HOSTS, port=port, start="there", tls=True)
-    assert cli("hosts", "certs", str(path)).returncode == 0
+    assert inside("hosts", "certs", str(path)).returncode == 0
     assert certificate_files(tmp_path / "certs", "c").key.stat().st_mode & 0o077 == 0
     other = tmp_path / "stranger"
     other.mkdir()
     stranger = write_hosts(other, HOSTS, port=port, start="there", tls=True)
-    assert cli("hosts", "certs", str(stranger)).returncode == 0
+    assert inside("hosts", "certs", str(stranger)).returncode == 0
     with agent(path, "s") as known, agent(stranger, "c") as refused:
         ended = cli("hosts", "check", str(path), "--connect-s", "30")
         assert refused.wait(60)
@@ -58,21 +71,20 @@ def test_agents_show_certificates_and_strangers_are_refused(cli: Cli, tmp_path: 
     assert "do not accept each other's certificates" in text
 
 
-def test_certificates_are_not_replaced(cli: Cli, tmp_path: Path) -> None:
+def test_certificates_are_not_replaced(inside: Inside, tmp_path: Path) -> None:
     path = write_hosts(tmp_path, HOSTS, tls=True)
-    assert cli("hosts", "certs", str(path)).returncode == 0
+    assert inside("hosts", "certs", str(path)).returncode == 0
     before = (tmp_path / "certs" / "s.pem").read_bytes()
-    again = cli("hosts", "certs", str(path))
+    again = inside("hosts", "certs", str(path))
     assert again.returncode == 2
     assert "has certificates already" in again.stderr
     assert (tmp_path / "certs" / "s.pem").read_bytes() == before
 
 
-@pytest.mark.parametrize("verb", [["run"], ["doctor", "--json"]])
-def test_without_hosts_nothing_of_dask_is_imported(verb: list[str]) -> None:
+def test_without_hosts_nothing_of_dask_is_imported() -> None:
     script = (
         "import sys; from cachemark.cli import main\n"
-        f"try: main({[*verb, '--help']!r})\n"
+        "try: main(['run', '--help'])\n"
         "except SystemExit: pass\n"
         "import cachemark.cli.run, cachemark.cli.play, cachemark.runs.campaign\n"
         "assert not {'dask', 'distributed', 'cryptography'} & set(sys.modules)\n"

@@ -17,11 +17,7 @@ from cachemark.model.protocol import Done
 from tests.agents.hosts_files import write_hosts
 from tests.conftest import Cli
 
-THREE_HOSTS = (
-    ("s", "server", "127.0.0.1"),
-    ("c1", "client", "127.0.0.1"),
-    ("c2", "client", "127.0.0.2"),
-)
+TWO_HOSTS = (("both", "server+client", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 # Two processes play the whole tape once; over two hosts it is one process on each.
 EXPERIMENT = """
 name = "once"
@@ -61,12 +57,12 @@ def counts(done: Done | None) -> Counter[str]:
     return found
 
 
-@pytest.mark.slow("two runs, one of them with a coordinator and three agents")
+@pytest.mark.slow("two runs, one of them with a coordinator and two agents")
 def test_two_hosts_do_to_the_count_what_one_does(cli: Cli, tmp_path: Path) -> None:
     for processes in (1, 2):
         text = EXPERIMENT.format(processes=processes)
         (tmp_path / f"{processes}.toml").write_text(text, encoding="utf-8")
-    hosts = str(write_hosts(tmp_path, THREE_HOSTS))
+    hosts = str(write_hosts(tmp_path, TWO_HOSTS))
     over = cli("run", "1.toml", "--hosts", hosts, "--runs", "over")
     assert over.returncode == 0, over.stderr
     here = cli("run", "2.toml", "--runs", "here")
@@ -76,13 +72,13 @@ def test_two_hosts_do_to_the_count_what_one_does(cli: Cli, tmp_path: Path) -> No
     assert counts(several.measure) == counts(one.measure)
     assert counts(several.prefill) == counts(one.prefill)
     parts = [part for part in several.hosts if "client" in part.roles]
-    assert [part.name for part in parts] == ["c1", "c2"]
+    assert [part.name for part in parts] == ["both", "c"]
     assert counts(parts[0].measure) + counts(parts[1].measure) == counts(several.measure)
     assert counts(parts[0].measure)["get attempts"] > 0 < counts(parts[1].measure)["get attempts"]
     assert several.server_use is not None
     assert several.start_skew_ns is not None
     report = (next((tmp_path / "over").iterdir()) / "report.md").read_text(encoding="utf-8")
-    assert "hosts: s server, c1 client, c2 client" in report
+    assert "hosts: both server+client, c client" in report
     assert "the hosts of a trial started at most" in report
 
 

@@ -1,6 +1,6 @@
 """Three hosts with TLS between them: what dies, or is cut off, fails its trial and leaves nothing.
 
-One run is broken off in three ways, one after the other, and resumed each time.
+One run is broken off in two ways, one after the other, and resumed each time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from tests.conftest import ROOT
 
 NAMES = ("s", "c1", "c2")
 CACHEMARK = (sys.executable, "-m", "cachemark")
-# What the issue of this is: nothing is left 15 seconds after the coordinator's end.
 _GONE_S = 15
 _BEGIN_S = 120
 _RUN_S = 180
@@ -34,7 +33,7 @@ name = "broken-off"
 question = "What is left?"
 clients = [{client}]
 servers = ["embedded"]
-blocks = 3
+blocks = 2
 noise = "note"
 [timing]
 warmup_ms = 0
@@ -148,18 +147,9 @@ def test_whatever_breaks_fails_its_trial_and_leaves_nothing(fleet: Fleet) -> Non
     (cut,) = fleet.outcomes()
     assert cut.state == "failed"
     assert cut.reason.startswith("c1: the agent is lost")
-    # An agent.
-    with fleet.start("--resume") as run:
-        fleet.agents["c2"].stop(grace_s=0)
-        assert run.wait(_RUN_S)
-        assert run.exited() == 1
-    _, killed = fleet.outcomes()
-    assert killed.state == "failed"
-    assert killed.reason.startswith("c2: the agent is lost")
     # With all of them back, the run goes on to its end.
-    fleet.agent("c2")
     with fleet.start("--resume") as run:
         assert run.wait(_RUN_S), run.log_tail()
-    last = fleet.outcomes()[2]
+    _, last = fleet.outcomes()
     assert last.state == "measured"
     assert [part.name for part in last.hosts] == list(NAMES)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.identity import differences, identify
+from cachemark.agents.identity import differences, own_software
 from cachemark.agents.messages import Examine, Identify, Identity
 from cachemark.checks.doctor import Check
 from cachemark.host import HostFacts
@@ -72,16 +74,21 @@ def check_all(coordinator: Coordinator) -> Checks:
             )
             for name in names
         },
-        differences=differences(identify(), identities),
+        differences=_differences(identities),
     )
 
 
 def require_same_software(coordinator: Coordinator) -> dict[str, HostFacts]:
     """The facts of all hosts. Raises UsageError if one has another cachemark or engine."""
     identities = _identities(coordinator)
-    if found := differences(identify(), identities):
+    if found := _differences(identities):
         raise UsageError("; ".join(found), "install the same cachemark on all hosts")
     return {name: identity.facts for name, identity in identities.items()}
+
+
+def _differences(identities: Mapping[str, Identity]) -> list[str]:
+    software = {name: identity.software for name, identity in identities.items()}
+    return differences(own_software(), software)
 
 
 def _identities(coordinator: Coordinator) -> dict[str, Identity]:

@@ -8,17 +8,22 @@ from pathlib import Path
 
 import cachemark
 from cachemark import host
-from cachemark.agents.messages import Identity
+from cachemark.agents.messages import Identity, Software
 from cachemark.host import process
 from cachemark.host.binaries import of_file
 
 
 def identify() -> Identity:
     """This host and the software on it. Raises UsageError without the engine."""
+    return Identity(facts=host.facts(), software=own_software())
+
+
+def own_software() -> Software:
+    """The software of this process. Raises UsageError without the engine."""
     engine = Path(process.binary_path()).resolve()
     hashed = of_file("engine", engine, str(engine))
-    return Identity(
-        facts=host.facts(),
+    return Software(
+        version=cachemark.__version__,
         engine_sha256=hashed.sha256 if hashed else "",
         source_sha256=_source_sha256(Path(cachemark.__file__).parent),
     )
@@ -34,12 +39,12 @@ def _source_sha256(folder: Path) -> str:
     return found.hexdigest()
 
 
-def differences(own: Identity, others: Mapping[str, Identity]) -> list[str]:
+def differences(own: Software, others: Mapping[str, Software]) -> list[str]:
     """How the hosts' software differs from the coordinator's, a line for each. Pure."""
     lines: list[str] = []
     for name, other in others.items():
         for what, here, there in [
-            ("cachemark", own.facts.cachemark, other.facts.cachemark),
+            ("cachemark", own.version, other.version),
             ("the engine's hash", own.engine_sha256[:12], other.engine_sha256[:12]),
             ("the hash of cachemark's sources", own.source_sha256[:12], other.source_sha256[:12]),
         ]:

@@ -123,12 +123,19 @@ AnyRequest = (
 )
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """A host and the software on it. The hashes are of the program files."""
+class Software(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cachemark a host has. The hashes are of the engine and of all Python sources."""
 
-    facts: HostFacts
+    version: str
     engine_sha256: str
     source_sha256: str
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """A host and the software on it."""
+
+    facts: HostFacts
+    software: Software
 
 
 class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
