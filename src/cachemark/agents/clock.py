@@ -34,7 +34,7 @@ _PAUSE_S = 0.001
 
 
 class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A host's clock against the coordinator's: `offset_ns` is the host's lead.
+    """A host's clock against the coordinator's: `offset_ns` is how far it is ahead.
 
     The offset is wrong by at most `error_ns`. The round trips are of small datagrams.
     """

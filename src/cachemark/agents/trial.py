@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.judge_hosts import clock_findings, skew_finding, start_skew_ns, worst_noise
 from cachemark.agents.messages import (
     AuditServers,
     BeginWindow,
@@ -17,6 +16,12 @@ from cachemark.agents.messages import (
     WriteTape,
 )
 from cachemark.agents.remote import RemoteFleet, RemoteServer, stats_of
+from cachemark.analysis.verdict.hosts import (
+    clock_findings,
+    skew_finding,
+    start_skew_ns,
+    worst_noise,
+)
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Finding, HostPart, Outcome, TapeFacts
 from cachemark.model.plan import Plan
@@ -161,8 +166,9 @@ class HostsTrial(TrialRun):
         skew_ns = start_skew_ns(parts)
         self.record(hosts=parts, start_skew_ns=skew_ns)
         done = [played.done for played in fleet.played.values()]
+        errors_ns = {name: reading.error_ns for name, reading in later.items()}
         self._findings = [
-            *clock_findings(parts, self.elapsed_ns, later),
+            *clock_findings(parts, self.elapsed_ns, errors_ns),
             *skew_finding(skew_ns, max(one.elapsed_ns for one in done)),
         ]
 

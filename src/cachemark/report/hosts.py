@@ -8,7 +8,7 @@ from cachemark.model.outcome import HostPart, Outcome
 from cachemark.report.model import Section
 from cachemark.runs.store import HostsOfRun, RunHeader
 
-_COLUMNS = ["host", "roles", "machine", "clock's lead", "late", "operations", "steal", "others"]
+_COLUMNS = ["host", "roles", "machine", "clock offset", "late", "operations", "steal", "others"]
 
 
 def placement_text(hosts: HostsOfRun | None) -> str:
@@ -27,7 +27,7 @@ def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
         return []
     skews_ms = [o.start_skew_ns / 1e6 for o in outcomes if o.start_skew_ns is not None]
     notes = [
-        "clock's lead: against the coordinator's, in the last trial, with its greatest error; "
+        "clock offset: to the coordinator's, in the last trial, with its greatest error; "
         "late, steal, others (CPU time of other processes): the worst of all trials"
     ]
     if skews_ms:

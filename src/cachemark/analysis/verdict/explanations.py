@@ -144,4 +144,16 @@ RULES: dict[str, Explanation] = {
         meaning="The kernel's log has a line about trouble within the window, such as a hung task "
         "or a disk error.",
     ),
+    "start-skew": Explanation(
+        meaning="Hosts that play one tape may have started at different times: by the errors of "
+        "their clocks' comparison, and by requests that came late. Above 1 % of the window they "
+        "did not play together.",
+        remedy="A network with shorter round trips between the hosts, less load, or a longer "
+        "--measure-ms. `cachemark hosts check` shows the clocks.",
+    ),
+    "clock-jump": Explanation(
+        meaning="The clock of a host moved against the coordinator's during the trial, by more "
+        "than adjusting its rate can explain.",
+        remedy="Let chrony or ntpd settle before the run; do not set clocks by hand.",
+    ),
 }

@@ -1,4 +1,4 @@
-"""What makes a trial over hosts INVALID: clocks that jump, a start at different times. Pure."""
+"""Trials over several hosts: clocks that jump, starts at different times, noise on any of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import msgspec
 
-from cachemark.agents.clock import ClockReading
 from cachemark.model.outcome import Finding, HostNoise, HostPart
 
 N = TypeVar("N", int, float)
@@ -47,12 +46,15 @@ def skew_finding(skew_ns: int, window_ns: int) -> list[Finding]:
 
 
 def clock_findings(
-    hosts: Sequence[HostPart], trial_ns: int, later: Mapping[str, ClockReading]
+    hosts: Sequence[HostPart], trial_ns: int, later_errors_ns: Mapping[str, int]
 ) -> list[Finding]:
-    """Clocks that moved against the coordinator's by more than slewing can explain."""
+    """Clocks that moved against the coordinator's by more than slewing can explain.
+
+    `later_errors_ns` are those of the second comparison, by host.
+    """
     found: list[Finding] = []
     for part in hosts:
-        errors_ns = part.clock_error_ns + later[part.name].error_ns
+        errors_ns = part.clock_error_ns + later_errors_ns[part.name]
         limit_ns = _JUMP_NS + errors_ns + _SLEW_PART * trial_ns
         if abs(part.clock_moved_ns) > limit_ns:
             found.append(
@@ -81,7 +83,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         steal_percent=_most([noise.steal_percent for noise in hosts]),
         foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
         load_1min=max(noise.load_1min for noise in hosts),
-        window_ns=min(noise.window_ns for noise in hosts),
+        window_ns=min((noise.window_ns for noise in hosts if noise.window_ns), default=0),
         counters={name: _worst_counter(name, hosts) for name in names},
         waited_percent=_most([noise.waited_percent for noise in hosts]),
         clock_step_ns=max(steps, key=abs, default=None),

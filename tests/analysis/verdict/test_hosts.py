@@ -1,0 +1,67 @@
+"""Trials over several hosts: what their clocks, their starts and their noise make of a trial."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachemark.analysis.verdict.hosts import (
+    clock_findings,
+    skew_finding,
+    start_skew_ns,
+    worst_noise,
+)
+from cachemark.model.outcome import HostNoise, HostPart
+
+MS = 1_000_000
+
+
+def part(name: str, error_ns: int = 0, late_ns: int | None = 0, moved_ns: int = 0) -> HostPart:
+    """A made-up host of a trial."""
+    return HostPart(
+        name=name,
+        roles=["client"],
+        address="10.0.0.1",
+        clock_offset_ns=0,
+        clock_error_ns=error_ns,
+        clock_moved_ns=moved_ns,
+        round_trip_ns=0,
+        late_ns=late_ns,
+    )
+
+
+def test_the_skew_is_of_the_two_worst_hosts_that_play() -> None:
+    hosts = [part("a", 10, 5), part("b", 20), part("c", 3), part("server", 99, None)]
+    assert start_skew_ns(hosts) == 15 + 20
+    assert start_skew_ns(hosts[:1]) == 0, "one host starts with itself"
+
+
+@pytest.mark.parametrize(
+    ("skew_ns", "weights"), [(MS, []), (2 * MS, ["note"]), (11 * MS, ["INVALID"])]
+)
+def test_a_skew_of_more_than_a_percent_of_the_window(skew_ns: int, weights: list[str]) -> None:
+    assert [found.weight for found in skew_finding(skew_ns, 1000 * MS)] == weights
+
+
+@pytest.mark.parametrize(
+    ("moved_ns", "jumped"), [(2 * MS, False), (-6 * MS, False), (7 * MS, True), (-7 * MS, True)]
+)
+def test_a_clock_may_be_slewed_but_not_jump(moved_ns: int, jumped: bool) -> None:
+    """In 10 s slewing moves a clock by 5 ms; 1 ms more is for the comparison."""
+    (found, *_) = [*clock_findings([part("a", moved_ns=moved_ns)], 10_000 * MS, {"a": 0}), None]
+    assert (found is not None) == jumped
+    if found:
+        assert found.weight == "INVALID"
+        assert "the clock of a moved" in found.text
+
+
+def test_the_noise_of_a_trial_is_the_worst_of_its_hosts() -> None:
+    found = worst_noise(
+        [
+            HostNoise(steal_percent=1.0, counters={"retransmits": 2, "segments_sent": 9}, cpus=2),
+            HostNoise(foreign_cpu_percent=7.0, clock_step_ns=-5, paused_ns=3, window_ns=4),
+            HostNoise(steal_percent=0.5, counters={"retransmits": 1, "segments_sent": 5}, cpus=8),
+        ]
+    )
+    assert (found.steal_percent, found.foreign_cpu_percent, found.cpus) == (1.0, 7.0, 8)
+    assert found.counters == {"retransmits": 2, "segments_sent": 5}
+    assert (found.clock_step_ns, found.paused_ns) == (-5, 3)
