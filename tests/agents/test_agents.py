@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -15,13 +16,22 @@ from cachemark.agents.identity import differences
 from cachemark.agents.messages import Software
 from cachemark.host import process
 from tests.agents.hosts_files import write_hosts
-from tests.agents.test_clock import free_port
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
 
 __all__ = ["inside"]
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
+
+
+# No other test listens on this address, so a port that was free stays so.
+COORDINATOR = "127.77.0.1"
+
+
+def free_port() -> int:
+    """A port of the coordinator's address."""
+    with socket.create_server((COORDINATOR, 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -52,12 +62,14 @@ def test_agents_show_certificates_and_strangers_are_refused(
 ) -> None:
     """The stranger has certificates of another authority for the same names."""
     port = free_port()
-    path = write_hosts(tmp_path, HOSTS, port=port, start="there", tls=True)
+    path = write_hosts(tmp_path, HOSTS, coordinator=COORDINATOR, port=port, start="there", tls=True)
     assert inside("hosts", "certs", str(path)).returncode == 0
     assert certificate_files(tmp_path / "certs", "c").key.stat().st_mode & 0o077 == 0
     other = tmp_path / "stranger"
     other.mkdir()
-    stranger = write_hosts(other, HOSTS, port=port, start="there", tls=True)
+    stranger = write_hosts(
+        other, HOSTS, coordinator=COORDINATOR, port=port, start="there", tls=True
+    )
     assert inside("hosts", "certs", str(stranger)).returncode == 0
     with agent(path, "s") as known, agent(stranger, "c") as refused:
         ended = cli("hosts", "check", str(path), "--connect-s", "30")

@@ -54,6 +54,7 @@ class ClockResponder:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((address, port))
         self._socket.settimeout(_LOOK_UP_S)
+        self.port = int(self._socket.getsockname()[1])
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._answer, name="clock", daemon=True)
 
