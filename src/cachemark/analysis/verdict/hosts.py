@@ -74,7 +74,6 @@ def clock_findings(
 def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
     """The worst of each figure over several hosts. None only if no host could read it."""
     names = {name for noise in hosts for name in noise.counters}
-    frequencies = [noise.mhz for noise in hosts if noise.mhz]
     steps = [noise.clock_step_ns for noise in hosts if noise.clock_step_ns is not None]
     logs = [noise.kernel_log for noise in hosts if noise.kernel_log is not None]
     return msgspec.structs.replace(
@@ -89,9 +88,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         clock_step_ns=max(steps, key=abs, default=None),
         longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
         paused_ns=max(noise.paused_ns for noise in hosts),
-        mhz=(min(low for low, _ in frequencies), max(high for _, high in frequencies))
-        if frequencies
-        else None,
+        mhz=_frequency_range(hosts),
         kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,
     )
 
@@ -103,3 +100,8 @@ def _most(values: Sequence[N | None]) -> N | None:
 def _worst_counter(name: str, hosts: Sequence[HostNoise]) -> int:
     values = [noise.counters[name] for noise in hosts if name in noise.counters]
     return min(values) if name == _SENT else max(values)
+
+
+def _frequency_range(hosts: Sequence[HostNoise]) -> tuple[float, float] | None:
+    known = [noise.mhz for noise in hosts if noise.mhz]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
