@@ -31,6 +31,11 @@ def for_hosts(experiment: Experiment) -> Experiment:
             f"{experiment.name}: its placement is of the CPUs of one host",
             "with --hosts, write the `cpus` of each host into the hosts file",
         )
+    if experiment.search:
+        raise UsageError(
+            f"{experiment.name}: a search for a rate is played on one host only",
+            "with --hosts, leave it out, and name the rates in `loads`",
+        )
     if experiment.awake:
         raise UsageError(
             f"{experiment.name}: `awake` keeps the CPUs of one host awake",
