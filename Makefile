@@ -59,7 +59,7 @@ languages: setup
 	@$(RUN) cachemark setup --install
 
 test-rust: ## The engine's tests
-	cd engine && env -u MAKEFLAGS cargo test --quiet --locked
+	cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked
 
 # A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores. Groups of tests
 # keep their order: tests/conftest.py puts those that take long first.

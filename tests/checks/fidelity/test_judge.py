@@ -220,9 +220,14 @@ def test_a_stall_is_a_time_out_beside_an_answered_read() -> None:
     at_once = log_of([0, second, 2 * second], [1, second + 1, 2 * second + 1])
     assert stalls(at_once, 3 * second) == 0
     assert stalls(at_once, second) == 3
-    lost = log_of([0, 10, 3 * second], [5, 0, 3 * second + 5])
-    lost.fate[1] = "closed"
-    assert stalls(lost, second) == 0
+    half = second // 2
+    # The second read is lost, so the third one begins up to a time-out after it.
+    for wait, count in ((3 * half, 0), (4 * half + 10, 1)):
+        lost = log_of([0, 10, wait], [5, 0, wait + 5])
+        lost.fate[1] = "dropped"
+        assert stalls(lost, second) == count
+    # Half before it was received, half after it was answered.
+    assert stalls(log_of([0, half + 5, second + 5], [5, half + 6, second + 6]), second) == 1
     before_sending = log_of([0, 10, 20], [5, 15, 3 * second])
     assert stalls(before_sending, second) == 1
     assert stalls(log_of([], []), second) == 0

@@ -56,17 +56,20 @@ def lateness_ns(log: Log) -> NsArray:
 
 
 def stalls(log: Log, timeout_ns: int) -> int:
-    """The number of answered reads in whose neighbourhood nothing moved for a whole time-out.
+    """The number of answered reads that took their caller a whole time-out or more.
 
-    A caller that was answered sends its next read at once. If a time-out passes instead, the client
-    or its host stood still, and the client may rightly have counted that read as timed out.
+    A caller sends its next read as soon as one is over: when it was answered, or at the latest a
+    time-out after the server got it. If so much passes until the read after that arrives, the
+    client or its host stood still, and the client may rightly have counted the read as timed out.
     """
+    if not log.sent_ns:
+        return 0
     answered = _answered(log)
     received, sent = _array(log.received_ns), _array(log.sent_ns)
-    until_next = np.append(np.diff(received), 0) >= timeout_ns
-    since_last = np.append(0, np.diff(sent)) >= timeout_ns
-    since_last[1:] &= answered[:-1]
-    return int((answered & (until_next | since_last)).sum()) if len(sent) else 0
+    over = np.where(answered, sent, received + timeout_ns)
+    began = np.minimum(np.append(received[0], over[:-1]), received)
+    ended = np.maximum(np.append(received[1:], sent[-1]), sent)
+    return int((answered & (ended - began >= timeout_ns)).sum())
 
 
 def responses_ns(log: Log, intended_ns: NsArray) -> NsArray:
