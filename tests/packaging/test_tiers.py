@@ -45,7 +45,7 @@ def test_make_test_all_runs_every_test() -> None:
 
 @pytest.mark.parametrize("target", ["test", "test-all"])
 def test_both_run_all_of_the_engines_tests(target: str) -> None:
-    assert "cd engine && env -u MAKEFLAGS cargo test --quiet --locked" in commands(target)
+    assert "cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked" in commands(target)
 
 
 def test_what_must_pass_before_a_change_lands_is_everything() -> None:
