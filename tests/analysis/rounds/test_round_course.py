@@ -53,6 +53,20 @@ def test_a_sitting_without_one_of_them_keeps_its_place() -> None:
     assert {int(point.place) for point in course.points} == {0, 2}
 
 
+def test_two_sittings_of_a_block_share_its_place() -> None:
+    """A block has several sittings where a group is cut into sets that share reference arms."""
+    found = [
+        outcome(cell, block, CELLS, slices, part=part)
+        for block in range(2)
+        for part in range(2)
+        for cell, slices in zip(CELLS, sitting(2, 1, lambda *_: 1e6, seed=part), strict=True)
+    ]
+    (course,) = round_courses(read_sittings(found), ARMS, "rate")
+    assert [point.place for point in course.points] == [
+        0.125, 0.375, 0.625, 0.875, 1.125, 1.375, 1.625, 1.875,
+    ]  # fmt: skip
+
+
 def test_nothing_without_rounds() -> None:
     assert round_courses({}, ARMS, "rate") == []
     assert round_courses({}, [], "rate") == []

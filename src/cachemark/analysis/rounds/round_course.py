@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from cachemark.analysis.rounds.pairs import Sittings
-from cachemark.analysis.rounds.sitting import SliceFigure, round_log_ratios
+from cachemark.analysis.rounds.sitting import Column, SliceFigure, round_log_ratios
 from cachemark.model.outcome import Cell
 
 # More points of a line than this cannot be seen apart.
@@ -19,7 +19,8 @@ _MAX_POINTS = 120
 class CoursePoint(msgspec.Struct, frozen=True, kw_only=True):
     """The median ratio of a few rounds in a row.
 
-    `place` counts sittings from 0; its fraction is how much of the sitting was over.
+    `place` counts blocks from 0, as a run counts its sittings; its fraction is how much of the
+    block's rounds were over.
     """
 
     place: float
@@ -51,19 +52,20 @@ def round_courses(
 def _course(
     sittings: Sittings, cell: Cell, name: str, winner: Cell, figure: SliceFigure
 ) -> RoundCourse:
-    logs = [
-        round_log_ratios(met[cell].slices, met[winner].slices, figure)
-        if cell in met and winner in met
-        else np.empty(0)
-        for met in sittings.values()
-    ]
-    rounds = math.ceil(sum(map(len, logs)) / _MAX_POINTS) or 1
+    # The two may meet in several sittings of a block: in each set that both are a part of.
+    met: dict[int, list[Column]] = {}
+    for key, arms in sittings.items():
+        if cell in arms and winner in arms:
+            of_sitting = round_log_ratios(arms[cell].slices, arms[winner].slices, figure)
+            met.setdefault(key.block, []).append(of_sitting)
+    logs = {block: np.concatenate(parts) for block, parts in met.items()}
+    rounds = math.ceil(sum(map(len, logs.values())) / _MAX_POINTS) or 1
     points = [
         CoursePoint(
-            place=number + (start + len(batch) / 2) / len(of),
+            place=block + (start + len(batch) / 2) / len(of),
             ratio=math.exp(float(np.median(batch))),
         )
-        for number, of in enumerate(logs)
+        for block, of in sorted(logs.items())
         for start in range(0, len(of), rounds)
         if np.isfinite(np.median(batch := of[start : start + rounds]))
     ]
