@@ -108,8 +108,9 @@ def peer_players(case: Case, cpus: set[int], folder: Path) -> Iterator[Player]:
 def play(players: list[Player], case: Case, cpus: set[int], rounds: int, seconds: float) -> Runs:
     """Play all rounds of a server at every depth."""
     runs: Runs = {(player.name, depth): [] for player in players for depth in DEPTHS}
+    turns = _turns(players)
     for number in range(rounds):
-        for player, depth in random.sample(_turns(players), len(_turns(players))):
+        for player, depth in random.sample(turns, len(turns)):
             told = f"{case.server}, round {number + 1}/{rounds}: {player.name}, depth {depth}"
             played = None
             try:

@@ -60,5 +60,6 @@ def _next_load(search: Search, closed: Load, base: Load) -> Load | None:
     if wants_closed(search):
         return closed
     rate = bounds(search).next_rate
-    ended = rate is None or len(search.plays) >= MAX_TRIALS - len(search.closed)
-    return None if ended or rate is None else rate_step(base, rate)
+    if rate is None or len(search.plays) >= MAX_TRIALS - len(search.closed):
+        return None
+    return rate_step(base, rate)

@@ -94,13 +94,10 @@ class RunningServer:
             return ServerStats()
         try:
             return member.control.stats()
-        except ReplyTimeoutError:
-            self.check()
-            raise
-        except TrialError:
-            # The kernel closes the sockets of a dying process before its parent can see the exit
-            # status, which is the better explanation.
-            if member.child:
+        except TrialError as error:
+            # If it has exited, that is the better explanation. The kernel closes the sockets of a
+            # dying process before its parent can see the exit status.
+            if member.child and not isinstance(error, ReplyTimeoutError):
                 member.child.wait(_EXIT_S)
             self.check()
             raise

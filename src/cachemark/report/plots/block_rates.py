@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cachemark.analysis.number_format import number
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
@@ -28,7 +28,7 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
         title="Throughput, block by block",
         caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
         "compared within blocks, so this does not affect the comparison."
-        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
+        + unnamed_note(len(found)),
         alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
         + "; ".join(
             f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}" for line in found

@@ -7,7 +7,7 @@ from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table
 
@@ -51,7 +51,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
             f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
             f"({groups[-1].load}). {LINES_ACROSS}"
         )
-        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
+        + unnamed_note(len(found)),
         alt=f"Line chart of p{percent} of the response time over operations per second: "
         f"{lines_text}.",
         spec=line_chart(

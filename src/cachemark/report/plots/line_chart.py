@@ -47,6 +47,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     series: int | None = None
 
 
+def unnamed_note(lines: int) -> str:
+    """The end of a caption: which lines have a name, if not all have; else empty."""
+    return f" Only the first {MAX_NAMED_LINES} are named." if lines > MAX_NAMED_LINES else ""
+
+
 def line_chart(
     found: Sequence[Line],
     width: int,

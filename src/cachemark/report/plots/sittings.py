@@ -12,7 +12,7 @@ from cachemark.analysis.rounds.round_course import RoundCourse
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
@@ -37,13 +37,11 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
         for one in answer.narrowing
     ]
     counts = sorted({step.sittings for one in answer.narrowing for step in one.steps})
-    caption = "Sittings are the sample: each one more makes the intervals narrower."
-    if len(lines) > MAX_NAMED_LINES:
-        caption += f" Only the first {MAX_NAMED_LINES} are named."
     return Plot(
         name=slug("narrowing", group.workload, group.load, group.common),
         title="The answer as it narrowed, sitting by sitting",
-        caption=caption,
+        caption="Sittings are the sample: each one more makes the intervals narrower."
+        + unnamed_note(len(lines)),
         alt="Line chart of ratios with their intervals after each sitting; at the end: "
         + "; ".join(f"{one.name} {_words(one.steps[-1].ratio)}" for one in answer.narrowing)
         + ".",
@@ -51,7 +49,7 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
             lines,
             width,
             260,
-            x=_axis(counts),
+            x=_axis("sittings", counts, beyond=0.2),
             y_title="relative to the first",
             y_labels=_RATIO_LABEL,
         ),
@@ -66,7 +64,7 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
 def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | None:
     """Each client's ratio to the first one in the course of the run; None without rounds."""
     answer = answer_of(group, found) if found else None
-    if answer is None or not answer.course:
+    if found is None or answer is None or not answer.course:
         return None
     courses, series = answer.course, _series(group)
     caption = (
@@ -74,13 +72,11 @@ def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | No
         f"not in it: each point is the median of at most {max(one.rounds for one in courses)} "
         "rounds, in which the two played one after the other."
     )
-    if len(courses) > MAX_NAMED_LINES:
-        caption += f" Only the first {MAX_NAMED_LINES} are named."
     ends = {one.name: _quartiles(one) for one in courses}
     return Plot(
         name=slug("rounds", group.workload, group.load, group.common),
         title="The ratios, round by round",
-        caption=caption,
+        caption=caption + unnamed_note(len(courses)),
         alt="Line chart of ratios in the course of the run; half of the points lie between: "
         + "; ".join(f"{name} {low:.3f} and {high:.3f}" for name, (low, high) in ends.items())
         + ".",
@@ -95,7 +91,7 @@ def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | No
             ],
             width,
             260,
-            x=_sitting_axis(found.sittings if found else 0),
+            x=_axis("sittings played", list(range(found.sittings + 1)), beyond=0),
             y_title="relative to the first",
             y_labels=_RATIO_LABEL,
         ),
@@ -120,16 +116,6 @@ def _quartiles(course: RoundCourse) -> tuple[float, float]:
     return first, third
 
 
-def _sitting_axis(count: int) -> Spec:
-    step = -(-count // 12)
-    return {
-        "type": "quantitative",
-        "scale": {"domain": [0, max(count, 1)], "nice": False},
-        "axis": {"title": "sittings played", "values": list(range(0, count + 1, step or 1)),
-                 "format": "d"},
-    }  # fmt: skip
-
-
 def _point(name: str, step: Step) -> Point:
     ratio = step.ratio
     return Point(
@@ -141,12 +127,14 @@ def _point(name: str, step: Step) -> Point:
     )
 
 
-def _axis(counts: list[int]) -> Spec:
+def _axis(title: str, counts: list[int], *, beyond: float) -> Spec:
+    """The numbers of sittings; the axis reaches so much `beyond` the first and the last one."""
     step = -(-len(counts) // 12)
+    domain = [counts[0] - beyond, counts[-1] + beyond]
     return {
         "type": "quantitative",
-        "scale": {"domain": [counts[0] - 0.2, counts[-1] + 0.2], "nice": False, "zero": False},
-        "axis": {"title": "sittings", "values": counts[::step], "format": "d"},
+        "scale": {"domain": domain, "nice": False, "zero": False},
+        "axis": {"title": title, "values": counts[::step], "format": "d"},
     }
 
 

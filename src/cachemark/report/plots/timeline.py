@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from cachemark.analysis.number_format import number, size
 from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
@@ -73,7 +73,7 @@ def _plot(
             "Geometric mean of the valid trials, from samples of the workers and the kernel "
             "about once a second."
         )
-        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
+        + unnamed_note(len(found)),
         alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
         spec=line_chart(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
         subtitle=group_title(group),
