@@ -1,28 +1,18 @@
 //! Random bytes: however requests are broken, and wherever they are cut, a session does not panic and its
 //! answers do not depend on the cuts, and a server goes on serving its other connections.
 
+mod common;
+
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::Shutdown;
 
 use cachemark_properties::connections::{Piece, only_complete_requests_count};
 use cachemark_properties::datagrams::framed_like_a_session;
 use cachemark_properties::session;
-use cachemark_server::{Endpoint, IoMode, Settings, State, start};
+use cachemark_server::{IoMode, State};
+use common::{ask, connect, serve};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-
-fn settings(io: IoMode) -> Settings {
-    Settings {
-        io,
-        threads: 2,
-        memory_bytes: 8 << 20,
-        item_bytes_max: 1 << 20,
-        max_connections: 64,
-        ..Settings::default()
-    }
-}
 
 /// Pieces of text and meta commands, whole and broken.
 const TEXT: &[&[u8]] = &[
@@ -134,25 +124,16 @@ proptest! {
 fn a_server_survives_random_bytes_and_serves_other_connections() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for io in IoMode::available() {
-        let state = Arc::new(State::new(settings(io), "1.2.3"));
-        let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
-        let connect = || {
-            let stream = TcpStream::connect(&server.addresses[0]).expect("a server that listens");
-            stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-            stream
-        };
-        let mut other = connect();
+        let (server, _) = serve(io);
+        let mut other = connect(&server);
         for _ in 0..runner.config().cases {
             let input = random_bytes().new_tree(&mut runner).expect("some bytes").current();
-            let mut stream = connect();
+            let mut stream = connect(&server);
             // The server may close the connection before it has read everything.
             let _ = stream.write_all(&input);
             let _ = stream.shutdown(Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());
-            other.write_all(b"mn\r\n").expect("a server that reads");
-            let mut reply = [0; 4];
-            other.read_exact(&mut reply).expect("a server that answers");
-            assert_eq!(&reply, b"MN\r\n");
+            assert_eq!(ask(&mut other, b"mn\r\n", 4), b"MN\r\n");
         }
     }
 }
