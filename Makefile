@@ -64,12 +64,15 @@ test-rust: ## The engine's tests
 # A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores. Groups of tests
 # keep their order: tests/conftest.py puts those that take long first.
 PYTEST := $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
+# Some tests fail only because the others starve them. A real fault fails alone too, and both results are printed.
+AGAIN := || { [ $$? = 1 ] && echo "The tests that failed, once more and alone:" && \
+  $(RUN) pytest -n 0 --maxfail 5 --last-failed --last-failed-no-failures none; }
 
 test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(AGAIN)
 
 test-python-all: setup
-	$(PYTEST)
+	$(PYTEST) $(AGAIN)
 
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
 	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python

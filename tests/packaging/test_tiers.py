@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make")
 EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
+ALONE = "pytest -n 0 --maxfail 5 --last-failed --last-failed-no-failures none"
+FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
 
 
 def commands(target: str) -> list[str]:
@@ -27,20 +30,48 @@ def commands(target: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-def pytest_command(target: str) -> str:
-    (found,) = (line for line in commands(target) if " pytest " in f"{line} ")
-    return found[found.index("pytest") :]
+def pytest_commands(target: str) -> list[str]:
+    """What runs the tests, and what runs those again that failed."""
+    (line,) = (line for line in commands(target) if " pytest " in line)
+    return re.findall(r"pytest .*?(?= \|\||; })", line)
 
 
 def test_the_slow_tests_are_all_that_make_test_leaves_out() -> None:
-    assert pytest_command("test") == f'{EVERYTHING} -m "not slow"'
+    assert pytest_commands("test") == [f'{EVERYTHING} -m "not slow"', ALONE]
 
 
 def test_make_test_all_runs_every_test() -> None:
-    assert pytest_command("test-all") == EVERYTHING
+    assert pytest_commands("test-all") == [EVERYTHING, ALONE]
     # Nothing in the configuration selects tests either.
     configured = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert 'testpaths = ["tests"]\naddopts = "-q --strict-markers --instafail"\n' in configured
+
+
+@pytest.mark.parametrize(
+    ("body", "passes", "closing"),
+    [
+        pytest.param("assert True", True, "1 passed", id="passes"),
+        pytest.param(FAILS_ONCE, True, "1 failed|1 passed", id="fails among others"),
+        pytest.param("assert False", False, "1 failed|1 failed", id="fails alone too"),
+        pytest.param("raise KeyboardInterrupt", False, "no tests ran", id="interrupted"),
+    ],
+)
+def test_what_failed_is_run_once_more_and_both_are_told(
+    body: str, passes: bool, closing: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_it.py").write_text(
+        f"from pathlib import Path\n\ndef test_it():\n    {body}\n"
+    )
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (again,) = re.findall(r"^AGAIN := .*\\\n.*\n", makefile, re.M)
+    (tmp_path / "Makefile").write_text(
+        f"RUN := {sys.executable} -m\n{again}\nall:\n\t@$(RUN) pytest -q $(AGAIN)\n"
+    )
+    ended = subprocess.run(["make"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode == 0) == passes, ended.stdout
+    counts = re.findall(r"(\d+ \w+|no tests ran) in \d", ended.stdout)
+    assert "|".join(counts) == closing, ended.stdout
 
 
 @pytest.mark.parametrize("target", ["test", "test-all"])
