@@ -7,7 +7,7 @@ export const SECTIONS = 10;
 const SECTION_SLICES = 100;
 const SLICES = SECTIONS * SECTION_SLICES;
 // What ends after the window, in an open loop that is late, has slices too; the last has the rest.
-const MOST_SLICES = 4 * SLICES;
+const MAX_SLICES = 4 * SLICES;
 
 const sectionOf = (slice) => Math.min(Math.floor(slice / SECTION_SLICES), SECTIONS - 1);
 
@@ -16,8 +16,8 @@ export class Timeline {
   constructor(durationNs) {
     this.sliceNs = Number.isFinite(durationNs) ? Math.floor(durationNs / SLICES) : 0;
     this.at = 0;
-    this.ok = new Float64Array(MOST_SLICES);
-    this.responseNs = new Float64Array(MOST_SLICES);
+    this.ok = new Float64Array(MAX_SLICES);
+    this.responseNs = new Float64Array(MAX_SLICES);
   }
 
   /** The window begins then. */
@@ -28,8 +28,8 @@ export class Timeline {
 
   /** Go on to the slice that an instant is in; its section. */
   advance(now) {
-    this.at = Math.min(Math.floor((now - this.startNs) / this.sliceNs), MOST_SLICES - 1);
-    this.endNs = this.at === MOST_SLICES - 1 ? Infinity : this.startNs + (this.at + 1) * this.sliceNs;
+    this.at = Math.min(Math.floor((now - this.startNs) / this.sliceNs), MAX_SLICES - 1);
+    this.endNs = this.at === MAX_SLICES - 1 ? Infinity : this.startNs + (this.at + 1) * this.sliceNs;
     return sectionOf(this.at);
   }
 

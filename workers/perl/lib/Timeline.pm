@@ -11,7 +11,7 @@ use constant { SECTIONS => 10, SECTION_SLICES => 100 };
 use constant SLICES => SECTIONS * SECTION_SLICES;
 
 # What ends after the window, in an open loop that is late, has slices too; the last has the rest.
-use constant MOST_SLICES => 4 * SLICES;
+use constant MAX_SLICES => 4 * SLICES;
 
 # Of a window that lasts so long, or until so many operations were played: then it has no slices.
 sub new ($class, $start_s, $duration_ms) {
@@ -21,7 +21,7 @@ sub new ($class, $start_s, $duration_ms) {
 
 # An operation ended then, whose response time counts; whether it succeeded.
 sub note ($self, $end_s, $response_s, $is_ok) {
-    my $slice = max 0, min MOST_SLICES - 1, int(1e9 * ($end_s - $self->{start_s}) / $self->{slice_ns});
+    my $slice = max 0, min MAX_SLICES - 1, int(1e9 * ($end_s - $self->{start_s}) / $self->{slice_ns});
     $self->{times}[section($slice)][Histogram::place(1e9 * $response_s)]++;
     return unless $is_ok;
     $self->{ok}[$slice]++;

@@ -13,10 +13,10 @@ final class Timeline {
     private static final int SECTION_SLICES = 100;
     private static final int SLICES = SECTIONS * SECTION_SLICES;
     /** What ends after the window, in an open loop that is late, has slices too; the last the rest. */
-    private static final int MOST_SLICES = 4 * SLICES;
+    private static final int MAX_SLICES = 4 * SLICES;
 
-    private final long[] ok = new long[MOST_SLICES];
-    private final long[] responseNs = new long[MOST_SLICES];
+    private final long[] ok = new long[MAX_SLICES];
+    private final long[] responseNs = new long[MAX_SLICES];
     private long startNs;
     /** 0: the window ends by a number of operations and has no slices. */
     private long sliceNs;
@@ -41,8 +41,8 @@ final class Timeline {
 
     /** Go on to the slice that an instant is in; the number of its section. */
     int advance(long nowNs) {
-        at = (int) Math.min((nowNs - startNs) / sliceNs, MOST_SLICES - 1);
-        lengthNs = at == MOST_SLICES - 1 ? Long.MAX_VALUE : (at + 1) * sliceNs;
+        at = (int) Math.min((nowNs - startNs) / sliceNs, MAX_SLICES - 1);
+        lengthNs = at == MAX_SLICES - 1 ? Long.MAX_VALUE : (at + 1) * sliceNs;
         return section(at);
     }
 
