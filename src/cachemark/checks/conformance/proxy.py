@@ -53,6 +53,8 @@ class Proxy:
         self.wires: set[str] = set()
         self.first_bytes: list[int] = []
         self.held, self.release = threading.Event(), threading.Event()
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     @property
     def address(self) -> str:
@@ -65,8 +67,7 @@ class Proxy:
         """Every `set` that was sent."""
         return [command for command in self.commands if command.verb == "set"]
 
-    def run(self) -> None:
-        """Accept until closed."""
+    def _accept(self) -> None:
         while True:
             try:
                 client, _ = self._listener.accept()
@@ -82,10 +83,11 @@ class Proxy:
     def close(self) -> None:
         """Close every connection and end every thread."""
         self.release.set()
-        for each in [self._listener, *self._sockets]:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        _shut(self._listener)
+        # A client may connect at this moment: its sockets are known when the acceptor has ended.
+        self._acceptor.join()
+        for each in self._sockets:
+            _shut(each)
         for thread in self._threads:
             thread.join()
 
@@ -156,14 +158,15 @@ def _error_reply(request: Request, error: ErrorReply) -> bytes:
     return head + error.text
 
 
+def _shut(end: socket.socket) -> None:
+    """Close a socket; a thread that waits on it goes on."""
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
+
+
 @contextlib.contextmanager
 def proxied(upstream: str) -> Generator[Proxy]:
     """Run a proxy in front of a server; the end of the context closes it."""
-    proxy = Proxy(upstream)
-    thread = threading.Thread(target=proxy.run, daemon=True)
-    thread.start()
-    try:
+    with contextlib.closing(Proxy(upstream)) as proxy:
         yield proxy
-    finally:
-        proxy.close()
-        thread.join()
