@@ -30,7 +30,7 @@ def test_a_client_that_connects_while_the_proxy_closes_does_not_hold_it_up(
             closed.set()
 
         monkeypatch.setattr(module, "_shut", shut_and_note)
-        proxy = Proxy("127.0.0.1:{}".format(upstream.getsockname()[1]))
+        proxy = Proxy(f"127.0.0.1:{upstream.getsockname()[1]}")
         monkeypatch.setattr(socket, "create_connection", dial_late)
         with dial(parse_host_port(proxy.address)) as client:
             client.settimeout(60)
