@@ -50,9 +50,10 @@ test: languages-and-test-rust ## Set up (Debian packages and every language too)
 test-all: languages-and-test-rust ## The same, with the tests that take long
 	@$(MAKE) --no-print-directory test-python-all
 
-# Setting the languages up is downloading for the most part, so the engine's tests are built and run beside it.
+# The end of the engine's build is one crate on one core, and setting the languages up is downloading for the most part.
+# So the engine's tests are built and run beside both: cargo locks each profile's folder by itself.
 .PHONY: languages-and-test-rust languages
-languages-and-test-rust: debian setup
+languages-and-test-rust: debian
 	@$(MAKE) --no-print-directory -j2 languages test-rust
 
 languages: setup

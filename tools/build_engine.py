@@ -19,13 +19,15 @@ COMMAND = ["cargo", "build", "--release", "--locked", "--bin", "cachemark-engine
 # cargo's own progress bar, which ends in "35/120: names".
 _PROGRESS = re.compile(r"(\d+)/(\d+)(?:: |$)")
 _LINE_EVERY_S = 10.0
+# `make -j2` would have cargo take its jobs from there, and its other target runs cargo too.
+_MAKES_OWN = ("MAKEFLAGS", "MFLAGS")
 
 
 def main() -> int:
     """Build; cargo's exit status."""
     began = time.monotonic()
     environment = {
-        **os.environ,
+        **{name: os.environ[name] for name in os.environ if name not in _MAKES_OWN},
         "CARGO_TERM_PROGRESS_WHEN": "always",
         "CARGO_TERM_PROGRESS_WIDTH": "100",
         "CARGO_TERM_COLOR": "never",
