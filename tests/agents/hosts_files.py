@@ -12,10 +12,11 @@ def write_hosts(
     coordinator: str = "127.0.0.1",
     port: int = 0,
     start: str = "here",
+    on_lost: str = "stop",
     tls: bool = False,
 ) -> Path:
     """Write a hosts file; each host has a name, roles (joined by +) and an address."""
-    lines = ['tls = "certs"'] if tls else []
+    lines = [f'on_lost = "{on_lost}"', *(['tls = "certs"'] if tls else [])]
     lines += ["[coordinator]", f'address = "{coordinator}"', f"port = {port}"]
     for name, role, address in hosts:
         lines += ["[[hosts]]", f'name = "{name}"', f"roles = {role.split('+')}"]

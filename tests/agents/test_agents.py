@@ -17,7 +17,6 @@ from cachemark.agents.messages import Software
 from cachemark.host import process
 from tests.agents.hosts_files import write_hosts
 from tests.cli.in_process import Inside, inside
-from tests.conftest import Cli
 
 __all__ = ["inside"]
 
@@ -57,9 +56,7 @@ def test_hosts_with_another_cachemark_are_named() -> None:
 
 
 @pytest.mark.slow("the coordinator waits for the agent that it refuses")
-def test_agents_show_certificates_and_strangers_are_refused(
-    cli: Cli, inside: Inside, tmp_path: Path
-) -> None:
+def test_agents_show_certificates_and_strangers_are_refused(inside: Inside, tmp_path: Path) -> None:
     """The stranger has certificates of another authority for the same names."""
     port = free_port()
     path = write_hosts(tmp_path, HOSTS, coordinator=COORDINATOR, port=port, start="there", tls=True)
@@ -72,7 +69,7 @@ def test_agents_show_certificates_and_strangers_are_refused(
     )
     assert inside("hosts", "certs", str(stranger)).returncode == 0
     with agent(path, "s") as known, agent(stranger, "c") as refused:
-        ended = cli("hosts", "check", str(path), "--connect-s", "30")
+        ended = inside("hosts", "check", str(path), "--connect-s", "30")
         assert refused.wait(60)
         assert refused.exited() == 2
         assert known.wait(60)

@@ -14,10 +14,11 @@ from cachemark.model.experiment import Placement
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome, from_line
 from cachemark.model.protocol import Done
-from tests.agents.hosts_files import write_hosts
-from tests.conftest import Cli
+from tests.agents.conftest import SharedAgents
+from tests.cli.in_process import Inside, inside
 
-TWO_HOSTS = (("both", "server+client", "127.0.0.1"), ("c", "client", "127.0.0.2"))
+__all__ = ["inside"]
+
 # Two processes play the whole tape once; over two hosts it is one process on each.
 EXPERIMENT = """
 name = "once"
@@ -57,15 +58,17 @@ def counts(done: Done | None) -> Counter[str]:
     return found
 
 
-@pytest.mark.slow("two runs, one of them with a coordinator and two agents")
-def test_two_hosts_do_to_the_count_what_one_does(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.xdist_group("agents")
+def test_two_hosts_do_to_the_count_what_one_does(
+    inside: Inside, shared_agents: SharedAgents, tmp_path: Path
+) -> None:
     for processes in (1, 2):
         text = EXPERIMENT.format(processes=processes)
         (tmp_path / f"{processes}.toml").write_text(text, encoding="utf-8")
-    hosts = str(write_hosts(tmp_path, TWO_HOSTS))
-    over = cli("run", "1.toml", "--hosts", hosts, "--runs", "over")
+    hosts = str(shared_agents.hosts_file(tmp_path))
+    over = inside("run", "1.toml", "--hosts", hosts, "--runs", "over")
     assert over.returncode == 0, over.stderr
-    here = cli("run", "2.toml", "--runs", "here")
+    here = inside("run", "2.toml", "--runs", "here")
     assert here.returncode == 0, here.stderr
     several, one = played(tmp_path / "over"), played(tmp_path / "here")
     assert several.tape == one.tape

@@ -9,7 +9,6 @@ import os
 import select
 import shlex
 import signal
-import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.agents.certificates import COORDINATOR as COORDINATOR_NAME
+from cachemark.agents.certificates import write_certificates
 from cachemark.host import process
 from cachemark.model.outcome import Outcome, from_line
 from tests.agents.hosts_files import write_hosts
@@ -116,7 +117,7 @@ def _fleet(folder: Path, net: Network) -> Generator[Fleet]:
         for number, name in enumerate(NAMES)
     )
     file = write_hosts(folder, hosts, coordinator=COORDINATOR, port=8786, start="there", tls=True)
-    subprocess.run([*CACHEMARK, "hosts", "certs", str(file)], check=True, timeout=60)
+    write_certificates(folder / "certs", [COORDINATOR_NAME, *NAMES])
     found = Fleet(folder, net, file)
     try:
         for name in NAMES:

@@ -19,7 +19,13 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 from distributed import Client, Future, LocalCluster, Scheduler
-from distributed.scheduler import KilledWorker, NoValidWorkerError
+from distributed.metrics import time as heartbeat_clock_s
+from distributed.scheduler import (
+    KilledWorker,
+    NoValidWorkerError,
+    WorkerState,
+    heartbeat_interval,
+)
 
 from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR
@@ -37,8 +43,14 @@ T = TypeVar("T")
 CONNECT_S = 60.0
 ANSWER_S = 60.0
 _ABORT_S = 5.0
+_MISSED_HEARTBEATS = 3
 _LOOK_S = 0.2
 _TICK_S = 0.25
+
+
+def silence_limit_s(agents: int) -> float:
+    """How long no heartbeat may come from an agent; with many agents, each sends fewer. Pure."""
+    return max(LOST_AFTER_S, _MISSED_HEARTBEATS * heartbeat_interval(agents))
 
 
 class Coordinator:
@@ -48,7 +60,7 @@ class Coordinator:
         self.hosts = hosts
         self._scheduler, self._client, self._port = scheduler, client, port
         self._clock_key = secrets.token_bytes(32)
-        self._addresses: dict[str, str] = {}
+        self._agents: dict[str, WorkerState] = {}
         self._asked = 0
         self.lost: dict[str, str] = {}
 
@@ -69,12 +81,17 @@ class Coordinator:
                     f"the agent {unknown[0]!r} has connected, which is no host of this file",
                     "stop it, or start it with the same hosts file",
                 )
-            if found.keys() == wanted:
-                self._addresses = found
+            if found.keys() == wanted and self._keep_agents(found):
                 return
             if time.monotonic() > deadline:
                 raise _absent_error(self.hosts, sorted(wanted - found.keys()), refused)
             time.sleep(_LOOK_S)
+
+    def _keep_agents(self, addresses: Mapping[str, str]) -> bool:
+        """Keep what the scheduler knows of each agent; False if one has just left."""
+        states = {name: self._scheduler.workers.get(of) for name, of in addresses.items()}
+        self._agents = {name: state for name, state in states.items() if state is not None}
+        return len(self._agents) == len(states)
 
     def ask(self, host: Host, request: Request, answer: type[T], timeout_s: float | None) -> T:
         """Ask one host, and wait for its answer. Raises TrialError, UnsupportedError."""
@@ -88,11 +105,11 @@ class Coordinator:
         The first failure ends it: whatever the other hosts do for this trial is broken off. Raises
         TrialError, UnsupportedError.
         """
-        self.check()
-        asked = {name: self._submit(name, request) for name, request in requests.items()}
         answers: dict[str, T] = {}
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
+            self.check()
+            asked = {name: self._submit(name, request) for name, request in requests.items()}
             for name, future in asked.items():
                 self._wait(name, future, asked, deadline)
                 answers[name] = self._answer(name, future, answer)
@@ -122,9 +139,22 @@ class Coordinator:
         )
 
     def check(self) -> None:
-        """Raise HostLostError if a host is lost."""
+        """Raise HostLostError if a host is lost, whether anything was asked of it or not."""
+        self.find_lost()
         for name, why in self.lost.items():
             raise HostLostError(name, why)
+
+    def find_lost(self) -> None:
+        """Note in `lost` every host whose agent has ended, or has sent no heartbeats."""
+        for name in self._agents.keys() - self.lost.keys():
+            with contextlib.suppress(HostLostError):
+                self._check_alive(name)
+
+    def go_on_with(self, hosts: Hosts) -> None:
+        """Go on with these hosts only: the others are lost."""
+        self.hosts = hosts
+        self._agents = {host.name: self._agents[host.name] for host in hosts.hosts}
+        self.lost = {}
 
     def abort(self) -> None:
         """Kill all servers and workers on all hosts that can be reached, at once."""
@@ -134,8 +164,8 @@ class Coordinator:
     async def _abort_all(self) -> None:
         await asyncio.gather(
             *(
-                asyncio.wait_for(self._abort(address), _ABORT_S)
-                for name, address in self._addresses.items()
+                asyncio.wait_for(self._abort(agent.address), _ABORT_S)
+                for name, agent in self._agents.items()
                 if name not in self.lost
             ),
             return_exceptions=True,
@@ -151,7 +181,7 @@ class Coordinator:
         return self._client.submit(
             perform,
             messages.encode(request),
-            workers=[self._addresses[name]],
+            workers=[self._agents[name].address],
             allow_other_workers=False,
             resources={RESOURCE: 1},
             retries=0,
@@ -166,16 +196,42 @@ class Coordinator:
         asked: Mapping[str, Future[bytes]],
         deadline: float | None,
     ) -> None:
-        """Wait for one answer, as long as no other host fails. Raises TrialError."""
+        """Wait for one answer, as long as no other host fails. Raises TrialError.
+
+        Without `asked`, what other hosts do does not matter.
+        """
         while not future.done():
             for other, pending in asked.items():
                 if other != name and pending.done():
                     self._answer(other, pending, msgspec.Raw)
+            for watched in self._agents if asked else [name]:
+                self._check_alive(watched)
             if deadline is not None and time.monotonic() > deadline:
-                self.lost[name] = f"{name}: the agent answers nothing"
-                raise HostLostError(name, self.lost[name])
+                raise self._lost_error(name, "the agent answers nothing")
             with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
                 future.exception(timeout=_TICK_S)
+
+    def _check_alive(self, name: str) -> None:
+        """Raise HostLostError if an agent has ended, or its heartbeats have.
+
+        Another agent at the same address is another one: it has none of our servers and workers.
+        """
+        agent = self._agents[name]
+        silent_s = heartbeat_clock_s() - agent.last_seen
+        here = self._scheduler.workers.get(agent.address) is agent
+        if not here or silent_s > silence_limit_s(len(self._agents)):
+            raise self._lost_error(name)
+
+    def _lost_error(self, name: str, why: str = "") -> HostLostError:
+        """Give up a host: if it only hung, it gets no chance to go on with what it was asked."""
+        limit_s = silence_limit_s(len(self._agents))
+        ended = f"the agent is lost: it ended, or could not be reached for {limit_s:g} s"
+        self.lost[name] = f"{name}: {why or ended}"
+        with contextlib.suppress(Exception):
+            self._client.sync(
+                self._scheduler.remove_worker, self._agents[name].address, stimulus_id="lost"
+            )
+        return HostLostError(name, self.lost[name])
 
     def _answer(self, name: str, future: Future[bytes], answer: type[T]) -> T:
         """Read an answer that has come. Raises TrialError, UnsupportedError."""
@@ -189,10 +245,7 @@ class Coordinator:
 
     def _error(self, name: str, error: BaseException) -> TrialError:
         if isinstance(error, KilledWorker | NoValidWorkerError):
-            self.lost[name] = (
-                f"{name}: the agent is lost: it ended, or could not be reached for {LOST_AFTER_S} s"
-            )
-            return HostLostError(name, self.lost[name])
+            return self._lost_error(name)
         return TrialError(f"{name}: the agent failed: {type(error).__name__}: {error}")
 
 

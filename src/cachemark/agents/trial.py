@@ -23,6 +23,8 @@ from cachemark.analysis.verdict.hosts import (
     worst_noise,
 )
 from cachemark.model.errors import TrialError
+from cachemark.model.experiment import Load
+from cachemark.model.hosts import left_after
 from cachemark.model.outcome import Finding, HostPart, Outcome, TapeFacts
 from cachemark.model.plan import Plan
 from cachemark.model.protocol import Run
@@ -39,6 +41,7 @@ class HostsStage:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._lost: list[str] = []
 
     def audit(self, plan: Plan, announce: Callable[[str], None]) -> Audit:
         """Check servers and levels on the server's host. Raises TrialError."""
@@ -48,12 +51,27 @@ class HostsStage:
         return self._coordinator.ask(host, request, Audit, None)
 
     def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
-        """Play a trial. Raises HostLostError if a host was lost before; then nothing is played."""
-        self._coordinator.check()
+        """Play a trial. Raises HostLostError if a host was lost before, and the run has to stop."""
+        self._drop_lost(setting.load)
         trial = HostsTrial(self._coordinator, setting, progress)
+        if self._lost:
+            trial.record(notes=[f"played without {', '.join(self._lost)}: lost in this run"])
         if trial.attempt(trial.play):
             trial.judge()
         return trial.outcome
+
+    def _drop_lost(self, load: Load) -> None:
+        """Go on without the hosts that are lost. Raises HostLostError where the run has to stop."""
+        coordinator = self._coordinator
+        coordinator.find_lost()
+        if not coordinator.lost:
+            return
+        left = left_after(coordinator.hosts, coordinator.lost, load)
+        if left is None:
+            coordinator.check()
+            return
+        self._lost += coordinator.lost
+        coordinator.go_on_with(left)
 
 
 class HostsTrial(TrialRun):

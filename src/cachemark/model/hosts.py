@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Name, TomlTable
+from cachemark.model.experiment import Load, Name, TomlTable
 
 Role = Literal["server", "client"]
 ROLES: tuple[Role, ...] = ("server", "client")
@@ -48,10 +48,14 @@ class Host(TomlTable, frozen=True, kw_only=True):
 
 
 class Hosts(TomlTable, frozen=True, kw_only=True):
-    """A hosts file. `tls` is the folder of the certificates that `cachemark hosts certs` makes."""
+    """A hosts file. `tls` is the folder of the certificates that `cachemark hosts certs` makes.
+
+    `on_lost` is what a run does after the trial in which it lost a host.
+    """
 
     coordinator: CoordinatorPlace
     tls: str = ""
+    on_lost: Literal["stop", "continue"] = "stop"
     hosts: Annotated[list[Host], Meta(min_length=1)]
 
     def named(self, name: str) -> Host:
@@ -71,6 +75,18 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
     def clients(self) -> list[Host]:
         """The hosts that run clients: each plays its share of every tape."""
         return [host for host in self.hosts if "client" in host.roles]
+
+
+def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
+    """The hosts that a run goes on with when it has lost some; None: it has to stop. Pure.
+
+    A closed loop has so many connections on each host, so with fewer hosts it is another load.
+    """
+    left = [host for host in hosts.hosts if host.name not in lost]
+    roles = {role for host in left for role in host.roles}
+    if hosts.on_lost == "stop" or load.schedule == "closed" or not roles.issuperset(ROLES):
+        return None
+    return msgspec.structs.replace(hosts, hosts=left)
 
 
 def check_hosts(hosts: Hosts) -> None:
