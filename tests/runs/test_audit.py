@@ -237,6 +237,15 @@ def test_counters_that_are_wrong_are_not_held_against_a_trial() -> None:
     assert stats.notes == ["the counts were not compared with the server's: miscounts"]
 
 
+def test_counters_that_are_right_beside_a_wrong_one_are_compared() -> None:
+    restrictions = Restrictions(excluded={"conservation": "miscounts"}, true_counters=["cmd_set"])
+    readings = [ServerStats({"cmd_set": sets, "delete_hits": sets}) for sets in ("1", "4")]
+    stats = comparable_stats(restrictions, *readings)
+    assert (dict(stats.before), dict(stats.after)) == ({"cmd_set": "1"}, {"cmd_set": "4"})
+    assert stats.partial
+    assert "but for cmd_set: miscounts" in stats.notes[0]
+
+
 def test_only_what_is_done_needs_a_look() -> None:
     made = experiment_file.parse(TEXT, "test")
     assert unused_wires(made) == set()
@@ -284,6 +293,43 @@ def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: 
     (kept,) = tmp_path.glob("results/*/audit.json")
     (fitness,) = msgspec.json.decode(kept.read_bytes(), type=Audit).servers
     assert "gat" in [finding.name for finding in fitness.findings]
+
+
+FILL = """
+name = "fill"
+question = "?"
+clients = ["native"]
+servers = ["remote:{address}"]
+blocks = 1
+loads = [{{ name = "one" }}]
+
+[[workloads]]
+name = "sets"
+mix = {{ set_noreply = 1 }}
+keys = {{ count = 10 }}
+prefill = 0.0
+ops = 8000
+
+[timing]
+warmup_ms = 0
+timeout_ms = 60_000
+silence_ms = 60_000
+"""
+
+
+@pytest.mark.parametrize(("ways", "verdict"), [((), "VALID"), (("hangs_up",), "INVALID")])
+def test_sets_that_were_lost_with_their_connection_cost_the_verdict(
+    ways: tuple[str, ...], verdict: str, cli: Cli, tmp_path: Path
+) -> None:
+    """On a server whose counters are not all as memcached's, such as emcache."""
+    with deviant("counts_sets_as_deletes", *ways) as address:
+        (tmp_path / "e.toml").write_text(FILL.format(address=address))
+        cli("run", "e.toml")
+    outcome = outcomes(tmp_path)["sets", "one"]
+    assert outcome.verdict == verdict, outcome.reasons
+    assert "but for cmd_set, cmd_get" in " ".join(outcome.notes)
+    if ways:
+        assert "the server's cmd_set rose by" in outcome.reasons[0]
 
 
 def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> None:

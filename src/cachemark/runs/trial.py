@@ -217,6 +217,7 @@ class TrialRun:
             before=stats.before,
             after=stats.after,
             shared_server=setting.server.kind == "remote",
+            partial_counters=stats.partial,
             server_commands=self._server_commands,
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
             command_counts=self._ticks_with_due(),

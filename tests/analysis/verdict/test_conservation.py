@@ -84,6 +84,56 @@ def test_sets_without_a_reply_are_held_against_the_server() -> None:
     assert judged(window(set_noreply=sets), cmd_set=4).verdict == "INVALID"
 
 
+def judged_stats(measure: Done, before: ServerStats, after: ServerStats) -> TrialVerdict:
+    """The judgement with these readings alone."""
+    return judge(measure, workload=WORKLOAD, load=CLOSED, before=before, after=after)
+
+
+def test_deletes_without_a_reply_are_counted_as_hits_and_misses_together() -> None:
+    deletes = Operation(attempts=5, ok=5, keys=5)
+    before = ServerStats({"delete_hits": "1", "delete_misses": "0", "cmd_set": "0"})
+    for hits, misses, sets, verdict in [
+        (3, 2, 0, "VALID"),
+        (0, 5, 0, "VALID"),
+        (3, 1, 0, "INVALID"),
+        (3, 2, 1, "INVALID"),
+    ]:
+        after = ServerStats(
+            {
+                "delete_hits": str(1 + hits),
+                "delete_misses": str(misses),
+                "cmd_set": str(sets),
+            }
+        )
+        judgement = judged_stats(window(delete_noreply=deletes), before, after)
+        assert judgement.verdict == verdict, (hits, misses, sets)
+
+
+SETS = Operation(attempts=50, ok=50, keys=50)
+
+
+def rules(judgement: TrialVerdict) -> list[str]:
+    return [finding.rule for finding in judgement.findings if finding.weight == "INVALID"]
+
+
+def test_a_lost_connection_whose_sets_no_counter_confirms_is_invalid() -> None:
+    none = ServerStats()
+    again = msgspec.structs.replace(window(set_noreply=SETS), reconnects=1)
+    assert rules(judged_stats(again, none, none)) == ["lost-without-reply"]
+    assert rules(judged_stats(window(set_noreply=SETS), none, none)) == []
+    replied = msgspec.structs.replace(window(set=SETS), reconnects=1)
+    assert rules(judged_stats(replied, none, none)) == []
+    # The server's count of sets decides where it has one.
+    assert rules(judged(again, cmd_set=50)) == []
+    assert rules(judged(again, cmd_set=49)) == ["server-counters"]
+
+
+def test_a_connection_that_only_the_server_saw_is_a_reconnect_too() -> None:
+    before, after = (ServerStats({"total_connections": count}) for count in ("3", "4"))
+    assert rules(judged_stats(window(set_noreply=SETS), before, after)) == ["lost-without-reply"]
+    assert rules(judged_stats(window(set_noreply=SETS), before, before)) == []
+
+
 def test_wrong_values_and_sums_that_do_not_add_up_are_invalid() -> None:
     wrong = Operation(attempts=10, ok=9, hits=9, keys=9, wrong_values=1)
     assert judged(window(get=wrong), cmd_get=10, get_hits=10).verdict == "INVALID"

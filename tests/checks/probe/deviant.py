@@ -13,6 +13,9 @@ _STORING = ("set", "add", "replace", "append", "prepend", "cas")
 # The commands that may take `noreply`.
 _NOREPLY = (*_STORING, "delete", "incr", "decr", "touch")
 
+# More than the checks before a first trial send.
+_SETS_TO_HANG_UP = 4000
+
 
 class Store:
     """What all connections share. `ways` are the deviations, by name."""
@@ -26,6 +29,7 @@ class Store:
             ("cmd_get", "cmd_set", "get_hits", "get_misses", "delete_hits", "delete_misses"), 0
         )
         self.cas = 0
+        self.hung_up = False
 
     def put(self, key: bytes, flags: bytes, value: bytes) -> None:
         self.cas += 1
@@ -34,6 +38,13 @@ class Store:
             newest = "evicts_newest" in self.ways
             self.items.pop(next(reversed(self.items) if newest else iter(self.items)))
         self.items[key] = (flags, value, self.cas)
+
+    def hangs_up_now(self) -> bool:
+        """True once, when so many sets have come."""
+        with self.lock:
+            due = not self.hung_up and self.counts["cmd_set"] >= _SETS_TO_HANG_UP
+            self.hung_up |= due
+            return due
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -53,6 +64,8 @@ class _Handler(socketserver.BaseRequestHandler):
                     reply, used, more = done
                     out += reply
                     buffer = buffer[used:]
+                    if buffer and "hangs_up" in store.ways and store.hangs_up_now():
+                        return  # what the buffer holds is not stored
                     if not more:
                         break
                 if out:

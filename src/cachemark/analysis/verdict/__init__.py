@@ -54,6 +54,7 @@ def judge(
     after: ServerStats,
     shared_server: bool = False,
     merges: bool = False,
+    partial_counters: bool = False,
     server_commands: Sequence[int] = (),
     command_counts: Sequence[CommandCount] = (),
     noise: HostNoise | None = None,
@@ -64,8 +65,9 @@ def judge(
     `before` and `after`: the server's `stats` before and after the window. `command_counts`:
     readings of its commands within. `shared_server`: other clients may use the server, so larger
     counts are only noted. `merges`: the client may answer reads without a command for each, so
-    fewer reads are only noted. `server_commands`: the commands of each of several servers in the
-    window. `policy`: what noise does to a trial.
+    fewer reads are only noted. `partial_counters`: `before` and `after` lack some counters of the
+    server, so they do not tell its commands. `server_commands`: the commands of each of several
+    servers in the window. `policy`: what noise does to a trial.
     """
     found = conservation_findings(
         measure, workload, before, after, shared_server=shared_server, merges=merges
@@ -79,7 +81,7 @@ def judge(
             measure, [*generator_delay(measure), *noise_delays(noise, measure, load, policy)]
         )
     begun, ended = executed_commands(before), executed_commands(after)
-    done = None if begun is None or ended is None else ended - begun
+    done = None if partial_counters or begun is None or ended is None else ended - begun
     steady = check_stationarity(measure, workload, load, command_counts, done)
     findings = [*found, *judged.findings, *stationarity_findings(steady)]
     return conclude(findings, steady, judged)

@@ -76,8 +76,15 @@ _COMMANDS = (
 )
 # What a client that merges reads, or answers them from a cache of its own, may leave out.
 _READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
-# Without a reply these are a hit or a miss at the server; the client cannot know which.
+# Without a reply these are a hit or a miss at the server, and the client cannot know which. So the
+# sum of both counters is compared.
 _UNKNOWN_RESULT = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
+# The counters that tell whether operations of a verb reached the server, hit or miss.
+_ARRIVALS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(["set", "add", "replace", "append", "prepend", "mset"], ("cmd_set",)),
+    **{verb: (f"{verb}_hits", f"{verb}_misses") for verb in ("delete", "incr", "decr")},
+    "flush": ("cmd_flush",),
+}
 
 
 def executed_commands(stats: ServerStats) -> int | None:
@@ -133,6 +140,7 @@ def conservation_findings(
     for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
         found.append((note_finding if allowed else invalid_finding)("server-counters", text))
+    found += _unconfirmed(measure, before, after, shared_server=shared_server)
     if measure.queued:
         text = f"{measure.queued} operations were due and waited for a free connection"
         found.append(note_finding("connections-bound", text))
@@ -172,14 +180,56 @@ def _mismatches(
     measure: Done, workload: Workload, before: ServerStats, after: ServerStats
 ) -> Iterator[tuple[str, bool, str]]:
     """Counters that differ from the client's counts: name, whether the server has more, text."""
-    if any(op.attempts for kind, op in measure.operations.items() if kind in _UNKNOWN_RESULT):
-        return
-    for name, verbs in COUNTERS.items():
-        increase = after.delta(before, name)
+    unknown = {
+        kind.removesuffix("_noreply")
+        for kind, op in measure.operations.items()
+        if op.attempts and kind in _UNKNOWN_RESULT
+    }
+    compared = [
+        ((name,), verbs) for name, verbs in COUNTERS.items() if unknown.isdisjoint(verbs)
+    ] + [(_ARRIVALS[verb], {verb: _done}) for verb in sorted(unknown)]
+    for names, verbs in compared:
+        increase = _increase(before, after, names)
         least, most = _expected(measure, workload, verbs)
         if increase is not None and not least <= increase <= most:
+            name = " + ".join(names)
             text = f"the server's {name} rose by {increase}, the client counted {least}"
             yield name, increase > most, text
+
+
+def _increase(before: ServerStats, after: ServerStats, names: Sequence[str]) -> int | None:
+    """The increase of the sum of counters; None if the server does not report all of them."""
+    rises = [rise for name in names if (rise := after.delta(before, name)) is not None]
+    return sum(rises) if rises and len(rises) == len(names) else None
+
+
+def _unconfirmed(
+    measure: Done, before: ServerStats, after: ServerStats, *, shared_server: bool
+) -> Iterator[Finding]:
+    """Find lost connections whose operations without a reply no counter of the server confirms.
+
+    What a connection held when it was lost is lost too, and the client cannot know how much that
+    was. A worker whose library does not report its reconnects is seen by the server's count.
+    """
+    opened = 0 if shared_server else after.delta(before, "total_connections") or 0
+    again = max(measure.reconnects, opened)
+    kinds = [
+        kind
+        for kind, op in measure.operations.items()
+        if kind.endswith("_noreply") and op.ok and not _confirmed(kind, before, after)
+    ]
+    if again and kinds:
+        times = "once" if again == 1 else f"{again} times"
+        text = (
+            f"a connection was opened {times} in the window, and no counter of the server tells "
+            f"how many operations of {', '.join(kinds)} were lost with the one before"
+        )
+        yield invalid_finding("lost-without-reply", text)
+
+
+def _confirmed(kind: str, before: ServerStats, after: ServerStats) -> bool:
+    names = _ARRIVALS.get(kind.removesuffix("_noreply"), ())
+    return _increase(before, after, names) is not None
 
 
 def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:

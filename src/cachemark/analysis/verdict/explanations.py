@@ -55,6 +55,12 @@ RULES: dict[str, Explanation] = {
         meaning="Of several servers, one got no command: the client did not spread its keys.",
         remedy="Use a client that claims `cluster`: `cachemark clients`.",
     ),
+    "lost-without-reply": Explanation(
+        meaning="A connection was lost while operations without a reply were on their way, and "
+        "the server has no counter that tells how many of them arrived.",
+        remedy="Look for time-outs in the log of the trial; raise --timeout-ms, or use a server "
+        "that counts as memcached does: `cachemark probe SERVER`.",
+    ),
     "distrust": Explanation(
         meaning="The probe found that the server's counters are wrong, so the client's counts "
         "cannot be compared with them.",

@@ -251,12 +251,16 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     untold = [name for name, rise in rises.items() if rise is None]
     seen = [*wrong, *([f"does not report {', '.join(untold)}"] if untold else [])]
     blind = "get_hits" in untold
+    true = [name for name, rise in rises.items() if rise == _RISE[name]]
+    if after.delta(before, "total_connections") == 1:
+        true.append("total_connections")
     return ProbeResult(
         name="counters",
         fit=not (wrong or blind),
         seen="; ".join(seen) or "count what was done",
         means="a client's counts cannot be held against the server's" if wrong or blind else "",
         excludes=[CONSERVATION] if wrong or blind else [],
+        true_counters=true if wrong or blind else [],
     )
 
 

@@ -11,6 +11,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     `fit`: the server behaves like memcached; None if it could not be checked. `seen` is what was
     observed, `means` the consequence in a sentence. `excludes` are operation kinds, wires and ways
     of use that cannot be timed; `quirk` is a deviation that clients must know (servers/quirks.py).
+    `true_counters`: counters of `stats` that rise as memcached's do, where others do not.
     """
 
     name: str
@@ -19,13 +20,14 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     means: str = ""
     excludes: list[str] = []
     quirk: str = ""
+    true_counters: list[str] = []
 
 
 # Excludes the server completely.
 EVERYTHING = "everything"
 # Excludes workloads that fill the server: it evicts the wrong items.
 EVICTIONS = "evictions"
-# Excludes the comparison of the server's counts with the client's.
+# Excludes the comparison of the server's counts with the client's, but for its true counters.
 CONSERVATION = "conservation"
 # Excludes several outstanding operations on one connection.
 PIPELINE = "pipeline"

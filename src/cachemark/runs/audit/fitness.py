@@ -81,14 +81,15 @@ def _pipelines(workload: Workload, load: Load) -> bool:
 class ComparableStats(msgspec.Struct, frozen=True, kw_only=True):
     """The `stats` around a window as far as the verdict may compare them with the client's counts.
 
-    Both are empty for a server that does not count as memcached does. `reason` says why the trial
-    does not count; empty where it does.
+    Of a server that does not count as memcached does they have only the counters that are right;
+    then they are `partial`. `reason` says why the trial does not count; empty where it does.
     """
 
     before: ServerStats
     after: ServerStats
     reason: str = ""
     notes: list[str] = []
+    partial: bool = False
 
 
 def comparable_stats(
@@ -101,5 +102,17 @@ def comparable_stats(
         reason = f"the server evicted {evicted} items; {restrictions.excluded[EVICTIONS]}"
     if CONSERVATION not in restrictions.excluded:
         return ComparableStats(before=before, after=after, reason=reason)
-    note = f"the counts were not compared with the server's: {restrictions.excluded[CONSERVATION]}"
-    return ComparableStats(before=ServerStats(), after=ServerStats(), reason=reason, notes=[note])
+    kept = restrictions.true_counters
+    only = f", but for {', '.join(kept)}" if kept else ""
+    why = restrictions.excluded[CONSERVATION]
+    return ComparableStats(
+        before=_select(before, kept),
+        after=_select(after, kept),
+        reason=reason,
+        notes=[f"the counts were not compared with the server's{only}: {why}"],
+        partial=True,
+    )
+
+
+def _select(stats: ServerStats, names: list[str]) -> ServerStats:
+    return ServerStats({name: stats[name] for name in names if name in stats})

@@ -44,12 +44,14 @@ class Restrictions(msgspec.Struct, frozen=True, kw_only=True):
 
     `void`: why its level is not what it claims, so that the trial is skipped; `excluded`: what
     cannot be timed on the server, each with the reason; `quirks`: deviations from memcached that
-    clients must be told.
+    clients must be told; `true_counters`: the counters that may be compared nevertheless where the
+    comparison is excluded.
     """
 
     void: str = ""
     excluded: dict[str, str] = {}
     quirks: list[str] = []
+    true_counters: list[str] = []
 
 
 def of_server(fitness: Fitness, void: str) -> Restrictions:
@@ -59,4 +61,5 @@ def of_server(fitness: Fitness, void: str) -> Restrictions:
         what: f"{fitness.server} is unfit for {what}: {why}"
         for what, why in excluded(fitness.findings).items()
     }
-    return Restrictions(void=void, excluded=reasons, quirks=quirks)
+    true = [name for finding in fitness.findings for name in finding.true_counters]
+    return Restrictions(void=void, excluded=reasons, quirks=quirks, true_counters=true)
