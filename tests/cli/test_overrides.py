@@ -180,3 +180,30 @@ def test_typed_clients_and_work_have_their_own_question() -> None:
 def test_a_slip_in_typed_work_is_one_clear_error(overrides: Overrides, says: str) -> None:
     with pytest.raises(UsageError, match=re.escape(says)):
         changed(overrides)
+
+
+def test_as_many_blocks_as_trials_that_shall_be_valid() -> None:
+    made = changed(Overrides(until_valid=3))
+    assert (made.blocks, made.until_valid) == (3, 3)
+    whole = parse("until_valid = 4\n" + EXPERIMENT, "e.toml")
+    assert (whole.blocks, whole.until_valid) == (4, 4)
+    fewer = apply(whole, Overrides(blocks=2), lambda _: False, binary_path())
+    assert (fewer.blocks, fewer.until_valid) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("until_valid = 4\nblocks = 5\n", "leave out blocks"),
+        ("until_valid = 0\n", ">= 1"),
+        ('until_valid = 4\ntwice = "native"\n', 'set design = "trials"'),
+        ('until_valid = 4\nsearch = "p99<1ms"\n', "leave out until_valid"),
+    ],
+)
+def test_replays_that_make_no_sense_are_refused(settings: str, says: str) -> None:
+    text = EXPERIMENT
+    if "search" in settings:
+        text = text.replace("wire =", 'schedule = "poisson"\nwire =')
+    with pytest.raises(UsageError) as refused:
+        parse(settings + text, "e.toml")
+    assert says in f"{refused.value.text} {refused.value.remedy}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Load, max_keys_per_command
+from cachemark.model.experiment import Load
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import (
     Skipped,
@@ -22,6 +22,7 @@ from cachemark.model.plan import (
     uses_rounds,
 )
 from cachemark.model.suites import shortened
+from cachemark.model.work_length import max_keys_per_command
 from cachemark.runs.tapes import tape_arguments
 
 TEXT = """name = "x"

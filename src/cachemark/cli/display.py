@@ -146,9 +146,9 @@ class LiveDisplay:
         """The audit has ruled out some cells."""
         _print_lines(self._progress.console, _refusals(plan))
 
-    def begins(self, trial: Trial, number: int, total: int) -> None:
+    def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         """A trial begins."""
-        self._begins(number, total, name_of(trial))
+        self._begins(number, total, f"replay: {name_of(trial)}" if is_replay else name_of(trial))
 
     def ops(self, ops: int) -> None:
         """Operations so far."""
@@ -219,9 +219,10 @@ class PlainDisplay:
         """The audit has ruled out some cells."""
         _print_lines(self._console, _refusals(plan))
 
-    def begins(self, trial: Trial, number: int, total: int) -> None:
+    def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         """A trial begins."""
         del trial
+        self._what = "replay, trial" if is_replay else "trial"
         self._clock.begins(number, total)
 
     def ops(self, ops: int) -> None:

@@ -47,6 +47,10 @@ class Overrides(WorkOptions):
         int | None,
         Parameter(help="number of blocks: repetitions of the whole grid; rounds: of sittings"),
     ] = None
+    until_valid: Annotated[
+        int | None,
+        Parameter(help="trials: as many blocks, with replays of what the machine spoiled"),
+    ] = None
     seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
     warmup_ms: Annotated[
         int | None, Parameter(help="length of the warm-up of each trial, in ms")
@@ -125,7 +129,7 @@ def apply(
     typed, preset = typed_work(overrides, engine)
     changed: dict[str, Any] = _without_none(
         servers=list(overrides.server) or None,
-        blocks=overrides.blocks,
+        **_blocks(experiment, overrides),
         seed=overrides.seed,
         noise=overrides.noise,
         awake=overrides.awake or None,
@@ -162,6 +166,15 @@ def apply(
     result = _designed(result, overrides, typed, changed=bool(typed) or ended != workloads)
     check(result, "command line")
     return result
+
+
+def _blocks(experiment: Experiment, overrides: Overrides) -> dict[str, int | None]:
+    """The typed number of blocks; where trials are replayed, as many of them shall be valid."""
+    replayed = experiment.until_valid is not None
+    return {
+        "blocks": overrides.blocks or overrides.until_valid,
+        "until_valid": overrides.until_valid or (overrides.blocks if replayed else None),
+    }
 
 
 def _designed(

@@ -20,7 +20,14 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
+from cachemark.model.plan import (
+    MOST_TRIES,
+    NO_SERVER,
+    REPEAT_SUFFIX,
+    Plan,
+    client_labels,
+    make_plan,
+)
 from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
@@ -126,6 +133,7 @@ def _write_report(run: Run) -> None:
 def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID.
 
+    A trial that was replayed counts as its last replay.
     Of a search: if no rate was found for some cell. A rate that is too high may well be INVALID.
     """
     if experiment.search:
@@ -134,7 +142,8 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
     cells = {outcome.trial.cell for outcome in measured}
-    failed = any(outcome.state == "failed" for outcome in outcomes)
+    last = {(outcome.trial.block, outcome.trial.cell): outcome.state for outcome in outcomes}
+    failed = "failed" in last.values()
     return 1 if failed or not measured or cells - good else 0
 
 
@@ -154,6 +163,17 @@ def _say(line: str) -> None:
     plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def _replays(plan: Plan) -> str:
+    """How long replays can make a run, in words; empty without them."""
+    wanted, most = plan.experiment.until_valid, MOST_TRIES
+    if wanted is None:
+        return ""
+    return (
+        f", and replays until each cell has {wanted} valid: at most {most * len(plan.trials)} "
+        f"trials, {_about(most * planned_s(plan))}"
+    )
+
+
 def _about(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
@@ -161,7 +181,7 @@ def _about(seconds: float) -> str:
 def extent(plan: Plan) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
-    seed = f"{_about(planned_s(plan))}, seed {experiment.seed}"
+    seed = f"{_about(planned_s(plan))}{_replays(plan)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
         each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"
@@ -170,8 +190,8 @@ def extent(plan: Plan) -> str:
             f"{TYPICAL_TRIALS} trials each, {seed}"
         )
     if not plan.sittings:
-        blocks = count_of(experiment.blocks, "block")
-        return f"{count_of(len(plan.trials), 'trial')}, {blocks}, {seed}"
+        trials, blocks = len(plan.trials), count_of(experiment.blocks, "block")
+        return f"{count_of(trials, 'trial')}, {blocks}, {seed}"
     arms = len({trial.cell for trial in plan.trials})
     most = "" if experiment.rounds.until == "fixed" else "at most "
     return (

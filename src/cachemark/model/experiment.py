@@ -158,13 +158,6 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = None
 
 
-def max_keys_per_command(workload: Workload) -> int:
-    """The largest number of keys in one mget or mset of a workload."""
-    spans = [step.partition("@")[2].partition("-") for step in workload.sequence]
-    named = [int(last) - int(first) + 1 for first, dash, last in spans if dash]
-    return max([workload.run, *named])
-
-
 _THINK = r"^(exp:)?N(ns|us|ms|s)$".replace("N", _NUMBER)
 
 
@@ -304,6 +297,10 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     blocks: Annotated[
         Positive, _is("repetitions of the whole grid; in rounds the most sittings", 12)
     ] = 5
+    until_valid: Annotated[
+        Positive | None,
+        _is("trials: replay those that the machine spoiled, until each cell has so many valid", 5),
+    ] = None
     margin_percent: Annotated[
         float, _is("the smallest difference that matters to you", 5.0, ge=0)
     ] = 5.0

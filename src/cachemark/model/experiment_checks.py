@@ -5,6 +5,7 @@ from __future__ import annotations
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
 from cachemark.model.objective import parse_objective
+from cachemark.model.plan import uses_rounds
 
 # An open loop waits for what is outstanding at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000
@@ -29,6 +30,7 @@ def check(experiment: Experiment, where: str) -> None:
         _check_workload(workload, where)
     _check_search(experiment, where)
     _check_rounds(experiment, where)
+    _check_replays(experiment, where)
     known = {load_.name for load_ in experiment.loads}
     for workload in experiment.workloads:
         unknown = sorted(set(workload.loads or []) - known)
@@ -74,6 +76,25 @@ def _check_rounds(experiment: Experiment, where: str) -> None:
             f"{where}: slices of {slice_ms:g} ms; a closed loop takes at most "
             f"{_MAX_CLOSED_SLICE_MS} ms",
             "lower slice_ms",
+        )
+
+
+def _check_replays(experiment: Experiment, where: str) -> None:
+    """Only trials are replayed; each block then has a valid one of each cell."""
+    wanted = experiment.until_valid
+    if wanted is None:
+        return
+    if wanted != experiment.blocks:
+        raise UsageError(
+            f"{where}: until_valid = {wanted}, but blocks = {experiment.blocks}",
+            "leave out blocks: there are as many as trials that shall be valid",
+        )
+    if experiment.search:
+        raise UsageError(f"{where}: a search repeats trials by itself", "leave out until_valid")
+    if uses_rounds(experiment):
+        raise UsageError(
+            f"{where}: until_valid replays trials, but these cells are played in rounds",
+            'set design = "trials"',
         )
 
 

@@ -31,6 +31,8 @@ def parse(text: str, where: str) -> Experiment:
             with_trace_defaults(table) if isinstance(table, dict) else table
             for table in cast("list[Any]", tables)
         ]
+    if "until_valid" in document:
+        document = {"blocks": document["until_valid"], **document}
     try:
         experiment = msgspec.convert(document, Experiment)
     except msgspec.ValidationError as error:

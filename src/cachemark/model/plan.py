@@ -24,6 +24,8 @@ _SEED_STRIDE = 1_000_003
 REPEAT_SUFFIX = "#again"
 # The server's name in cells of caches inside the worker's own process.
 NO_SERVER = "none"
+# Of each trial that shall be valid (`until_valid`), on average over the blocks.
+MOST_TRIES = 2
 
 
 def cells(experiment: Experiment) -> list[Cell]:
@@ -230,8 +232,10 @@ def _seed_of(experiment: Experiment, number: int) -> int:
 
 
 def trials_per_cell(experiment: Experiment) -> int:
-    """The most trials of a cell in a block."""
-    return MAX_TRIALS if experiment.search else 1
+    """The most trials of a cell in a block; of replayed ones, on average over the blocks."""
+    if experiment.search:
+        return MAX_TRIALS
+    return 1 if experiment.until_valid is None else MOST_TRIES
 
 
 def trial_count(experiment: Experiment) -> int:

@@ -37,3 +37,10 @@ def filling_to(workload: Workload, percent: float) -> Workload:
     if workload.fill_percent is None:
         return workload
     return msgspec.structs.replace(workload, fill_percent=percent)
+
+
+def max_keys_per_command(workload: Workload) -> int:
+    """The largest number of keys in one mget or mset of a workload."""
+    spans = [step.partition("@")[2].partition("-") for step in workload.sequence]
+    named = [int(last) - int(first) + 1 for first, dash, last in spans if dash]
+    return max([workload.run, *named])

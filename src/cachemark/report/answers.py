@@ -11,6 +11,7 @@ from cachemark.report.absences import absence_text
 from cachemark.report.console import text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
+from cachemark.report.replays import replay_lines
 from cachemark.report.searched_rates import RATES_TITLE
 from cachemark.report.tables import (
     HIT_RATIO,
@@ -59,7 +60,7 @@ def render(report: Report, width: int | None) -> str:
         console.print(escape(f"Not played: {absence_text(absence)}"))
     if command := compare_command(report):
         console.print(escape(f"Compare two of them: {command}"), soft_wrap=True)
-    for line in _left_out(report):
+    for line in [*replay_lines(report.header.experiment, report.trials), *_left_out(report)]:
         console.print(escape(line))
     return text_of(console)
 

@@ -34,8 +34,9 @@ from cachemark.report import (
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
 from cachemark.report.groups import group_answer, make_groups, was_played
-from cachemark.report.model import Absence, Report, Section
+from cachemark.report.model import Absence, Group, Report, Section
 from cachemark.report.originals import emcache, published
+from cachemark.report.replays import replay_lines
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.calibration import Calibration
@@ -71,6 +72,7 @@ def _grid_report(
     played = summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
     groups = make_groups(summaries, outcomes, experiment)
+    trials = trial_rows(outcomes)
     found = rounds.round_answers(experiment, outcomes)
     if found is not None:
         margin = experiment.margin_percent
@@ -85,12 +87,10 @@ def _grid_report(
         rejected=[*_rejected(played), *noise_report.withheld_lines(outcomes)],
         notes=[
             *_unplayed(experiment, outcomes),
+            *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
             *_rates_without_timeline(outcomes),
-            *noise_report.noise_notes(outcomes),
-            *noise_report.stationarity_notes(outcomes),
-            *noise_report.lag_notes(outcomes),
-            *noise_report.self_comparison_notes(groups),
+            *_disturbances(outcomes, groups),
         ],
         environment=_environment(header),
         sections=[
@@ -103,8 +103,17 @@ def _grid_report(
             *audited.sections(audit),
             *hosts.sections(header, outcomes),
         ],
-        trials=trial_rows(outcomes),
+        trials=trials,
     )
+
+
+def _disturbances(outcomes: Sequence[Outcome], groups: Sequence[Group]) -> list[str]:
+    return [
+        *noise_report.noise_notes(outcomes),
+        *noise_report.stationarity_notes(outcomes),
+        *noise_report.lag_notes(outcomes),
+        *noise_report.self_comparison_notes(groups),
+    ]
 
 
 def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None) -> Report:
@@ -208,7 +217,8 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     left_out = unsupported | given_up(outcomes)
     planned = trial_count(experiment) - len(left_out) * experiment.blocks
     counted = [outcome for outcome in outcomes if outcome.trial.cell not in left_out]
-    played = len({outcome.trial.index for outcome in counted})
+    # A replay is no trial more.
+    played = len({(outcome.trial.block, outcome.trial.cell) for outcome in counted})
     if played >= planned:
         return []
     return [f"{played} of {planned} trials were played: `cachemark run --resume` plays the rest."]

@@ -45,7 +45,8 @@ def headline(report: Report) -> str:
     if len(report.groups) == 1 or report.header.experiment.search:
         return ""
     if not firsts:
-        return "No client has a valid figure."
+        nobody = any(group.no_first for group in report.groups)
+        return "Nobody is named first." if nobody else "No client has a valid figure."
     count = firsts.total()
     leads = [group.lead.answer for group in report.groups if group.lead]
     text = _firsts(firsts.most_common(), count)

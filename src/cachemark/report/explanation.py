@@ -33,7 +33,7 @@ def explain_cell(report: Report, outcomes: Sequence[Outcome], cell: Cell) -> lis
         *_played(own, summary),
         "",
         "What came of it",
-        *map(_outcome_line, own),
+        *_outcome_lines(own),
         "",
         "The figure",
         *_figure(summary, own),
@@ -59,9 +59,15 @@ def _played(own: Sequence[Outcome], summary: CellSummary) -> Iterator[str]:
     yield f"  the first {lead_in_ms:g} ms of a slice are played and not counted"
 
 
-def _outcome_line(outcome: Outcome) -> str:
-    name = "sitting" if outcome.rounds else "trial"
-    head = f"  {name} {outcome.trial.block + 1}: "
+def _outcome_lines(own: Sequence[Outcome]) -> Iterator[str]:
+    """One for each trial or sitting. A trial of the same block is a replay."""
+    for number_, outcome in enumerate(own):
+        again = outcome.trial.block in {one.trial.block for one in own[:number_]}
+        name = "sitting" if outcome.rounds else "replay of trial" if again else "trial"
+        yield _outcome_line(outcome, f"  {name} {outcome.trial.block + 1}: ")
+
+
+def _outcome_line(outcome: Outcome, head: str) -> str:
     if outcome.state != "measured" or outcome.measure is None:
         return f"{head}{outcome.state}: {outcome.reason}"
     done, elapsed_ns = ok(outcome.measure), outcome.measure.elapsed_ns

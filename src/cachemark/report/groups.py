@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.number_format import interval, number, time
+from cachemark.analysis.number_format import count_of, interval, number, time
 from cachemark.analysis.statistics import (
     CellSummary,
+    Comparison,
     Metric,
     compare,
     compare_pair,
@@ -25,6 +26,8 @@ from cachemark.report.plots.palette import SERIES
 from cachemark.report.worker_overhead import is_null_client
 
 _Members = list[CellSummary]
+# With fewer blocks in which both have a valid trial, a ratio has no interval.
+LEAST_SHARED_BLOCKS = 2
 
 
 def make_groups(
@@ -95,6 +98,10 @@ def _group(
     ranked = [row.name for row in _choices(rows, metric)]
     found = compare(own, rows[0].name, common, margin, metric) if ranked else []
     comparisons = {comparison.client: comparison for comparison in found}
+    lead = compare_pair(own, (ranked[1], ranked[0]), common, margin, metric) if ranked[1:] else None
+    # A ranking over all blocks may contradict the blocks that two have in common.
+    ahead = [one for one in found if one.client in ranked and _is_ahead(one)]
+    no_first = _no_first(ranked, lead, ahead)
     versions = (member.server_version for member in members if member.server_version)
     return Group(
         kind=kind,
@@ -108,12 +115,41 @@ def _group(
             msgspec.structs.replace(
                 row, comparison=comparisons.get(row.name), fastest=row is rows[0] and bool(ranked)
             )
+            if not ahead
+            else row
             for row in rows
         ],
-        lead=compare_pair(own, (ranked[1], ranked[0]), common, margin, metric)
-        if len(ranked) > 1
-        else None,
+        lead=None if no_first else lead,
+        no_first=no_first,
         itself=self_comparison(outcomes, rows[0].summary.cell, margin, metric),
+    )
+
+
+def _is_ahead(comparison: Comparison) -> bool:
+    """Whether, in the blocks of both, the client did better than the baseline."""
+    value = comparison.ratio.value
+    return value > 1 if comparison.metric == "rate" else value < 1
+
+
+def _no_first(ranked: Sequence[str], lead: Comparison | None, ahead: Sequence[Comparison]) -> str:
+    """Why nobody is named as first, in words; empty if somebody is, or there is no choice.
+
+    `ahead`: those that the first is ahead of over all blocks, but not in the blocks of both.
+    """
+    if len(ranked) < 2:
+        return ""
+    shared = lead.pairs if lead else 0
+    if shared < LEAST_SHARED_BLOCKS:
+        return (
+            f"{ranked[0]} and {ranked[1]} have {count_of(shared, 'block')} with a valid trial of "
+            f"both, and {LEAST_SHARED_BLOCKS} are needed"
+        )
+    if not ahead:
+        return ""
+    other = ahead[0]
+    return (
+        f"over all blocks {ranked[0]} is ahead, but in the {count_of(other.pairs, 'block')} with a "
+        f"valid trial of both, {other.client} is"
     )
 
 
@@ -189,14 +225,14 @@ def group_answer(group: Group) -> str:
     figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
     if len(ranked) == 1:
         return f"{place}: only {client} has a valid figure, {figure}."
-    return f"{place}: {client} is first with {figure}; {_second_place(group, ranked[1].name)}."
+    if group.lead is None:
+        return f"{place}: nobody is named first: {group.no_first}; {client} has {figure}."
+    return f"{place}: {client} is first with {figure}; {_second_place(group.lead)}."
 
 
-def _second_place(group: Group, second: str) -> str:
-    comparison = group.lead
-    if comparison is None:
-        return f"{second} is second, but the two have no block with a valid trial of both"
-    measure = "rate" if group.metric == "rate" else "p99"
+def _second_place(comparison: Comparison) -> str:
+    second = comparison.client
+    measure = comparison.metric
     part = f"{second} is second, with {interval(comparison.ratio, '{:.2f}')} times its {measure}"
     if comparison.answer not in ("equivalent", "inconclusive"):
         return part

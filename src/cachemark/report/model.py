@@ -41,7 +41,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
     same rate, so the fastest one has the lowest p99. `lead` compares the first two libraries;
-    `itself` is the result of the A/A test.
+    `itself` is the result of the A/A test. `no_first`: why nobody is named as first, although there
+    are several to choose from.
     """
 
     kind: Kind = "clients"
@@ -54,6 +55,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[ClientRow]
     lead: Comparison | None
     itself: Comparison | None = None
+    no_first: str = ""
 
     @property
     def common(self) -> str:

@@ -114,6 +114,7 @@ def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margi
         group,
         rows=[_row(row, winner, places, apart, group) for row in _sorted(group, ranking)],
         lead=_comparison(_reversed(ranking.lead), group.metric, group.kind),
+        no_first="",
         itself=_comparison(ranking.twice, group.metric) or group.itself,
     )
 

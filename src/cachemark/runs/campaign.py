@@ -19,6 +19,7 @@ from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.giving_up import given_up
 from cachemark.runs.rate_steps import RateSteps, Step
+from cachemark.runs.replays import next_replays, replays_of
 from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
@@ -37,8 +38,8 @@ class Display(Protocol):
     def refused(self, plan: Plan) -> None:
         """The audit has ruled out some cells; the plan has them among its skipped ones."""
 
-    def begins(self, trial: Trial, number: int, total: int) -> None:
-        """Trial `number` of `total` begins."""
+    def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
+        """Trial `number` of `total` begins; a replay plays once more what the machine spoiled."""
 
     def ops(self, ops: int) -> None:
         """The phase that is going on has done so many operations."""
@@ -168,14 +169,27 @@ class _Campaign:
             self._keep(skipped)
 
     def play_trials(self) -> None:
-        """One trial after the other."""
-        for trial in (trial for trial in self._plan.trials if trial.index not in self._done):
-            if trial.cell in given_up(self._outcomes):
-                continue
-            self._display.begins(trial, trial.index + 1, len(self._plan.trials))
-            outcome = self._common.run_trial(self._setting(trial), self._display.ops)
-            self._keep([outcome])
-            self._display.ends(outcome)
+        """One trial after the other. What the machine spoiled is replayed at its block's end."""
+        planned = len(self._plan.trials)
+        replays = len(replays_of(self._plan, self._outcomes))
+        for block, trials in groupby(self._plan.trials, lambda trial: trial.block):
+            ended = 0
+            for trial in trials:
+                ended = trial.index + 1
+                if trial.index not in self._done and trial.cell not in given_up(self._outcomes):
+                    self._play_trial(trial, ended + replays, planned + replays)
+            while again := next_replays(self._plan, block, self._outcomes):
+                for trial in again:
+                    replays = trial.index + 1 - planned
+                    self._play_trial(trial, ended + replays, planned + replays, is_replay=True)
+
+    def _play_trial(
+        self, trial: Trial, number: int, total: int, *, is_replay: bool = False
+    ) -> None:
+        self._display.begins(trial, number, total, is_replay=is_replay)
+        outcome = self._common.run_trial(self._setting(trial), self._display.ops)
+        self._keep([outcome])
+        self._display.ends(outcome)
 
     def play_searches(self) -> None:
         """A step of every search, then the next step of each, until all of them have ended."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding
-from cachemark.model.experiment import Workload, max_keys_per_command
+from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
+from cachemark.model.work_length import max_keys_per_command
 
 Figure = Callable[[Operation], int]
 

@@ -34,7 +34,8 @@ _PAUSE_SHARE = 0.1
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
     """A figure and its limits; `biases_comparison`: it affects some clients more than others.
 
-    `share` is the part of the window in which it can have delayed operations, if that is known.
+    `from_outside`: what the trial itself does cannot cause it. `share` is the part of the window in
+    which it can have delayed operations, if that is known.
     """
 
     name: str
@@ -42,6 +43,7 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     of: Callable[[HostNoise], float | None]
     biases_comparison: bool = False
+    from_outside: bool = False
     share: Callable[[HostNoise], float | None] = lambda _: None
 
 
@@ -90,6 +92,7 @@ _RULES = (
         text="steal, time that the hypervisor gave to others",
         limits=limits.STEAL,
         of=lambda noise: noise.steal_percent,
+        from_outside=True,
         share=_stolen_share,
     ),
     _Rule(
@@ -97,6 +100,7 @@ _RULES = (
         text="other processes",
         limits=limits.FOREIGN,
         of=lambda noise: noise.foreign_cpu_percent,
+        from_outside=True,
     ),
     _Rule(
         name="memory-pressure",
@@ -110,6 +114,7 @@ _RULES = (
         text="processes waited for a disk",
         limits=limits.PRESSURE,
         of=_pressure("io"),
+        from_outside=True,
         share=_pressure_share("io"),
     ),
     _Rule(
@@ -145,6 +150,7 @@ _RULES = (
         text="the hardware reported an error",
         limits=limits.ANY_FAILS,
         of=_counted("machine_checks"),
+        from_outside=True,
         biases_comparison=True,
     ),
     _Rule(
@@ -152,6 +158,7 @@ _RULES = (
         text="the CPU changed its frequency",
         limits=limits.FREQUENCY,
         of=_frequency_spread_percent,
+        from_outside=True,
     ),
     _Rule(
         name="retransmits",
@@ -224,8 +231,11 @@ _CPU_PRESSURE = _Rule(
     text="processes waited for a CPU",
     limits=limits.PRESSURE,
     of=_pressure("cpu"),
+    from_outside=True,
     share=_pressure_share("cpu"),
 )
+# Rules about what comes from outside of the trial.
+OUTSIDE_RULES = frozenset(rule.name for rule in (*_RULES, _CPU_PRESSURE) if rule.from_outside)
 
 
 def _rule_findings(

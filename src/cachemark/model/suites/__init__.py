@@ -54,6 +54,7 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
     small = msgspec.structs.replace(
         whole,
         blocks=quick.blocks,
+        until_valid=None if whole.until_valid is None else quick.blocks,
         clients=clients,
         twice=whole.twice if whole.twice in clients else "",
         in_process=whole.in_process if quick.in_process is None else quick.in_process,

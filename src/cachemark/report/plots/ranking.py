@@ -65,7 +65,12 @@ def interval_text(of: Interval, metric: Metric) -> str:
 
 
 def leader(group: Group) -> str:
-    """The client that the report names as first: the fastest library, or else the native client."""
+    """The client that the report names as first: the fastest library, or else the native client.
+
+    Empty if nobody is.
+    """
+    if group.no_first:
+        return ""
     if group.lead is not None:
         return group.lead.baseline
     measured = [row for row in group.rows if ranked_figure(row, group.metric) is not None]
