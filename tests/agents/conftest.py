@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.agents.agents import Agents
-from tests.agents.hosts_files import write_hosts
+from tests.agents.hosts_files import HostRows, write_hosts
 
 TWO_HOSTS = (("both", "server+client", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 # No other test listens on this address, so a port that was free stays so.
@@ -27,14 +27,16 @@ class SharedAgents(NamedTuple):
     agents: Agents
     port: int
 
-    def hosts_file(self, folder: Path, *, on_lost: str = "stop") -> Path:
+    def hosts_file(
+        self, folder: Path, *, hosts: HostRows = TWO_HOSTS, on_lost: str = "stop"
+    ) -> Path:
         """Write a hosts file for a run with them."""
-        return _write(folder, self.port, on_lost)
+        return _write(folder, self.port, hosts, on_lost)
 
 
-def _write(folder: Path, port: int, on_lost: str) -> Path:
+def _write(folder: Path, port: int, hosts: HostRows, on_lost: str) -> Path:
     return write_hosts(
-        folder, TWO_HOSTS, coordinator=_COORDINATOR, port=port, start="there", on_lost=on_lost
+        folder, hosts, coordinator=_COORDINATOR, port=port, start="there", on_lost=on_lost
     )
 
 
@@ -43,7 +45,7 @@ def shared_agents(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedA
     """The agents, for tests in the group `agents`."""
     with socket.create_server((_COORDINATOR, 0)) as probe:
         port = int(probe.getsockname()[1])
-    file = _write(tmp_path_factory.mktemp("agents"), port, "stop")
+    file = _write(tmp_path_factory.mktemp("agents"), port, TWO_HOSTS, "stop")
     agents = Agents(
         {
             name: [sys.executable, "-m", "cachemark", "agent", str(file), name]

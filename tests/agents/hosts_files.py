@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# Each host has a name, roles (joined by +) and an address.
+HostRows = tuple[tuple[str, str, str], ...]
+
 
 def write_hosts(
     folder: Path,
-    hosts: tuple[tuple[str, str, str], ...],
+    hosts: HostRows,
     *,
     coordinator: str = "127.0.0.1",
     port: int = 0,
@@ -15,7 +18,7 @@ def write_hosts(
     on_lost: str = "stop",
     tls: bool = False,
 ) -> Path:
-    """Write a hosts file; each host has a name, roles (joined by +) and an address."""
+    """Write a hosts file."""
     lines = [f'on_lost = "{on_lost}"', *(['tls = "certs"'] if tls else [])]
     lines += ["[coordinator]", f'address = "{coordinator}"', f"port = {port}"]
     for name, role, address in hosts:

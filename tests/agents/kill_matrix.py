@@ -24,7 +24,7 @@ from cachemark.agents.messages import (
     PlayPhase,
     PrepareWorkers,
     Request,
-    StartServer,
+    StartServers,
     StartWorkers,
 )
 from cachemark.agents.trial import HostsStage
@@ -80,7 +80,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 def begins(request: Request, phase: str) -> bool:
     """Whether a request begins a phase."""
     if phase == "setup":
-        return isinstance(request, StartServer | StartWorkers)
+        return isinstance(request, StartServers | StartWorkers)
     if phase == "prepare":
         return isinstance(request, PrepareWorkers)
     if phase == "measure":

@@ -8,13 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome, from_line
 from cachemark.model.protocol import Done
-from tests.agents.conftest import SharedAgents
+from tests.agents.conftest import TWO_HOSTS, SharedAgents
+from tests.agents.hosts_files import write_hosts
 from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]
@@ -85,17 +87,28 @@ def test_two_hosts_do_to_the_count_what_one_does(
     assert "the hosts of a trial started at most" in report
 
 
+def test_a_search_for_a_rate_is_played_over_hosts(tmp_path: Path) -> None:
+    text = EXPERIMENT.format(processes=1).replace("passes = 1\n", "")
+    text = text.replace('design = "trials"', 'search = "p99<1ms"')
+    searching = parse(f'{text}schedule = "poisson"', "e.toml")
+    hosts = load_hosts(write_hosts(tmp_path, TWO_HOSTS))
+    assert for_hosts(searching, hosts).search == "p99<1ms"
+    assert for_hosts(searching, hosts).design == "trials"
+
+
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ({"design": "rounds"}, "is played on one host only"),
+        ({"design": "rounds"}, "are played by one host of clients, and the hosts file has 2"),
         ({"awake": True}, "keeps the CPUs of one host awake"),
         ({"placement": Placement(server="0")}, "its placement is of the CPUs of one host"),
     ],
 )
-def test_what_belongs_to_one_host_is_refused(setting: dict[str, object], text: str) -> None:
+def test_what_belongs_to_one_host_is_refused(
+    tmp_path: Path, setting: dict[str, object], text: str
+) -> None:
     experiment = parse(EXPERIMENT.format(processes=1), "e.toml")
     changed = msgspec.structs.replace(experiment, **setting)
     with pytest.raises(UsageError, match=text) as caught:
-        for_hosts(changed)
+        for_hosts(changed, load_hosts(write_hosts(tmp_path, TWO_HOSTS)))
     assert "--hosts" in caught.value.remedy

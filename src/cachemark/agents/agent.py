@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from distributed import Worker
 
-from cachemark.agents.dask_settings import RESOURCE, configure
+from cachemark.agents.dask_settings import NOWHERE, RESOURCE, configure
 from cachemark.agents.security import protocol, security, tls_context
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
@@ -79,6 +79,8 @@ async def _serve(hosts: Hosts, entry: Host, session: Session, folder: str) -> No
         nthreads=1,
         resources={RESOURCE: 1},
         memory_limit=0,
+        dashboard_address=NOWHERE,
+        dashboard=False,
         security=security(hosts, entry.name),
         local_directory=folder,
     )
@@ -89,6 +91,7 @@ async def _serve(hosts: Hosts, entry: Host, session: Session, folder: str) -> No
 
     worker.handlers["abort_trial"] = abort_trial
     async with worker:
+        worker.http_server.stop()
         await worker.finished()
 
 

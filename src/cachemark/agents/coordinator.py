@@ -30,7 +30,7 @@ from distributed.scheduler import (
 from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR
 from cachemark.agents.clock import ClockReading, ClockResponder
-from cachemark.agents.dask_settings import LOST_AFTER_S, RESOURCE, configure
+from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
 from cachemark.agents.messages import EndTrial, ReadClock, Request
 from cachemark.agents.security import protocol, security
 from cachemark.agents.task import perform
@@ -288,7 +288,7 @@ def _scheduler(hosts: Hosts) -> Generator[LocalCluster]:
         "host": place.address,
         "scheduler_port": place.port,
         "protocol": f"{protocol(hosts)}://",
-        "dashboard_address": None,
+        "scheduler_kwargs": {"dashboard": False, "dashboard_address": NOWHERE},
         "security": security(hosts, COORDINATOR),
         "silence_logs": logging.CRITICAL,
     }
@@ -300,6 +300,7 @@ def _scheduler(hosts: Hosts) -> Generator[LocalCluster]:
             "`coordinator` in the hosts file is an address of this machine and a free port",
         ) from error
     with cluster:
+        cast("Scheduler", cluster.scheduler).http_server.stop()
         yield cluster
 
 

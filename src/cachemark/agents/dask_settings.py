@@ -10,6 +10,8 @@ from cachemark.model.errors import UsageError
 # A host that cannot be reached for so long is lost.
 LOST_AFTER_S = 12
 RESOURCE = "AGENT"
+# Where a page about the state of Dask is served until it is switched off: this cannot be avoided.
+NOWHERE = "127.0.0.1:0"
 
 _SETTINGS: dict[str, object] = {
     # By default a task whose worker died is started again three times, elsewhere.

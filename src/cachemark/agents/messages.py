@@ -9,11 +9,41 @@ import msgspec
 
 from cachemark.endpoints.servers import ProcessUse
 from cachemark.host import HostFacts
-from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.experiment import Experiment, Load, Timing, Workload
-from cachemark.model.outcome import Binary, CommandCount, HostNoise, Sample, ServerFacts
+from cachemark.model.errors import TrialError, UnsupportedError, UsageError
+from cachemark.model.experiment import (
+    Experiment,
+    Load,
+    NoisePolicy,
+    RoundsTiming,
+    Timing,
+    Workload,
+)
+from cachemark.model.outcome import (
+    Binary,
+    CommandCount,
+    HostNoise,
+    Sample,
+    ServerFacts,
+    Trial,
+)
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, Run
+from cachemark.runs.audit import Restrictions
+
+
+class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of a sitting; `number` is that of its server in `StartServers`."""
+
+    number: int
+    trial: Trial
+    client: str
+    server: str
+    started: StartedServer
+    workload: Workload
+    load: Load
+    timing: Timing
+    restrictions: Restrictions
+    noise: NoisePolicy
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -52,10 +82,13 @@ class WriteTape(Request, frozen=True, kw_only=True, tag="write_tape"):
     seed: int
 
 
-class StartServer(Request, frozen=True, kw_only=True, tag="start_server"):
-    """Start a fresh server. Answer: `StartedServer`."""
+class StartServers(Request, frozen=True, kw_only=True, tag="start_servers"):
+    """Start fresh servers: one for a trial, one for each arm of a sitting.
 
-    server: str
+    Answer: a list of `ServerStart`.
+    """
+
+    servers: list[str]
 
 
 class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
@@ -98,6 +131,18 @@ class PlayPhase(Request, frozen=True, kw_only=True, tag="play_phase"):
     silence_s: float
 
 
+class PlaySitting(Request, frozen=True, kw_only=True, tag="play_sitting"):
+    """Play a sitting against servers that run already. Answer: a list of `Outcome`.
+
+    The whole order of play follows from the seed, so nothing is asked between two slices.
+    """
+
+    run: str
+    sets: list[list[SittingArm]]
+    rounds: RoundsTiming
+    seed: int
+
+
 class EndWindow(Request, frozen=True, kw_only=True, tag="end_window"):
     """Stop watching. Answer: `WindowReading`."""
 
@@ -112,12 +157,13 @@ AnyRequest = (
     | ReadClock
     | AuditServers
     | WriteTape
-    | StartServer
+    | StartServers
     | StartWorkers
     | PrepareWorkers
     | ReadServer
     | BeginWindow
     | PlayPhase
+    | PlaySitting
     | EndWindow
     | EndTrial
 )
@@ -139,12 +185,23 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server that answers; `empty` is its use of resources before the first operation."""
+    """A server that answers; `empty` is its use of resources before the first operation.
+
+    `controls` are the addresses of its members that have `stats`.
+    """
 
     addresses: list[str]
+    controls: list[str]
     facts: ServerFacts
     empty: ProcessUse | None
     binaries: list[Binary]
+
+
+class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the start of a server: it answers, or why it does not."""
+
+    started: StartedServer | None = None
+    failure: Failure | None = None
 
 
 class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +245,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     remedy: str = ""
     unsupported: bool = False
+
+    @staticmethod
+    def of(error: TrialError | UsageError) -> Failure:
+        """What an agent answers for an error."""
+        never = isinstance(error, UnsupportedError)
+        return Failure(text=error.text, remedy=error.remedy, unsupported=never)
 
     def error(self, host: str) -> TrialError:
         """The exception to raise at the coordinator, with the host's name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,23 +15,85 @@ from cachemark.agents.messages import (
     PrepareWorkers,
     ReadServer,
     ServerReading,
+    ServerStart,
     StartedServer,
     StartedWorkers,
-    StartServer,
+    StartServers,
     StartWorkers,
+    WriteTape,
 )
 from cachemark.endpoints.fleet import RunMonitor, merge
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
+from cachemark.model.hosts import Host
+from cachemark.model.outcome import HostNoise, HostPart, TapeFacts
 from cachemark.model.protocol import Done, Prepare, Run
 from cachemark.model.server_stats import ServerStats
+from cachemark.runs.trial import Setting
 
 # By then the request to play must have reached all hosts.
 _START_AHEAD_NS = 300_000_000
 # A phase that ends by time may last so much longer, besides the workers' own time-outs.
 _GRACE_S = 30.0
 _START_S = 180.0
+_TAPE_S = 600.0
+
+
+def start_servers(coordinator: Coordinator, servers: Sequence[str]) -> list[ServerStart]:
+    """Start servers on the server's host, and say of each what became of it. Raises TrialError."""
+    request = StartServers(servers=list(servers))
+    limit_s = _START_S * len(servers)
+    return coordinator.ask(coordinator.hosts.server, request, list[ServerStart], limit_s)
+
+
+def started_or_raise(coordinator: Coordinator, start: ServerStart) -> StartedServer:
+    """The server that was started. Raises TrialError, UnsupportedError if it was not."""
+    if start.started is not None:
+        return start.started
+    assert start.failure is not None
+    raise start.failure.error(coordinator.hosts.server.name)
+
+
+def host_part(
+    host: Host,
+    before: ClockReading,
+    after: ClockReading,
+    noise: HostNoise | None,
+    played: Played | None = None,
+) -> HostPart:
+    """What an outcome keeps of a host: its clock `before` and `after`, its noise, its part."""
+    return HostPart(
+        name=host.name,
+        roles=list(host.roles),
+        address=host.address,
+        clock_offset_ns=before.offset_ns,
+        clock_error_ns=before.error_ns,
+        clock_moved_ns=after.offset_ns - before.offset_ns,
+        round_trip_ns=before.round_trip_median_ns,
+        late_ns=played.late_ns if played else None,
+        measure=played.done if played else None,
+        noise=noise,
+    )
+
+
+def write_tapes(coordinator: Coordinator, setting: Setting) -> None:
+    """Let each host of clients write a trial's tape, and compare it. Raises TrialError."""
+    request = WriteTape(
+        workload=setting.workload,
+        load=setting.load,
+        timing=setting.timing,
+        seed=setting.trial.tape_seed,
+    )
+    names = [host.name for host in coordinator.hosts.clients]
+    tapes = coordinator.ask_each(dict.fromkeys(names, request), TapeFacts, _TAPE_S)
+    for name, tape in tapes.items():
+        if tape.sha256 != setting.tape.facts.sha256:
+            raise TrialError(
+                f"{name}: its tape is another one: {tape.sha256[:12]}, here it is "
+                f"{setting.tape.facts.sha256[:12]}",
+                "a trace must be the same file on all hosts",
+            )
 
 
 class RemoteServer(RunningServer):
@@ -39,9 +101,8 @@ class RemoteServer(RunningServer):
 
     def __init__(self, coordinator: Coordinator, server: str) -> None:
         self._coordinator = coordinator
-        self.started = coordinator.ask(
-            coordinator.hosts.server, StartServer(server=server), StartedServer, _START_S
-        )
+        (start,) = start_servers(coordinator, [server])
+        self.started = started_or_raise(coordinator, start)
         super().__init__(self.started.addresses, self.started.facts, [])
 
     def member_stats(self) -> list[ServerStats]:

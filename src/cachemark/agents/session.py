@@ -25,20 +25,24 @@ from cachemark.agents.messages import (
     EndTrial,
     EndWindow,
     Examine,
+    Failure,
     Identify,
     Played,
     PlayPhase,
+    PlaySitting,
     PrepareWorkers,
     ReadClock,
     ReadServer,
     ServerReading,
+    ServerStart,
     StartedServer,
     StartedWorkers,
-    StartServer,
+    StartServers,
     StartWorkers,
     WindowReading,
     WriteTape,
 )
+from cachemark.agents.sitting import SittingPlace, play_here
 from cachemark.checks.doctor import doctor
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
@@ -47,11 +51,11 @@ from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec,
 from cachemark.host import NoiseMonitor, process
 from cachemark.host.binaries import binaries, of_command
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
-from cachemark.model.outcome import TapeFacts
-from cachemark.model.plan import NO_SERVER, client_labels, make_plan
+from cachemark.model.outcome import Outcome, TapeFacts
+from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.callers import processes_of
 from cachemark.runs.sampler import Sampler
@@ -85,7 +89,7 @@ class Session:
         self._life, self._trial = ExitStack(), ExitStack()
         self._tapes: TapeCache | None = None
         self._tape: Tape | None = None
-        self._server: RunningServer | None = None
+        self._servers: dict[int, RunningServer] = {}
         self._fleet: Fleet | None = None
         self._watch: _Watch | None = None
         self._aborted = threading.Event()
@@ -96,12 +100,13 @@ class Session:
             ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
             AuditServers: self._audit,
             WriteTape: self._write_tape,
-            StartServer: self._start_server,
+            StartServers: self._start_servers,
             StartWorkers: self._start_workers,
             PrepareWorkers: self._prepare,
             ReadServer: lambda _: self._read_server(),
             BeginWindow: self._begin_window,
             PlayPhase: self._play_phase,
+            PlaySitting: self._play_sitting,
             EndWindow: lambda _: self._end_window(),
             EndTrial: lambda _: self._end_trial(),
         }
@@ -119,15 +124,15 @@ class Session:
         self._aborted.set()
         if fleet := self._fleet:
             fleet.kill()
-        if server := self._server:
+        for server in list(self._servers.values()):
             for member in server.members:
                 if member.child:
                     member.child.kill()
 
     def perform(self, request: AnyRequest) -> object:
         """Do what is asked. Raises TrialError, UnsupportedError, UsageError."""
-        if self._aborted.is_set() and not isinstance(request, EndTrial | ReadClock):
-            raise TrialError("the trial was broken off")
+        if not isinstance(request, EndTrial | ReadClock):
+            self._check_going_on()
         return self._steps[type(request)](request)
 
     def _audit(self, request: AuditServers) -> Audit:
@@ -135,7 +140,7 @@ class Session:
         names = [*client_labels(experiment), *experiment.in_process]
         servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
         plan = make_plan(experiment, request.skipped)
-        clients = {text: self._client(text) for text in names}
+        clients = {text: self._client(text.removesuffix(REPEAT_SUFFIX)) for text in names}
         with temporary_folder() as folder:
             tapes = TapeCache(self._engine, folder)
             return Auditor(plan, clients, servers).run(tapes, lambda _: None)
@@ -145,14 +150,26 @@ class Session:
         self._tape = self._tapes.get(request.workload, request.load, request.timing, request.seed)
         return self._tape.facts
 
-    def _start_server(self, request: StartServer) -> StartedServer:
-        spec = listening_on(parse_spec(request.server), self._entry.address)
-        self._server = self._trial.enter_context(running(spec, cpus=self._server_cpus))
+    def _start_servers(self, request: StartServers) -> list[ServerStart]:
+        starts: list[ServerStart] = []
+        for number, text in enumerate(request.servers):
+            self._check_going_on()
+            try:
+                starts.append(ServerStart(started=self._start_server(number, text)))
+            except (TrialError, UsageError) as error:
+                starts.append(ServerStart(failure=Failure.of(error)))
+        return starts
+
+    def _start_server(self, number: int, text: str) -> StartedServer:
+        spec = listening_on(parse_spec(text), self._entry.address)
+        server = self._trial.enter_context(running(spec, cpus=self._server_cpus))
+        self._servers[number] = server
         return StartedServer(
-            addresses=self._server.addresses,
-            facts=self._server.facts,
-            empty=self._server.use(),
-            binaries=binaries("server", self._server.pids),
+            addresses=server.addresses,
+            controls=[member.control.address for member in server.members if member.control],
+            facts=server.facts,
+            empty=server.use(),
+            binaries=binaries("server", server.pids),
         )
 
     def _start_workers(self, request: StartWorkers) -> StartedWorkers:
@@ -182,16 +199,17 @@ class Session:
         fleet.prepare(msgspec.structs.replace(request.request, tape=tape), request.ready_s)
 
     def _read_server(self) -> ServerReading:
-        if self._server is None:
+        server = self._only_server
+        if server is None:
             return ServerReading()
-        stats = [dict(stats) for stats in self._server.member_stats()]
-        return ServerReading(stats=stats, use=self._server.use())
+        stats = [dict(stats) for stats in server.member_stats()]
+        return ServerReading(stats=stats, use=server.use())
 
     def _begin_window(self, request: BeginWindow) -> ServerReading:
         reading = self._read_server()
-        pids = self._server.pids if self._server else []
+        pids = [pid for server in self._servers.values() for pid in server.pids]
         workers = [worker.pid for worker in self._fleet.workers] if self._fleet else []
-        self._watch = _Watch(self._server, [*workers, *pids], request.tick_s)
+        self._watch = _Watch(self._only_server, [*workers, *pids], request.tick_s)
         self._trial.callback(self._watch.end)
         return reading
 
@@ -205,6 +223,17 @@ class Session:
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
         return Played(done=done, began_unix_ns=fleet.began_unix_ns, late_ns=late_ns)
+
+    def _play_sitting(self, request: PlaySitting) -> list[Outcome]:
+        assert self._tapes is not None
+        place = SittingPlace(
+            client_of=self._client,
+            tapes=self._tapes,
+            worker_cpus=self._worker_cpus,
+            servers=self._servers,
+            check_going_on=self._check_going_on,
+        )
+        return play_here(request, place)
 
     def _end_window(self) -> WindowReading:
         watch = self._watch
@@ -226,9 +255,19 @@ class Session:
             if self._fleet and not self._aborted.is_set():
                 self._fleet.bye()
         self._trial.close()
-        self._server = self._fleet = self._watch = None
+        self._fleet = self._watch = None
+        self._servers = {}
         self._aborted.clear()
         return log
+
+    @property
+    def _only_server(self) -> RunningServer | None:
+        """The server of a trial; those of a sitting are read by whoever plays it."""
+        return next(iter(self._servers.values())) if len(self._servers) == 1 else None
+
+    def _check_going_on(self) -> None:
+        if self._aborted.is_set():
+            raise TrialError("the trial was broken off")
 
     def _workers(self) -> Fleet:
         if self._fleet is None:

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.agents import messages
 from cachemark.agents.messages import Answer, Failure
 from cachemark.agents.session import Session
-from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 
 
 class _Current:
@@ -35,8 +35,7 @@ def _answer(request: bytes) -> Answer:
             raise TrialError("this process is no agent")
         value = _Current.session.perform(messages.decode_request(request))
     except (UsageError, TrialError) as error:
-        never = isinstance(error, UnsupportedError)
-        return Answer(failure=Failure(text=error.text, remedy=error.remedy, unsupported=never))
+        return Answer(failure=Failure.of(error))
     except (OSError, *DECODE_ERRORS) as error:
         return Answer(failure=Failure(text=f"{type(error).__name__}: {error}"))
     return Answer(value=msgspec.Raw(messages.encode(value)))

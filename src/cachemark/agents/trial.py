@@ -13,27 +13,31 @@ from cachemark.agents.messages import (
     EndWindow,
     ServerReading,
     WindowReading,
-    WriteTape,
 )
-from cachemark.agents.remote import RemoteFleet, RemoteServer, stats_of
+from cachemark.agents.remote import (
+    RemoteFleet,
+    RemoteServer,
+    host_part,
+    stats_of,
+    write_tapes,
+)
+from cachemark.agents.remote_sitting import play_remote_sitting
 from cachemark.analysis.verdict.hosts import (
     clock_findings,
     skew_finding,
     start_skew_ns,
     worst_noise,
 )
-from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import left_after
-from cachemark.model.outcome import Finding, HostPart, Outcome, TapeFacts
+from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import Plan
 from cachemark.model.protocol import Run
 from cachemark.runs.audit import Audit
 from cachemark.runs.prefill import run_prefill
+from cachemark.runs.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.trial import Setting, TrialRun
 from cachemark.runs.window import Window, counts_since, tick_s, use_between
-
-_TAPE_S = 600.0
 
 
 class HostsStage:
@@ -59,6 +63,11 @@ class HostsStage:
         if trial.attempt(trial.play):
             trial.judge()
         return trial.outcome
+
+    def play_sitting(self, setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
+        """Play a sitting. Raises HostLostError if a host was lost before."""
+        self._coordinator.check()
+        return play_remote_sitting(self._coordinator, setting, display)
 
     def _drop_lost(self, load: Load) -> None:
         """Go on without the hosts that are lost. Raises HostLostError where the run has to stop."""
@@ -90,7 +99,7 @@ class HostsTrial(TrialRun):
         with ExitStack() as stack:
             stack.callback(self._end)
             clocks = self._coordinator.clocks()
-            self._write_tapes()
+            write_tapes(self._coordinator, setting)
             server = RemoteServer(self._coordinator, setting.server.text)
             self.record(server=server.facts)
             fleet = RemoteFleet(self._coordinator, clocks)
@@ -112,25 +121,6 @@ class HostsTrial(TrialRun):
     def extra_findings(self) -> list[Finding]:
         """What only trials over hosts have."""
         return self._findings
-
-    def _write_tapes(self) -> None:
-        """Let each host of clients write the tape, and compare it. Raises TrialError."""
-        setting = self.setting
-        request = WriteTape(
-            workload=setting.workload,
-            load=setting.load,
-            timing=setting.timing,
-            seed=setting.trial.tape_seed,
-        )
-        names = [host.name for host in self._coordinator.hosts.clients]
-        tapes = self._coordinator.ask_each(dict.fromkeys(names, request), TapeFacts, _TAPE_S)
-        for name, tape in tapes.items():
-            if tape.sha256 != setting.tape.facts.sha256:
-                raise TrialError(
-                    f"{name}: its tape is another one: {tape.sha256[:12]}, here it is "
-                    f"{setting.tape.facts.sha256[:12]}",
-                    "a trace must be the same file on all hosts",
-                )
 
     def _play_window(
         self, fleet: RemoteFleet, request: Run, clocks: Mapping[str, ClockReading]
@@ -167,17 +157,12 @@ class HostsTrial(TrialRun):
         """Keep what each host measured, and judge the clocks and the start."""
         later = self._coordinator.clocks()
         parts = [
-            HostPart(
-                name=host.name,
-                roles=list(host.roles),
-                address=host.address,
-                clock_offset_ns=clocks[host.name].offset_ns,
-                clock_error_ns=clocks[host.name].error_ns,
-                clock_moved_ns=later[host.name].offset_ns - clocks[host.name].offset_ns,
-                round_trip_ns=clocks[host.name].round_trip_median_ns,
-                late_ns=played.late_ns if (played := fleet.played.get(host.name)) else None,
-                measure=played.done if played else None,
-                noise=readings[host.name].noise,
+            host_part(
+                host,
+                clocks[host.name],
+                later[host.name],
+                readings[host.name].noise,
+                fleet.played.get(host.name),
             )
             for host in self._coordinator.hosts.hosts
         ]

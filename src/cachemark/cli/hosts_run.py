@@ -13,34 +13,36 @@ from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.play import new_run, play
 from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.experiment import Experiment, Placement
+from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
 from cachemark.report.console import plain_console
 from cachemark.runs.campaign import Parties
 from cachemark.runs.store import HostsOfRun, Run
 
 
-def for_hosts(experiment: Experiment) -> Experiment:
-    """The experiment as it is played over hosts: trial by trial. Pure. Raises UsageError."""
-    if experiment.design == "rounds":
+def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
+    """The experiment as it is played over hosts: trial by trial, unless it wants rounds. Pure.
+
+    Raises UsageError.
+    """
+    if experiment.design == "rounds" and len(hosts.clients) > 1:
         raise UsageError(
-            f'{experiment.name}: design = "rounds" is played on one host only',
-            'with --hosts, write design = "trials", or leave it out',
+            f"{experiment.name}: rounds are played by one host of clients, and the hosts file has "
+            f"{len(hosts.clients)}",
+            'with --hosts, write design = "trials", or give the role client to one host',
         )
     if experiment.placement != Placement():
         raise UsageError(
             f"{experiment.name}: its placement is of the CPUs of one host",
             "with --hosts, write the `cpus` of each host into the hosts file",
         )
-    if experiment.search:
-        raise UsageError(
-            f"{experiment.name}: a search for a rate is played on one host only",
-            "with --hosts, leave it out, and name the rates in `loads`",
-        )
     if experiment.awake:
         raise UsageError(
             f"{experiment.name}: `awake` keeps the CPUs of one host awake",
             "with --hosts, leave it out",
         )
+    if experiment.design == "rounds":
+        return experiment
     return msgspec.structs.replace(experiment, design="trials")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
@@ -65,7 +66,7 @@ def run(
         return _resume(experiment, storage, overrides, hosts, details=details)
     planned = _planned(experiment, overrides)
     if hosts is not None:
-        planned = for_hosts(planned)
+        planned = for_hosts(planned, load_hosts(hosts))
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)

@@ -27,6 +27,7 @@ from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, run_trial
 
 RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]
+PlaySitting = Callable[[SittingSetting, SittingDisplay], list[Outcome]]
 
 
 class Display(Protocol):
@@ -74,6 +75,10 @@ class Elsewhere(Protocol):
         """Run one trial. Raises TrialError if none can be run any more."""
         ...
 
+    def play_sitting(self, setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
+        """Play one sitting. Raises TrialError if none can be played any more."""
+        ...
+
 
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The clients and servers of an experiment by the text that names them."""
@@ -93,6 +98,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     worker_cpus: str
     awake_pid: int | None
     run_trial: RunTrial
+    play_sitting: PlaySitting
 
 
 def run_campaign(
@@ -129,6 +135,7 @@ def run_campaign(
             worker_cpus=placed[1],
             awake_pid=awake_pid,
             run_trial=elsewhere.run_trial if elsewhere else run_trial,
+            play_sitting=elsewhere.play_sitting if elsewhere else play_sitting,
         )
         campaign = _Campaign(run, plan, parties, common, display)
         campaign.record_skipped()
@@ -234,7 +241,8 @@ class _Campaign:
             seed=sitting.order_seed,
             awake_pid=self._common.awake_pid,
         )
-        new = play_sitting(setting, SittingDisplay(doing=display.doing, played=display.played))
+        shown = SittingDisplay(doing=display.doing, played=display.played)
+        new = self._common.play_sitting(setting, shown)
         self._keep(new)
         for outcome in new:
             display.ends(outcome)

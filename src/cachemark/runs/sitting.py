@@ -89,7 +89,6 @@ class _Sitting:
         """Start all arms, warm them up, play the squares, record what came of it."""
         self._started(0)
         start_side_by_side(self._threads, self.arms, self._started)
-        self._display.doing("warms up")
         for arm in self.arms:
             arm.attempt(arm.begin)
         self._warm_up()
@@ -111,6 +110,7 @@ class _Sitting:
         """Play rounds without counting, until each arm is warm or has had its time."""
         longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
         for _ in range(-(-longest_us // self._uncounted.length_us)):
+            self._display.doing("warms up")
             cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
             self._order.shuffle(cold)
             for arm in cold:

@@ -14,6 +14,7 @@ from cachemark.endpoints.servers.registry import (
     with_memory,
     with_small_memory,
 )
+from cachemark.endpoints.servers.remote import used_elsewhere
 from cachemark.endpoints.servers.running import ProcessUse, RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 
@@ -32,6 +33,7 @@ __all__ = [
     "options_for",
     "parse_spec",
     "running",
+    "used_elsewhere",
     "with_memory",
     "with_small_memory",
 ]

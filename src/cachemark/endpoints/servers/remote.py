@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from cachemark.endpoints.servers.control_connection import Control
@@ -49,6 +49,23 @@ def _round_trip_ns(address: str) -> int | None:
         return measure_round_trips(*parse_host_port(address)).median_ns
     except OSError:
         return None
+
+
+@contextmanager
+def used_elsewhere(
+    addresses: list[str], facts: ServerFacts, controls: Sequence[str]
+) -> Generator[RunningServer]:
+    """A server that another host has started; its `stats` are read from here, at `controls`.
+
+    Raises TrialError if it does not accept connections.
+    """
+    with ExitStack() as stack:
+        members: list[Member] = []
+        for address in controls:
+            control = Control(address)
+            stack.callback(control.close)
+            members.append(Member(name=f"server {address}", control=control))
+        yield RunningServer(addresses, facts, members)
 
 
 @contextmanager
