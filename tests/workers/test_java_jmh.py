@@ -78,8 +78,8 @@ def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
         )
     )
     assert found == [
-        ["java/folsom", "text", "get", "100 B", "1.00 k ±2.0 %", "500 ns", "1.23 ms", "–"],
-        ["java/folsom", "text", "set", "100 B", "12.3 k", "–", "–", "–"],
+        ["java/folsom", "text", "get", "100 B", "2", "1.00 k ±2.0 %", "500 ns", "1.23 ms", "–"],
+        ["java/folsom", "text", "set", "100 B", "2", "12.3 k", "–", "–", "–"],
     ]
 
 
@@ -92,9 +92,9 @@ def test_what_has_no_figure_is_told_with_its_reason() -> None:
     why = jmh.failure_reasons(PRINTED)
     settings = Settings(operations=("get", "touch"))
     results = measured(entry("thrpt", "get"), entry("sample", "get")).results
-    assert jmh.missing_benchmarks(settings, results, why) == [
-        "throughput, touch of 100 B: JMH does not say why",
-        "latency, touch of 100 B: cachemark.worker.Unsupported: "
+    assert jmh.missing_benchmarks(settings, settings.wires, results, why) == [
+        "throughput, touch of 100 B, text: JMH does not say why",
+        "latency, touch of 100 B, text: cachemark.worker.Unsupported: "
         "caffeine: no touch on the wire none",
     ]
 
@@ -106,6 +106,56 @@ def test_what_has_no_figure_is_told_with_its_reason() -> None:
 def test_what_jmh_cannot_run_is_refused(client: str, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         jmh.jar(parse_client(client, CLIENTS))
+
+
+def test_the_original_is_its_operations_threads_and_iterations() -> None:
+    words = jmh.arguments(parse_client("java/folsom", CLIENTS), jmh.ORIGINAL, "h:1", 128)
+    text = " ".join(words)
+    for part in (
+        "-p wire=text,binary", "-p operation=set-get,mget", "-p data=original", "-p keys=5000",
+        "-p batch=50", "-p sameKeys=true", "-p depth=8", "-t 128", "-wi 20", "-i 20",
+    ):  # fmt: skip
+        assert part in text
+    assert jmh.ORIGINAL.threads == (32, 128)
+
+
+def test_profilers_are_handed_on() -> None:
+    settings = Settings(profilers=("gc", "stack:lines=3"))
+    words = jmh.arguments(parse_client("java/folsom", CLIENTS), settings, "h:1", 1)
+    assert [words[at + 1] for at, word in enumerate(words) if word == "-prof"] == [
+        "gc",
+        "stack:lines=3",
+    ]
+
+
+@slow
+@runs_java
+def test_one_operation_of_set_get_is_eight_commands_of_four_keys() -> None:
+    """By the server's own counters: as many sets as hits, four at a time, and no other keys."""
+    settings = msgspec.structs.replace(
+        jmh.ORIGINAL,
+        operations=("set-get",),
+        modes=("throughput",),
+        wires=("text",),
+        threads=(2,),
+        timeout_ms=10_000,
+        warmups=0,
+        iterations=1,
+        iteration_ms=300,
+    )
+    with running(parse_spec(MEMCACHED)) as server:
+        came = jmh.measure(
+            parse_client("java/folsom", CLIENTS), settings, f"remote:{server.addresses[0]}"
+        )
+        stats = server.stats()
+    assert came.missing_benchmarks == []
+    (result,) = came.results
+    assert result.params["operation"] == "set-get"
+    hits, sets, items = (stats.number(name) for name in ("get_hits", "cmd_set", "curr_items"))
+    assert items == jmh.ORIGINAL.keys
+    assert hits is not None
+    assert hits % 4 == 0
+    assert sets == hits + jmh.ORIGINAL.keys
 
 
 @slow
@@ -124,7 +174,7 @@ def test_a_call_that_fails_is_no_figure() -> None:
     came = jmh.measure(parse_client("java/folsom", CLIENTS), settings, MEMCACHED)
     assert [one.params["valueSize"] for one in came.results] == ["100"]
     assert came.missing_benchmarks == [
-        f"throughput, get of {2 << 20} B: java.lang.IllegalStateException: "
+        f"throughput, get of {2 << 20} B, text: java.lang.IllegalStateException: "
         "set: an error of kind server"
     ]
 
@@ -159,8 +209,8 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
     settings = Settings(
         operations=(operation,),
         modes=("throughput",),
-        wire=wire,
-        threads=threads,
+        wires=(wire,),
+        threads=(threads,),
         timeout_ms=10_000,
         warmups=3,
         iterations=WINDOWS,

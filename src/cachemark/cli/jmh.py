@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.markup import escape
@@ -23,16 +24,21 @@ from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.runs.jmh import (
     COLUMNS,
+    ORIGINAL,
+    SET_GET_COMMANDS,
     JmhMeasurement,
     Mode,
     Operation,
     Settings,
+    Wire,
     jar,
     measure,
     table_rows,
 )
 
 _ONE = Number(gte=1)
+_QUICK = 3
+_TEXT_COLUMNS = 3
 _NOTES = (
     "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
     "independent of each other.",
@@ -45,31 +51,50 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls to measure."""
+    """The calls to measure. A default in brackets is that without --original."""
 
     operation: Annotated[
-        tuple[Operation, ...], Parameter(negative="", help="repeat it for several")
-    ] = ("get", "set")
+        tuple[Operation, ...],
+        Parameter(
+            negative="",
+            help="repeat it for several; set-get sets and gets four keys, which is eight commands "
+            "[get, set]",
+        ),
+    ] = ()
     mode: Annotated[tuple[Mode, ...], Parameter(negative="", help="repeat it for both")] = (
         "throughput",
         "latency",
     )
     wire: Annotated[
-        Literal["text", "binary"], Parameter(help="wire protocol of the network clients")
-    ] = "text"
+        tuple[Wire, ...],
+        Parameter(negative="", help="protocol of the network clients; repeat it for both [text]"),
+    ] = ()
     value_size: Annotated[
         tuple[int, ...],
         Parameter(
             negative="",
-            help="size of the values in bytes (may be repeated)",
+            help="size of the values in bytes (may be repeated) [100]",
             validator=Number(gte=0),
         ),
-    ] = (100,)
+    ] = ()
     keys: Annotated[
-        int, Parameter(help="number of keys; all are stored before", validator=_ONE)
-    ] = 1000
-    batch: Annotated[int, Parameter(help="number of keys in an mget", validator=_ONE)] = 10
-    threads: Annotated[int, Parameter(help="JMH's -t", validator=_ONE)] = 1
+        int | None, Parameter(help="number of keys; all are stored before [1000]", validator=_ONE)
+    ] = None
+    batch: Annotated[
+        int | None, Parameter(help="number of keys in an mget [10]", validator=_ONE)
+    ] = None
+    depth: Annotated[
+        int | None,
+        Parameter(
+            help="set-get: so many commands are sent, then all are awaited [1]", validator=_ONE
+        ),
+    ] = None
+    same_keys: Annotated[
+        bool | None, Parameter(help="set-get: all threads use the same four keys [no]")
+    ] = None
+    threads: Annotated[
+        tuple[int, ...], Parameter(negative="", help="JMH's -t (may be repeated) [1]")
+    ] = ()
     connection: Annotated[
         Literal["shared", "own"],
         Parameter(help="one client for all threads, instead of one for each"),
@@ -83,10 +108,26 @@ class Calls:
 class Iterations:
     """The length and number of iterations."""
 
+    original: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="the benchmarks of memcached-java-clients-benchmark: set-get and mget of 50, on "
+            "5000 keys, text and binary, 32 and 128 threads, 20 + 20 iterations",
+        ),
+    ] = False
+    quick: Annotated[bool, Parameter(negative="", help="3 + 3 iterations")] = False
     forks: Annotated[int, Parameter(help="JMH's -f", validator=_ONE)] = 1
-    warmups: Annotated[int, Parameter(help="JMH's -wi", validator=Number(gte=0))] = 5
-    iterations: Annotated[int, Parameter(help="JMH's -i", validator=_ONE)] = 5
+    warmups: Annotated[int | None, Parameter(help="JMH's -wi [5]", validator=Number(gte=0))] = None
+    iterations: Annotated[int | None, Parameter(help="JMH's -i [5]", validator=_ONE)] = None
     iteration_ms: Annotated[int, Parameter(help="JMH's -w and -r", validator=_ONE)] = 1000
+    profiler: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            help="JMH's -prof, such as gc or stack (may be repeated); shows JMH's own output",
+        ),
+    ] = ()
 
 
 def jmh(
@@ -119,7 +160,7 @@ def jmh(
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
     errors = plain_console(stderr=True, soft_wrap=True)
-    on_output = _forward_output if verbose else None
+    on_output = _forward_output if verbose or settings.profilers else None
     measured: list[JmhMeasurement] = []
     for number, spec in enumerate(specs, 1):
         with errors.status(f"{escape(spec.text)} under JMH ({number} of {len(specs)})"):
@@ -131,20 +172,33 @@ def jmh(
 
 
 def _settings(cell: Calls, times: Iterations) -> Settings:
-    return Settings(
-        operations=cell.operation,
+    """What was typed, in place of the defaults; those of the original if it is asked for."""
+    base = ORIGINAL if times.original else Settings()
+    if times.quick:
+        base = msgspec.structs.replace(base, warmups=_QUICK, iterations=_QUICK)
+    if times.original and cell.value_size:
+        raise UsageError("--original has values of 9 to 12 bytes", "leave out --value-size")
+    typed = {
+        "operations": cell.operation or None,
+        "wires": cell.wire or None,
+        "value_sizes": cell.value_size or None,
+        "keys": cell.keys,
+        "batch": cell.batch,
+        "depth": cell.depth,
+        "same_keys": cell.same_keys,
+        "threads": cell.threads or None,
+        "warmups": times.warmups,
+        "iterations": times.iterations,
+    }
+    return msgspec.structs.replace(
+        base,
         modes=cell.mode,
-        wire=cell.wire,
-        value_sizes=cell.value_size,
-        keys=cell.keys,
-        batch=cell.batch,
-        threads=cell.threads,
         connection=cell.connection,
         timeout_ms=cell.timeout_ms,
         forks=times.forks,
-        warmups=times.warmups,
-        iterations=times.iterations,
         iteration_ms=times.iteration_ms,
+        profilers=times.profiler,
+        **{name: value for name, value in typed.items() if value is not None},
     )
 
 
@@ -155,13 +209,13 @@ def _forward_output(printed: bytes) -> None:
 
 def _print_results(measured: list[JmhMeasurement], settings: Settings, server: str) -> int:
     print_line = console().print
-    threads = "1 thread" if settings.threads == 1 else f"{settings.threads} threads"
-    shared = "one client" if settings.connection == "shared" else "a client each"
-    first = f"JMH against {server}: {threads}, {shared}; {_times(settings)}"
-    print_line(first, soft_wrap=True)
+    shared = "one client" if settings.connection == "shared" else "a client for each thread"
+    print_line(f"JMH against {server}: {shared}; {_times(settings)}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column in COLUMNS[:3] else "right", no_wrap=True)
+        table.add_column(
+            column, justify="left" if column in COLUMNS[:_TEXT_COLUMNS] else "right", no_wrap=True
+        )
     for each in measured:
         for row in table_rows(each):
             table.add_row(*row)
@@ -174,9 +228,23 @@ def _print_results(measured: list[JmhMeasurement], settings: Settings, server: s
     for line in failed:
         print_line(line, markup=False, soft_wrap=True)
     print_line()
-    for note in _NOTES:
+    for note in [*_NOTES, *_set_get_notes(settings)]:
         print_line(note, soft_wrap=True)
     return 1 if failed else 0
+
+
+def _set_get_notes(settings: Settings) -> list[str]:
+    if "set-get" not in settings.operations:
+        return []
+    depth = min(settings.depth, SET_GET_COMMANDS)
+    async_note = (
+        f" {depth} are sent, then all awaited; a client without futures makes one call at a time."
+    )
+    same = " All threads use the same four keys." if settings.same_keys else ""
+    return [
+        f"One operation of set-get is {SET_GET_COMMANDS} commands.{async_note if depth > 1 else ''}"
+        f"{same}"
+    ]
 
 
 def _times(settings: Settings) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,9 +25,13 @@ from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.plan import NO_SERVER
 
 Mode = Literal["throughput", "latency"]
-Operation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch"]
+Operation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch", "set-get"]
+Data = Literal["random", "original"]
+Wire = Literal["text", "binary"]
 
 _SETUP = "cachemark setup java"
+# Of one operation: four keys, each set and then read.
+SET_GET_COMMANDS = 8
 # The fork of spymemcached has its packages, so it is never in one jar with it.
 _OWN_JAR = frozenset({"elasticache"})
 _UNITS = {"ops/s": 1.0, "us/op": 1e3}
@@ -36,11 +40,12 @@ _POLL_S = 0.5
 _START_S = 60.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
-# Mode, operation and value size: a benchmark of a client.
-Key = tuple[str, str, str]
+# Mode, wire, operation and value size: a benchmark of a client.
+Key = tuple[str, ...]
+_PARTS = ("wire", "operation", "valueSize")
 _BENCHMARK = re.compile(r"# Benchmark: .*\.(\w+)$")
 _PARAMETERS = re.compile(r"# Parameters: \((.*)\)$")
-COLUMNS = ("client", "wire", "operation", "value", "ops/s", "p50", "p99", "p99.9")
+COLUMNS = ("client", "wire", "operation", "value", "threads", "ops/s", "p50", "p99", "p99.9")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,17 +53,38 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     operations: tuple[Operation, ...] = ("get", "set")
     modes: tuple[Mode, ...] = ("throughput", "latency")
-    wire: Literal["text", "binary"] = "text"
+    wires: tuple[Wire, ...] = ("text",)
+    data: Data = "random"
     value_sizes: tuple[int, ...] = (100,)
     keys: int = 1000
     batch: int = 10
-    threads: int = 1
+    same_keys: bool = False
+    depth: int = 1
+    threads: tuple[int, ...] = (1,)
     connection: Literal["shared", "own"] = "shared"
     timeout_ms: int = 1000
     forks: int = 1
     warmups: int = 5
     iterations: int = 5
     iteration_ms: int = 1000
+    profilers: tuple[str, ...] = ()
+
+
+# memcached-java-clients-benchmark: its operations, data, threads and iterations. Later figures of
+# its author are of 128 threads.
+ORIGINAL = Settings(
+    operations=("set-get", "mget"),
+    wires=("text", "binary"),
+    data="original",
+    value_sizes=(12,),
+    keys=5000,
+    batch=50,
+    same_keys=True,
+    depth=8,
+    threads=(32, 128),
+    warmups=20,
+    iterations=20,
+)
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,16 +133,19 @@ def jar(spec: ClientSpec) -> Path:
     return path
 
 
-def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
-    """JMH's arguments for a client and a server. Pure."""
+def arguments(spec: ClientSpec, settings: Settings, address: str, threads: int) -> list[str]:
+    """JMH's arguments for a client, a server and a number of threads. Pure."""
     parameters: dict[str, object] = {
         "client": spec.client.id.partition("/")[2],
         "server": address,
-        "wire": settings.wire,
+        "wire": ",".join(_wires(spec, settings)),
         "operation": ",".join(dict.fromkeys(settings.operations)),
+        "data": settings.data,
         "valueSize": ",".join(str(size) for size in dict.fromkeys(settings.value_sizes)),
         "keys": settings.keys,
         "batch": settings.batch,
+        "sameKeys": str(settings.same_keys).lower(),
+        "depth": settings.depth,
         "connection": settings.connection,
         "profile": spec.options.get("profile", "common"),
         "timeoutMs": settings.timeout_ms,
@@ -124,15 +153,23 @@ def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
     words = [rf"Memcached\.({'|'.join(dict.fromkeys(settings.modes))})$"]
     for name, value in parameters.items():
         words += ["-p", f"{name}={value}"]
-    words += ["-t", str(settings.threads), "-f", str(settings.forks)]
+    for profiler in settings.profilers:
+        words += ["-prof", profiler]
+    words += ["-t", str(threads), "-f", str(settings.forks)]
     words += ["-wi", str(settings.warmups), "-w", f"{settings.iteration_ms}ms"]
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
+
+
+def _wires(spec: ClientSpec, settings: Settings) -> tuple[str, ...]:
+    """The wires to measure; one for a cache in the process, which has none."""
+    wires = tuple(dict.fromkeys(settings.wires))
+    return wires[:1] if spec.client.in_process else wires
 
 
 def timeout_s(settings: Settings) -> float:
     """The time limit of JMH, in s: twice its iterations, and the start of every fork. Pure."""
     benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
-    forks = benchmarks * max(1, settings.forks)
+    forks = benchmarks * len(settings.wires) * max(1, settings.forks)
     iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
     return _START_S + forks * (_START_S + 2 * iterations_s)
 
@@ -145,10 +182,31 @@ def measure(
     cpus: tuple[str, str] = ("", ""),
     on_output: Callable[[bytes], None] | None = None,
 ) -> JmhMeasurement:
-    """Run a client's benchmarks on a fresh server, server and JVM on their CPUs.
+    """Run a client's benchmarks, for each number of threads on a fresh server and on their CPUs.
 
-    `tell` is given JMH's own output as it comes. Raises UsageError, TrialError.
+    `on_output` is given JMH's own output as it comes. Raises UsageError, TrialError.
     """
+    parts = [
+        _measure_threads(spec, settings, server, threads, cpus=cpus, on_output=on_output)
+        for threads in dict.fromkeys(settings.threads)
+    ]
+    return JmhMeasurement(
+        client=spec.text,
+        entries=[entry for part in parts for entry in part.entries],
+        results=[result for part in parts for result in part.results],
+        missing_benchmarks=[text for part in parts for text in part.missing_benchmarks],
+    )
+
+
+def _measure_threads(
+    spec: ClientSpec,
+    settings: Settings,
+    server: str,
+    threads: int,
+    *,
+    cpus: tuple[str, str],
+    on_output: Callable[[bytes], None] | None,
+) -> JmhMeasurement:
     path = jar(spec)
     target = parse_spec(NO_SERVER if spec.client.in_process else server)
     lacking = missing(target)
@@ -161,7 +219,7 @@ def measure(
         result = folder / "result.json"
         # A folder of its own: JMH lets one run at a time use the common one.
         command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]
-        command += arguments(spec, settings, _address(spec, started.addresses))
+        command += arguments(spec, settings, _address(spec, started.addresses), threads)
         command += ["-rf", "json", "-rff", str(result)]
         printed = _run_jmh(command, cpus[1], folder / "log", on_output, timeout_s(settings))
         entries, results = parse_results(result.read_bytes() if result.exists() else b"")
@@ -169,7 +227,9 @@ def measure(
         client=spec.text,
         entries=entries,
         results=results,
-        missing_benchmarks=missing_benchmarks(settings, results, failure_reasons(printed)),
+        missing_benchmarks=missing_benchmarks(
+            settings, _wires(spec, settings), results, failure_reasons(printed)
+        ),
     )
 
 
@@ -232,50 +292,55 @@ def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
 def failure_reasons(printed: str) -> dict[Key, str]:
     """The reasons of failed benchmarks, from JMH's output. Pure."""
     found: dict[Key, str] = {}
-    key: Key = ("", "", "")
+    key: Key = ("",) * 4
     lines = iter(printed.splitlines())
     for line in lines:
         if match := _BENCHMARK.match(line):
-            key = (match[1], "", "")
+            key = (match[1], "", "", "")
         elif match := _PARAMETERS.match(line):
             of = dict(part.split(" = ", 1) for part in match[1].split(", "))
-            key = (key[0], of.get("operation", ""), of.get("valueSize", ""))
+            key = (key[0], *(of.get(name, "") for name in _PARTS))
         elif line.endswith("<failure>"):
             found[key] = next((each.strip() for each in lines if each.strip()), _NO_REASON)
     return found
 
 
-def missing_benchmarks(settings: Settings, results: list[Result], why: dict[Key, str]) -> list[str]:
+def missing_benchmarks(
+    settings: Settings, wires: Sequence[str], results: list[Result], why: dict[Key, str]
+) -> list[str]:
     """The requested benchmarks without a figure, each with its reason. Pure."""
     have = {
-        (one.benchmark.rpartition(".")[2], one.params["operation"], one.params["valueSize"])
+        (one.benchmark.rpartition(".")[2], *(one.params[name] for name in _PARTS))
         for one in results
     }
     wanted: list[Key] = [
-        (mode, operation, str(size))
+        (mode, wire, operation, str(size))
         for mode in dict.fromkeys(settings.modes)
+        for wire in wires
         for operation in dict.fromkeys(settings.operations)
         for size in dict.fromkeys(settings.value_sizes)
     ]
     return [
-        f"{mode}, {operation} of {size} B: {why.get((mode, operation, size), _NO_REASON)}"
-        for mode, operation, size in wanted
-        if (mode, operation, size) not in have
+        f"{mode}, {operation} of {size} B, {wire}: {why.get(key, _NO_REASON)}"
+        for key in wanted
+        if key not in have
+        for mode, wire, operation, size in [key]
     ]
 
 
 def table_rows(measured: JmhMeasurement) -> list[list[str]]:
-    """One row for each wire, operation and value size of a client, with all modes. Pure."""
-    cells: dict[tuple[str, str, str], dict[str, Metric]] = {}
+    """A row for each wire, operation, value and number of threads of a client. Pure."""
+    cells: dict[tuple[str, str, str, int], dict[str, Metric]] = {}
     for result in measured.results:
         of = result.params
         wire = "–" if of["server"] == NO_SERVER else of["wire"]
-        cell = (wire, of["operation"], of["valueSize"])
+        size = "9..12" if of.get("data") == "original" else of["valueSize"]
+        cell = (wire, of["operation"], size, result.threads)
         cells.setdefault(cell, {})[result.mode] = result.metric
     return [
-        [measured.client, wire, operation, f"{size} B", _rate(found.get("thrpt")),
+        [measured.client, wire, operation, f"{size} B", str(threads), _rate(found.get("thrpt")),
          *_percentiles(found.get("sample"))]
-        for (wire, operation, size), found in cells.items()
+        for (wire, operation, size, threads), found in cells.items()
     ]  # fmt: skip
 
 

@@ -5,12 +5,16 @@ import com.google.gson.JsonObject;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Future;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
  * The client files for a harness that has loops of its own: open clients, store the keys, and hand
- * each caller its operations of a tape, one call at a time.
+ * each caller its operations of a tape, one group at a time. Most tapes have groups of one operation.
+ *
+ * <p>With a depth above 1, a caller begins as many operations of a group and waits for all of them
+ * before it begins the next ones. A client without futures makes one at a time.
  *
  * <p>Such a harness counts calls, not answers. So a call that is anything but right and whole (a
  * failure, a wrong value, a key that is gone, a write that was refused) throws.
@@ -19,12 +23,13 @@ public final class Calls implements AutoCloseable {
     private static final Logger LOG = Logger.getLogger("");
 
     private final Tape tape;
+    private final Prepare setup;
     private final Op[][] scripts;
     private final List<Session> sessions = new ArrayList<>();
 
     /** Connect. Raises Unsupported for what the client cannot do. */
     public Calls(String name, String server, String wire, Path tapePath, int threads,
-            boolean shared, String profile, int timeoutMs) throws Exception {
+            boolean shared, int depth, String profile, int timeoutMs) throws Exception {
         LOG.setLevel(Level.WARNING);
         Client client = Client.load(name);
         boolean inside = client.wires().contains("none");
@@ -42,8 +47,11 @@ public final class Calls implements AutoCloseable {
         request.addProperty("threads", threads);
         request.addProperty("connections", shared ? 1 : threads);
         request.addProperty("timeout_ms", timeoutMs);
+        boolean pipelines = client.features().contains("pipeline");
+        request.addProperty("depth", pipelines ? depth : 1);
         Prepare setup = new Prepare(request, tape);
         setup.check(client);
+        this.setup = setup;
         scripts = tape.scripts(0, threads, threads);
         try {
             for (int c = 0; c < setup.clients(); c++) {
@@ -57,28 +65,66 @@ public final class Calls implements AutoCloseable {
     }
 
     private void store() throws Exception {
-        Caller caller = new Caller(sessions.get(0), new Script.Prefill(tape, 0, 1));
+        Caller caller = new Caller(sessions.get(0), new Script.Prefill(tape, 0, 1), 1, setup);
         while (caller.call() != null) { }
     }
 
     /** The calls of one thread; each caller is one thread's own. */
     public Caller caller(int thread) {
         Session session = sessions.get(thread * sessions.size() / scripts.length);
-        return new Caller(session, new Script.Looped(scripts[thread], null, 0));
+        Script script = new Script.Looped(scripts[thread], null, 0);
+        return new Caller(session, script, tape.file.group, setup);
     }
 
     /** One thread's operations, again and again. */
     public static final class Caller {
         private final Session session;
         private final Script script;
+        private final int group;
+        private final Op[] ops;
+        private final Future<?>[] futures;
+        private final long timeoutNs;
 
-        private Caller(Session session, Script script) {
+        private Caller(Session session, Script script, int group, Prepare setup) {
             this.session = session;
             this.script = script;
+            this.group = group;
+            ops = new Op[Math.min(setup.depth, group)];
+            futures = new Future<?>[ops.length];
+            timeoutNs = setup.timeoutMs * 1_000_000;
         }
 
-        /** Make the next call; its answer, or null where there is no other. */
+        /** Make the calls of the next group; the last answer, or null where there is no other. */
         public Object call() throws Exception {
+            Object last = null;
+            for (int made = 0; made < group; made += ops.length) {
+                last = ops.length == 1 ? one() : together(Math.min(ops.length, group - made));
+            }
+            return last;
+        }
+
+        private Object together(int count) throws Exception {
+            for (int i = 0; i < count; i++) {
+                ops[i] = script.next();
+                try {
+                    futures[i] = session.begin(ops[i]);
+                } catch (Throwable thrown) {
+                    throw wrong(ops[i], session.failure(thrown), thrown);
+                }
+            }
+            Object last = null;
+            for (int i = 0; i < count; i++) {
+                try {
+                    last = session.end(ops[i], futures[i], timeoutNs);
+                } catch (Throwable thrown) {
+                    throw wrong(ops[i], session.failure(thrown), thrown);
+                }
+                check(ops[i], last);
+            }
+            return last;
+        }
+
+        private Object one() throws Exception {
             Op op = script.next();
             if (op == null) {
                 return null;
@@ -89,11 +135,15 @@ public final class Calls implements AutoCloseable {
             } catch (Throwable thrown) {
                 throw wrong(op, session.failure(thrown), thrown);
             }
+            check(op, answer);
+            return answer;
+        }
+
+        private static void check(Op op, Object answer) {
             long outcome = Verify.of(answer, op);
             if (!Verify.whole(outcome, op)) {
                 throw wrong(op, outcome, null);
             }
-            return answer;
         }
 
         private static RuntimeException wrong(Op op, long outcome, Throwable cause) {

@@ -21,8 +21,8 @@ import org.openjdk.jmh.infra.BenchmarkParams;
 import org.openjdk.jmh.infra.ThreadParams;
 
 /**
- * The client files of the worker as JMH benchmarks: one invocation is one blocking call, its answer
- * verified. A call that fails, or does not find or store all that it should, ends its benchmark: it
+ * The client files of the worker as JMH benchmarks: one invocation is one blocking call, or the eight
+ * commands of `set-get`; each answer is verified. A call that fails, or does not find or store all that it should, ends its benchmark: it
  * has no figure then.
  *
  * <p>`java -jar benchmarks.jar -t 8 -p client=folsom -p server=HOST:PORT`. The JVM's flags are those
@@ -44,10 +44,15 @@ public class Memcached {
     @Param("text")
     public String wire;
 
-    /** get, gets, gat, mget, set, replace or touch. */
+    /** get, gets, gat, mget, set, replace, touch; set-get: sets and gets four keys, one by one. */
     @Param({"get", "set"})
     public String operation;
 
+    /** random: keys of 20 bytes; original: key0, key1 …, with values of 9 to 12 bytes. */
+    @Param("random")
+    public String data;
+
+    /** In bytes; not looked at for the data `original`. */
     @Param("100")
     public int valueSize;
 
@@ -57,6 +62,14 @@ public class Memcached {
     /** How many keys an mget names. */
     @Param("10")
     public int batch;
+
+    /** set-get: all threads use the same four keys, instead of going through their own. */
+    @Param("false")
+    public boolean sameKeys;
+
+    /** set-get: so many commands are sent, then all of them awaited; 1 for a client without futures. */
+    @Param("1")
+    public int depth;
 
     /** One client for all threads (shared), or each its own. */
     @Param("shared")
@@ -76,11 +89,16 @@ public class Memcached {
         if (!connection.matches("shared|own")) {
             throw new IllegalArgumentException("connection is shared or own, not " + connection);
         }
+        if (!data.matches("random|original")) {
+            throw new IllegalArgumentException("data is random or original, not " + data);
+        }
         Path tape = Files.createTempFile("cachemark-", ".tape");
         try {
-            TapeWriter.write(tape, operation, keys, valueSize, batch);
+            TapeData stored = data.equals("original")
+                    ? TapeData.original(keys) : TapeData.random(keys, valueSize);
+            TapeWriter.write(tape, operation, stored, batch, sameKeys);
             calls = new Calls(client, server, wire, tape, params.getThreads(),
-                    connection.equals("shared"), profile, timeoutMs);
+                    connection.equals("shared"), depth, profile, timeoutMs);
         } finally {
             Files.delete(tape);
         }
