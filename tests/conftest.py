@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+CLIENTS = ROOT / "tests" / "workers"
 COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # A test that is slow on a busy machine has not failed.
 settings.register_profile("cachemark", deadline=None)
@@ -64,5 +65,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: `slow` without a reason")
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
-    # Otherwise a process might begin the longest test when the others have ended.
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    # Otherwise a process might begin the longest test when the others have ended. Tests of clients
+    # mostly wait, and the others mostly compute: mixed, they leave no core idle.
+    begins = {**_positions(items, waits=True), **_positions(items, waits=False)}
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, begins[_group(item)]))
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    assert mark is not None
+    return str(mark.args[0])
+
+
+def _positions(items: list[pytest.Item], *, waits: bool) -> dict[str, float]:
+    """Where each group of tests of clients, or of other tests, begins: from 0 to 1."""
+    of = dict.fromkeys(_group(i) for i in items if (CLIENTS in i.path.parents) == waits)
+    return {group: number / len(of) for number, group in enumerate(of)}
