@@ -44,6 +44,7 @@ def written(form: str, run: ExportedRun, folder: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.slow("compiles Java, and starts JVMs")
 def test_java_reads_the_interval_log(java: list[str], run: ExportedRun, tmp_path: Path) -> None:
     """Each interval comes back whole, and its percentile table is ours to the letter."""
     (log,) = written("hlog", run, tmp_path)
@@ -65,6 +66,7 @@ def test_java_reads_the_interval_log(java: list[str], run: ExportedRun, tmp_path
     assert set(read.values()) == ours
 
 
+@pytest.mark.slow("compiles Java, and starts JVMs")
 def test_jmh_prints_the_same_sample(java: list[str], run: ExportedRun) -> None:
     """But for the error, which is over trials, percentiles of few, and the bin that JMH drops."""
     sample = next(result for result in results(run) if result.mode == "sample")
@@ -92,6 +94,7 @@ def test_jmh_prints_the_same_throughput(java: list[str], run: ExportedRun) -> No
         assert said([*java, "jmh-rates", *map(str, result.rates)]) in text
 
 
+@pytest.mark.slow("builds benchstat")
 def test_benchstat_reads_every_trial(benchstat: Path, run: ExportedRun, tmp_path: Path) -> None:
     (path,) = written("go-bench", run, tmp_path)
     command = [str(benchstat), "-format", "csv", "-table", "/load,/op", "-row", "/client"]
@@ -110,6 +113,7 @@ def test_benchstat_reads_every_trial(benchstat: Path, run: ExportedRun, tmp_path
     assert {"sec/op", "ops/s", "p99-sec", "client-cpu-sec/op"} <= units
 
 
+@pytest.mark.slow("builds benchstat")
 def test_benchstat_compares_two_runs(benchstat: Path, run: ExportedRun, tmp_path: Path) -> None:
     (path,) = written("go-bench", run, tmp_path)
     other = path.with_name("after.txt")

@@ -285,6 +285,7 @@ def test_what_is_no_whole_archive_is_refused(exported: Path, tmp_path: Path, par
     refused(path, tmp_path / "there", "cannot be read")
 
 
+@pytest.mark.slow("imports an archive once for each byte of its directory")
 def test_a_flipped_bit_is_found_anywhere(exported: Path, tmp_path: Path) -> None:
     """In content, names or the directory: refused, or of no account to what is kept."""
     whole = exported.read_bytes()
