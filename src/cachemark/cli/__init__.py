@@ -29,6 +29,7 @@ app = cyclopts.App(
 )
 _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
+    "drive": "Load one server with the native client, and keep the results as a run",
     "new": "Write an experiment file with comments, from options or from answers",
     "report": "Print the report of a stored run",
     "explain": "Say how a figure came about, or what a verdict or a rule means",

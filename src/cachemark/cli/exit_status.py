@@ -15,6 +15,7 @@ EXIT_STATUSES: dict[int, str] = {
 FAILURES: dict[str, str] = {
     "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID; "
     "with --search: no rate was shown to meet the objective",
+    "drive": "as for `run`",
     "compare": "--play, --fail-on-regression: a gated figure is worse, or is missing",
     "probe": "`run quick` (or the suite of --suite) would refuse a part of its work on a server",
     "memory": "a server could not be filled",

@@ -75,7 +75,7 @@ def run(
         return 0
     if hosts is not None:
         return _show(*play_new(planned, parties, hosts, storage.out), details=details)
-    return _play(new_run(planned, parties, storage.out), parties, details=details)
+    return play_and_show(new_run(planned, parties, storage.out), parties, details=details)
 
 
 def _planned(name: str | None, overrides: Overrides) -> Experiment:
@@ -89,7 +89,8 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
     return planned_experiment(name or BASE_SUITE, overrides)
 
 
-def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:
+def play_and_show(stored_run: Run, parties: Parties, *, details: bool) -> int:
+    """Play what a run does not hold yet, print its answers, and return the exit status."""
     return _show(stored_run, play(stored_run, parties), details=details)
 
 
@@ -123,7 +124,7 @@ def _resume(
         raise UsageError(
             f"{found.id} was played over several hosts", "name their file: --hosts FILE"
         )
-    return _play(found, parties_of(planned), details=details)
+    return play_and_show(found, parties_of(planned), details=details)
 
 
 def _show_programs(found: Run, *, trusted: bool) -> None:

@@ -11,10 +11,10 @@ import re
 import msgspec
 
 from cachemark.model.errors import UsageError
+from cachemark.model.units import NS
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
-_OBJECTIVE = re.compile(rf"p({_NUMBER})\s*<\s*({_NUMBER})\s?({'|'.join(_NS)})")
+_OBJECTIVE = re.compile(rf"p({_NUMBER})\s*<\s*({_NUMBER})\s?({'|'.join(NS)})")
 EXAMPLE = "p99<1ms"
 
 
@@ -36,4 +36,4 @@ def parse_objective(text: str, place: str) -> Objective:
     percent = float(found[1]) if found else 0.0
     if found is None or not 0 < percent < 100:
         raise UsageError(f"{place}: {text!r} is no objective", f"write {EXAMPLE} or p99.9<500us")
-    return Objective(percent=percent, below_ns=round(float(found[2]) * _NS[found[3]]))
+    return Objective(percent=percent, below_ns=round(float(found[2]) * NS[found[3]]))

@@ -1,4 +1,4 @@
-"""Numbers with units, as people type them: `5M` is a count, `64k` and `200m` are sizes in bytes.
+"""Numbers with units, as people type them: `5M` is a count, `64k` a size in bytes, `10s` a time.
 
 The grammar is that of the engine (`options/units.rs`): decimal factors for counts, binary factors
 for bytes. `tests/model/test_units.py` compares the two.
@@ -14,6 +14,9 @@ _COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s?([kKmMgG])?")
 _SIZE = re.compile(r"([0-9]+)(?:([kKmMgG])(?:[iI]?[bB])?)?")
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3}
 _MOST = 2**53
+# How many ns the units of a time have.
+NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
+_TIME = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({'|'.join(NS)})")
 MIB = 2**20
 
 
@@ -24,6 +27,15 @@ def parse_count(text: str, place: str) -> int:
     if number < 1 or number > _MOST or number != int(number):
         raise UsageError(f"{place}: {text!r} is no count", "write 1000, 10k or 1.5M")
     return int(number)
+
+
+def parse_ms(text: str, place: str) -> int:
+    """A time in whole milliseconds: `500ms`, `10s` or `2m`. Raises UsageError."""
+    found = _TIME.fullmatch(text.strip())
+    ms = float(found[1]) * NS[found[2]] / 1e6 if found else -1.0
+    if not 0 <= ms <= _MOST or ms != int(ms):
+        raise UsageError(f"{place}: {text!r} is no time", "write 500ms, 10s or 2m")
+    return int(ms)
 
 
 def parse_size(text: str, place: str) -> int:

@@ -1,0 +1,85 @@
+"""`cachemark drive`: load one server with the native client, and keep the results as a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from cachemark.cli.overrides import Overrides
+from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
+from cachemark.cli.play import new_run, parties_of
+from cachemark.cli.run import play_and_show
+from cachemark.cli.work_options import WorkOptions
+from cachemark.endpoints.clients import NATIVE
+from cachemark.endpoints.servers import kinds
+from cachemark.model.experiment import Experiment
+from cachemark.model.units import parse_ms
+
+
+@dataclass(frozen=True)
+class DriveOptions(WorkOptions):
+    """The work, and how it is offered."""
+
+    threads: Annotated[int, Parameter(help="threads of the load generator")] = 1
+    connections: Annotated[
+        int | None, Parameter(help="connections; without it, one for each thread")
+    ] = None
+    depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
+    wire: Annotated[Literal["text", "binary", "meta"] | None, Parameter(help="the protocol")] = None
+    duration: Annotated[
+        str, Parameter(help="length of the measured window; a trace is played once")
+    ] = "10s"
+    warmup: Annotated[str, Parameter(help="length of the warm-up, which is not measured")] = "1s"
+    repeat: Annotated[int, Parameter(help="windows, each on new connections; searches")] = 1
+    search: Annotated[
+        str | None,
+        Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
+    ] = None
+
+
+def drive(
+    server: Annotated[
+        str, Parameter(help="HOST:PORT, unix:/path, or a server of `cachemark servers`")
+    ] = "127.0.0.1:11211",
+    *,
+    options: Annotated[DriveOptions | None, Parameter(name="*")] = None,
+    out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
+        "results"
+    ),
+    details: Annotated[
+        bool, Parameter(negative="", help="print every table, not only the answers")
+    ] = False,
+) -> int:
+    """Load one server with the native client, and keep the results as a run.
+
+    It is `cachemark run` with one client, one server and one block, so verdicts and exit statuses
+    are those of `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
+    drive` needs no Python, keeps nothing, and shows each second.
+    """
+    planned = _planned(server, options or DriveOptions())
+    parties = parties_of(planned)
+    return play_and_show(new_run(planned, parties, out), parties, details=details)
+
+
+def _planned(server: str, options: DriveOptions) -> Experiment:
+    """The experiment of one client and one server. Raises UsageError."""
+    known = {kind.name for kind in kinds()}
+    overrides = Overrides(
+        **{field.name: getattr(options, field.name) for field in fields(WorkOptions)},
+        client=(NATIVE,),
+        server=(server if server.partition(":")[0] in known else f"remote:{server}",),
+        threads=(options.threads,),
+        connections=options.connections,
+        depth=options.depth,
+        wire=options.wire,
+        measure_ms=parse_ms(options.duration, "--duration"),
+        warmup_ms=parse_ms(options.warmup, "--warmup"),
+        blocks=options.repeat,
+        design="trials",
+        search=options.search,
+    )
+    return msgspec.structs.replace(planned_experiment(BASE_SUITE, overrides), name="drive")
