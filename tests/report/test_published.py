@@ -93,10 +93,10 @@ def test_user_system_and_total_are_beside_real() -> None:
 def test_one_cell_repeats_what_was_published_twice() -> None:
     """And makes no pair of cells whose order could be compared."""
     suite = "ruby-clients"
-    (section,) = tables(suite, outcome(suite, "ruby/memcached", "set-plain", "one-caller"))
+    (section,) = tables(suite, outcome(suite, "ruby/memcached@defaults", "set-plain", "one-caller"))
     here = column(section, "as published, here, s")
     assert here["memcached:set:plain"] == here["memcached_disable_binary:set:plain"] != "–"
-    assert column(section, "client of today")["memcached_rails:set:plain"] == "no client of today"
+    assert column(section, "client of today")["memcached_rails:set:plain"] == "ruby/memcached_rails"
     assert not [note for note in section.notes if note.startswith("the same order")]
 
 

@@ -19,7 +19,8 @@ from cachemark.model.outcome import ServerFacts
 from cachemark.model.units import MIB
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
-OPTIONS = (*_FLAGS, "unix", "binary")
+OPTIONS = (*_FLAGS, "unix", "verbose", "binary")
+_VERBOSE = ("1", "2", "3")
 REMEDY = "apt-get install memcached"
 _RETRY_S = 0.005
 
@@ -31,6 +32,8 @@ def parse(text: str, details: str) -> ServerSpec:
     positive(spec, "threads")
     positive(spec, "connections")
     check_memory(spec, least=MIB)
+    if options.get("verbose", "1") not in _VERBOSE:
+        raise UsageError(f"server {text!r}: verbose={options['verbose']}", "verbose is 1, 2 or 3")
     if options.get("unix", "no") not in ("yes", "no"):
         raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
     return spec
@@ -88,6 +91,8 @@ def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
         if name in spec.options:
             value = spec.options[name]
             command += [flag, str(memory_mib(value)) if name == "memory" else value]
+    if "verbose" in spec.options:
+        command.append("-" + "v" * int(spec.options["verbose"]))
     return command
 
 

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# memcached_rails: Memcached::Rails, the wrapper that the memcached gem brings for programs that were
+# written for memcache-client. It answers a miss with nil and any failure with false, and only its log
+# tells them apart. Unlike the gem, it takes `raw` as what it says. `replace` and the exceptions that
+# a program has to expect of it are the gem's own.
+#
+# Debian does not carry it. It was run from its repository, version 1.8.0.
+require_relative '../lib/memcached_gem'
+
+class Client < BaseClient
+  LIBRARY = 'memcached_rails'
+  WIRES = %w[text].freeze
+  FEATURES = %w[unix cluster].freeze
+  OPTIONS = { 'hashing' => 'default' }.freeze
+
+  class << self
+    def load
+      require 'memcached'
+      require 'memcached/rails'
+    end
+
+    def library_version = Memcached::VERSION
+
+    def refusal(tape, _setup)
+      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
+    end
+
+    def open(setup)
+      log = LibraryLog.new(Logger::WARN)
+      client = Memcached::Rails.new(setup.addresses, { logger: log, **MemcachedGem.options(setup) })
+      MemcachedGem.check_connection(setup) { client.stats }
+      client
+    end
+
+    def close(handle) = handle.quit
+  end
+
+  def initialize(handle, setup, tape)
+    super
+    @raw = setup.common?
+  end
+
+  def get(op) = calls(op, @handle.method(:get), [op.key, @raw], op.value, method(:read))
+
+  def mget(op)
+    calls(op, @handle.method(:get_multi), [op.keys, @raw], op.keys.zip(op.values).to_h, method(:read_many))
+  end
+
+  def set(op) = calls(op, @handle.method(:set), written(op), true, ->(*) { logged || Verify::PROTOCOL })
+
+  # A refusal brings nil, a failure false.
+  def add(op) = calls(op, @handle.method(:add), written(op), true, method(:refused))
+
+  def delete(op) = calls(op, @handle.method(:delete), [op.key], true, method(:missed))
+
+  def incr(op) = calls(op, @handle.method(:incr), [op.key, op.amount], Integer, method(:missed))
+
+  def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, method(:missed))
+
+  def failure(error, op) = MemcachedGem.outcome(error, op)
+
+  private
+
+  # Counters are numbers to the server, whatever the library does to other values.
+  def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
+
+  # What the library has logged since the operation began, as a failure; nil if nothing.
+  def logged
+    text = LibraryLog.since(@began_ns)
+    MemcachedGem.failed(text) if text
+  end
+
+  def read(value, op) = value ? Verify.found(@tape, op, value) : missed(value, op)
+
+  def read_many(values, op) = values ? Verify.found_many(@tape, op, values) : missed(values, op)
+
+  def missed(_answer, _op) = logged || 0
+
+  def refused(_answer, op) = logged || (Verify.done(op) | Verify::REFUSED)
+end
