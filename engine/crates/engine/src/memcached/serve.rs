@@ -61,7 +61,9 @@ fn state(
     let settings = settings(configuration);
     let power = configuration.tuning.hash_power;
     let fixed = (configuration.fixed_table && power > 0).then_some(power);
-    let store = Store::with_hash_power(settings.memory_bytes, fixed)
+    // Locked memory would include the addresses for a higher limit.
+    let make = if configuration.locks_memory { Store::with_hash_power } else { Store::adjustable };
+    let store = make(settings.memory_bytes, fixed)
         .map_err(|error| failed(FAILURE, format!("-m, -o hashpower: {error}")))?;
     store.set_evicts(configuration.evicts);
     let state = State::with_store(store, settings, VERSION)

@@ -25,7 +25,7 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
         Some(_) => StopSignals::catch_also(&[SIGHUP])?,
         None => StopSignals::catch()?,
     };
-    let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
+    let store = Store::adjustable(settings.memory_bytes, arguments.hash_power)
         .map_err(|error| format!("--memory, --hash-power: {error}"))?;
     let state = State::with_store(store, settings, VERSION);
     let state = match accounts(arguments)? {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::thread;
 use std::time::Instant;
 
 use cachemark_storage::{EvictionObserver, Store};
@@ -69,11 +70,17 @@ pub struct State {
     peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
     next_peer: AtomicU64,
     started: Instant,
+    /// The state itself, for threads that it starts.
+    itself: OnceLock<Weak<State>>,
 }
 
 impl State {
+    /// # Panics
+    ///
+    /// If the system cannot reserve the address range of the store.
     pub fn new(settings: Settings, version: &'static str) -> State {
-        State::with_store(Store::new(settings.memory_bytes), settings, version)
+        let store = Store::adjustable(settings.memory_bytes, None).expect("a range of addresses");
+        State::with_store(store, settings, version)
     }
 
     /// A server over this store.
@@ -109,6 +116,7 @@ impl State {
             peers: Mutex::default(),
             next_peer: AtomicU64::new(0),
             started: Instant::now(),
+            itself: OnceLock::new(),
         }
     }
 
@@ -140,6 +148,32 @@ impl State {
         if let Some(end) = &self.on_shutdown {
             end(how);
         }
+    }
+
+    /// Change the memory limit. False if this limit is not possible. Memory beyond a lower one is freed in a thread,
+    /// because that may take seconds.
+    pub fn set_memory_limit(&self, limit_bytes: u64) -> bool {
+        if !self.store.set_limit_bytes(limit_bytes, self.now_s()) {
+            return false;
+        }
+        let free = |state: &State| while state.store.approach_limit(state.now_s()) {};
+        match self.itself.get().and_then(Weak::upgrade) {
+            Some(state) if self.store.approach_limit(self.now_s()) => {
+                let thread = thread::Builder::new().name("limit".to_owned());
+                if thread.spawn(move || free(&state)).is_err() {
+                    free(self);
+                }
+            }
+            Some(_) => {}
+            None => free(self),
+        }
+        true
+    }
+
+    /// Remember where it is, so that its methods can start threads.
+    pub(crate) fn is_shared(self: &Arc<State>) {
+        // A state belongs to one server.
+        let _ = self.itself.set(Arc::downgrade(self));
     }
 
     pub fn tuning(&self) -> MutexGuard<'_, Tuning> {

@@ -52,6 +52,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     let named = descriptors.zip(&addresses);
     let listening =
         named.map(|(socket, address)| ListeningSocket { socket, address: address.clone() });
+    state.is_shared();
     // A state belongs to one server.
     let _ = state.listening.set(listening.collect());
     let datagrams = sockets

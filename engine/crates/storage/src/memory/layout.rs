@@ -21,6 +21,8 @@ const REGIONS_MAX: usize = 4;
 const SEGMENT_BYTES_MAX: usize = 256 << 10;
 /// A region with more memory has longer segments, not more of them.
 const SEGMENTS_MAX: usize = 8192;
+/// If the limit may be raised later, to so many times the first one at least.
+const RAISE_MIN: u64 = 4;
 pub const BUCKET_BYTES: usize = 64;
 /// Slots of a bucket. Its eighth word is the index of its overflow bucket.
 pub const BUCKET_SLOTS: usize = 7;
@@ -35,6 +37,8 @@ pub const HASH_POWER_MIN: u32 = 10;
 #[repr(C)]
 pub struct Geometry {
     pub limit_bytes: u64,
+    /// The highest limit that may be set later.
+    pub limit_bytes_max: u64,
     /// 0 if the table grows.
     pub hash_power: u64,
     pub regions: u64,
@@ -43,11 +47,10 @@ pub struct Geometry {
 /// The layout of a region. Offsets are in bytes from its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// How much memory it may use.
-    pub limit: usize,
     /// The length of a segment, a power of two.
     pub segment: usize,
     pub segment_power: u32,
+    /// How many segments the highest limit allows.
     pub segments: usize,
     /// Buckets at the beginning. A table with a fixed hash power never has more.
     pub buckets: usize,
@@ -80,34 +83,45 @@ impl Geometry {
         }
         let regions = (limit / REGION_BYTES_MIN).clamp(1, REGIONS_MAX) as u64;
         let hash_power = u64::from(hash_power.unwrap_or(0));
-        Ok(Geometry { limit_bytes: limit as u64, hash_power, regions })
+        let limit_bytes = limit as u64;
+        Ok(Geometry { limit_bytes, limit_bytes_max: limit_bytes, hash_power, regions })
+    }
+
+    /// The same store with addresses for a higher limit.
+    pub fn raisable(self) -> Geometry {
+        let all_segments = self.regions * (SEGMENTS_MAX * self.layout().segment) as u64;
+        Geometry { limit_bytes_max: all_segments.max(RAISE_MIN * self.limit_bytes), ..self }
+    }
+
+    /// The share of each region in a limit.
+    pub fn region_limit(&self, limit_bytes: u64) -> usize {
+        (limit_bytes as usize - size_of::<StoreHead>().next_multiple_of(PAGE_BYTES))
+            / self.regions as usize
     }
 
     /// The layout of each region.
     pub fn layout(&self) -> Layout {
         let regions = self.regions as usize;
-        let limit = (self.limit_bytes as usize
-            - size_of::<StoreHead>().next_multiple_of(PAGE_BYTES))
-            / regions;
+        let limit = self.region_limit(self.limit_bytes);
+        let limit_max = self.region_limit(self.limit_bytes_max);
         let fair = (limit / 64).next_power_of_two() / 2;
         let segment = fair
             .clamp(PAGE_BYTES, SEGMENT_BYTES_MAX)
             .max((limit / SEGMENTS_MAX).next_power_of_two());
-        let segments = (limit / segment).min((ADDRESSABLE_BYTES / segment as u64) as usize);
+        let segments = (limit_max / segment).min((ADDRESSABLE_BYTES / segment as u64) as usize);
         let grows = self.hash_power == 0;
         let buckets = match grows {
             true => BUCKETS_MIN.min(limit / 64 / BUCKET_BYTES),
             false => (1 << self.hash_power) / (BUCKET_SLOTS + 1) / regions,
         };
-        let buckets_max = if grows { limit / 2 / BUCKET_BYTES } else { buckets };
-        let overflow_max = limit / 2 / BUCKET_BYTES;
+        let buckets_max = if grows { limit_max / 2 / BUCKET_BYTES } else { buckets };
+        let overflow_max = limit_max / 2 / BUCKET_BYTES;
         let page = |bytes: usize| bytes.next_multiple_of(PAGE_BYTES);
         let segment_meta_at = page(size_of::<RegionHead>());
         let table_at = segment_meta_at + page(segments * size_of::<SegmentMeta>());
         let data_at = table_at + page((buckets_max + overflow_max) * BUCKET_BYTES);
         let length = data_at + page(segments * segment) + PAGE_BYTES;
         Layout {
-            limit,
             segment,
             segment_power: segment.trailing_zeros(),
             segments,
@@ -204,8 +218,21 @@ mod tests {
             let layout = geometry.layout();
             assert!(layout.segments >= 60 && layout.segments <= 2 * SEGMENTS_MAX);
             assert_eq!(1 << layout.segment_power, layout.segment);
-            assert!(layout.limit * geometry.regions as usize <= megabytes << 20);
-            assert!(layout.segments * layout.segment > layout.limit / 10 * 9);
+            let limit = geometry.region_limit(geometry.limit_bytes);
+            assert!(limit * geometry.regions as usize <= megabytes << 20);
+            assert!(layout.segments * layout.segment > limit / 10 * 9);
+        }
+    }
+
+    #[test]
+    fn addresses_for_a_higher_limit_change_no_segment() {
+        for megabytes in [1, 64, 1024, 100_000] {
+            let fixed = Geometry::new(megabytes << 20, None).expect("fair");
+            let raisable = fixed.raisable();
+            assert!(raisable.limit_bytes_max >= 4 * fixed.limit_bytes);
+            let (fixed, raisable) = (fixed.layout(), raisable.layout());
+            assert_eq!((fixed.segment, fixed.buckets), (raisable.segment, raisable.buckets));
+            assert!(raisable.segments >= 4 * fixed.segments);
         }
     }
 

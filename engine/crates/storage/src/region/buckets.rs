@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::items::slot::Slot;
 use crate::memory::atomics::{LOCKED, SHARED, add};
-use crate::memory::layout::BUCKET_SLOTS;
+use crate::memory::layout::{BUCKET_BYTES, BUCKET_SLOTS};
 use crate::region::Region;
 use crate::region::writer::Writer;
 use crate::table::hash;
@@ -38,6 +38,11 @@ impl Region {
             follow(bucket).filter(|next| *next != 0)
         });
         buckets.flat_map(|bucket| bucket * 8..bucket * 8 + BUCKET_SLOTS)
+    }
+
+    /// How many buckets take half of the memory.
+    fn half_of_limit(&self) -> usize {
+        self.limit.load(SHARED) / 2 / BUCKET_BYTES
     }
 
     fn bump_table_version(&self) {
@@ -167,7 +172,7 @@ impl Writer<'_> {
         let fresh = match head.overflow_free.load(LOCKED) as usize {
             0 => {
                 let used = head.overflow_used.load(LOCKED) as usize;
-                if used == region.layout.overflow_max {
+                if used >= region.layout.overflow_max.min(region.half_of_limit()) {
                     return None;
                 }
                 add(&head.overflow_used, 1);
@@ -188,11 +193,11 @@ impl Writer<'_> {
     /// ahead of the items.
     pub fn grow_table(&self) {
         let head = self.region.head();
+        let most = self.region.layout.buckets_max.min(self.region.half_of_limit()) as u64;
         for _ in 0..2 {
             let buckets = head.buckets.load(LOCKED);
             let full = buckets * BUCKET_SLOTS as u64 * LOAD_PERCENT / 100;
-            if head.items.load(LOCKED) < full || buckets as usize >= self.region.layout.buckets_max
-            {
+            if head.items.load(LOCKED) < full || buckets >= most {
                 return;
             }
             self.split(buckets);

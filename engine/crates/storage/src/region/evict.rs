@@ -28,7 +28,7 @@ const SPARSE_PERCENT: usize = 20;
 const DEAD_SHARE: usize = 16;
 /// How many segments are searched for expired items before one is emptied.
 const SWEEPS_MAX: usize = 4;
-/// After so many attempts to free a segment, no more segments are compacted.
+/// After so many attempts to free a segment, only segments without live items are compacted.
 const COMPACTED_MAX: usize = 8;
 /// After so many attempts, all items of the next segment are evicted.
 const ATTEMPTS_MAX: usize = 16;
@@ -79,6 +79,24 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    /// Set a lower limit and free the segments beyond it; without eviction, only those that have no items.
+    pub fn lower_limit(&mut self, limit: usize) {
+        self.region.set_limit(limit);
+        for attempt in 0.. {
+            self.free_retired();
+            let (counts, allowed) = (self.count_segments(), self.segments_allowed());
+            if counts.used <= allowed {
+                break;
+            }
+            if counts.used - counts.retired <= allowed {
+                self.wait_for_readers();
+            } else if !self.reclaim(&counts, attempt) && !self.evicts() {
+                break;
+            }
+        }
+        self.return_pages();
     }
 
     fn evicts(&self) -> bool {
@@ -142,7 +160,8 @@ impl Writer<'_> {
             let percent = dead(&worst) * 100 / length;
             let enough = counts.dead_bytes * DEAD_SHARE >= counts.used * length;
             let compacts = percent >= DEAD_PERCENT || (enough && percent >= SPARSE_PERCENT);
-            if compacts && attempt < COMPACTED_MAX {
+            let live = self.region.segment_meta(worst).live_bytes.load(LOCKED);
+            if compacts && (attempt < COMPACTED_MAX || live == 0) {
                 self.empty_segment(worst, Disposition::KeepAll);
                 return true;
             }
@@ -179,7 +198,7 @@ impl Writer<'_> {
             _ if self.is_open(segment) => 2 * self.region.layout.segment,
             _ => self.region.segment_meta(segment).live_bytes.load(LOCKED) as usize,
         };
-        let last = (self.region.layout.segments - count) as u32;
+        let last = (self.region.segments.load(SHARED) - count) as u32;
         let cost = |first: &u32| (*first..first + count as u32).map(live).sum::<usize>();
         let Some(first) = (0..=last).min_by_key(cost) else { return };
         for segment in first..first + count as u32 {

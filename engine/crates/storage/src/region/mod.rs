@@ -11,7 +11,7 @@ mod segment_state;
 mod segments;
 pub mod writer;
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::counters::Counters;
@@ -36,6 +36,10 @@ pub struct Region {
     pub layout: Layout,
     /// Whether other processes map it too.
     pub shared: bool,
+    /// How much memory it may use now.
+    pub limit: AtomicUsize,
+    /// How many segments the highest limit so far allows; those behind them were never used.
+    pub segments: AtomicUsize,
     /// Whether items may be evicted. If not, there may be no room for a new one.
     pub evicts: AtomicBool,
     /// Is called with each item that is evicted.
@@ -65,10 +69,18 @@ impl Region {
             memory: Arc::clone(memory),
             layout,
             shared,
+            limit: AtomicUsize::new(0),
+            segments: AtomicUsize::new(0),
             evicts: AtomicBool::new(true),
             observer: OnceLock::new(),
             local: Mutex::default(),
         }
+    }
+
+    /// Set how much memory it may use.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, SHARED);
+        self.segments.fetch_max((limit / self.layout.segment).min(self.layout.segments), SHARED);
     }
 
     /// What all regions share, at the beginning of the memory.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::memory::atomics::{LOCKED, SHARED, add};
-use crate::memory::layout::{BUCKET_BYTES, NONE};
+use crate::memory::layout::{BUCKET_BYTES, NONE, SegmentMeta};
 use crate::memory::mapping::PAGE_BYTES;
 use crate::region::segment_state::{Queue, SegmentCounts, state};
 use crate::region::writer::Writer;
@@ -22,7 +22,7 @@ impl Writer<'_> {
     }
 
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
-        0..self.region.layout.segments as u32
+        0..self.region.segments.load(SHARED) as u32
     }
 
     /// The memory of the used part of the table.
@@ -33,10 +33,17 @@ impl Writer<'_> {
 
     /// How many segments the memory limit allows beside the table's present size.
     pub fn segments_allowed(&self) -> usize {
+        self.segments_within(self.region.limit.load(SHARED))
+    }
+
+    /// The same for any limit.
+    pub fn segments_within(&self, limit: usize) -> usize {
+        let layout = &self.region.layout;
+        let segments = self.region.segments.load(SHARED);
+        let metadata = (segments * size_of::<SegmentMeta>()).next_multiple_of(PAGE_BYTES);
         // The buckets and the overflow buckets each end inside a page.
         let table = self.table_bytes() + 2 * PAGE_BYTES;
-        let layout = &self.region.layout;
-        layout.limit.saturating_sub(layout.table_at + table) / layout.segment
+        limit.saturating_sub(layout.segment_meta_at + metadata + table) / layout.segment
     }
 
     pub fn count_segments(&self) -> SegmentCounts {
@@ -117,8 +124,9 @@ impl Writer<'_> {
         self.return_pages();
     }
 
-    /// Return the pages of free segments to the system if the table has grown by as much.
-    fn return_pages(&self) {
+    /// Return the pages of free segments to the system if the table has grown by as much, or the limit was
+    /// lowered.
+    pub fn return_pages(&self) {
         let counts = self.count_segments();
         let over = (counts.used + counts.free).saturating_sub(self.segments_allowed());
         let free = |segment: &u32| self.state(*segment) == state::FREE;

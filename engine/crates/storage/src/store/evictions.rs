@@ -18,7 +18,7 @@ impl Store {
     pub fn remove_expired(&self, now_s: u32) -> u64 {
         let mut expired = 0;
         for region in &self.regions {
-            for segment in 0..region.layout.segments as u32 {
+            for segment in 0..region.segments.load(SHARED) as u32 {
                 let mut writer = Writer::new(region, &self.grace_periods, now_s);
                 expired += writer.sweep_if_due(segment);
             }

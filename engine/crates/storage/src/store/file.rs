@@ -54,6 +54,7 @@ impl Store {
         }
         let geometry = Geometry {
             limit_bytes: head.limit_bytes.load(LOCKED),
+            limit_bytes_max: head.limit_bytes.load(LOCKED),
             hash_power: head.hash_power.load(LOCKED),
             regions: head.regions.load(LOCKED),
         };

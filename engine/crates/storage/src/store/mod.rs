@@ -6,15 +6,17 @@ mod file;
 #[cfg(test)]
 mod growth_test;
 mod iteration;
+mod limit;
 pub mod outcome;
 mod preconditions;
 #[cfg(test)]
 mod reclaim_test;
+mod usage;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use crate::counters::Counters;
 use crate::items::item::Item;
 use crate::items::marks::Marks;
 use crate::memory::atomics::LOCKED;
@@ -30,24 +32,15 @@ use crate::store::entry::{Content, Entry};
 use crate::store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 use crate::table::hash;
 
-/// What the store contains and has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Bytes of live items, with their headers.
-    pub bytes: u64,
-    /// Bytes of the hash table.
-    pub table_bytes: u64,
-    pub items: u64,
-    pub limit_bytes: u64,
-    /// The counts of this process.
-    pub counters: Counters,
-}
+pub use usage::Usage;
 
 /// A store for many threads, and for many processes if it was created in a file.
 pub struct Store {
     pub(crate) regions: Box<[Region]>,
     pub(crate) grace_periods: GracePeriods,
     pub(crate) geometry: Geometry,
+    /// The memory limit, which the regions may still be above after it was lowered.
+    limit_bytes: AtomicU64,
 }
 
 impl Store {
@@ -62,7 +55,10 @@ impl Store {
 
     /// The same; with a hash power, the table has 2 to this power slots and never grows.
     pub fn with_hash_power(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
-        let geometry = Geometry::new(limit_bytes, hash_power)?;
+        Store::of(Geometry::new(limit_bytes, hash_power)?)
+    }
+
+    fn of(geometry: Geometry) -> Result<Store, String> {
         let memory = Memory::anonymous(geometry.length()).map_err(|error| {
             let mebibytes = geometry.limit_bytes >> 20;
             format!(
@@ -79,8 +75,11 @@ impl Store {
         let memory = Arc::new(memory);
         let layout = geometry.layout();
         let region = |n| Region::new(&memory, geometry.region_at(n), layout, shared);
-        let regions = (0..geometry.regions as usize).map(region).collect();
-        Store { regions, grace_periods: GracePeriods::new(), geometry }
+        let regions: Box<[Region]> = (0..geometry.regions as usize).map(region).collect();
+        let limit = geometry.region_limit(geometry.limit_bytes);
+        regions.iter().for_each(|region| region.set_limit(limit));
+        let limit_bytes = AtomicU64::new(geometry.limit_bytes);
+        Store { regions, grace_periods: GracePeriods::new(), geometry, limit_bytes }
     }
 
     /// Initialize an empty store, in memory that is all zeros.
@@ -328,36 +327,6 @@ impl Store {
     pub fn flush(&self, delay: i64, now_s: u32) {
         let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) };
         self.writers(now_s).for_each(|mut writer| writer.flush(at_s));
-    }
-
-    /// What the store contains and has counted. This locks each region in turn.
-    pub fn usage(&self, now_s: u32) -> Usage {
-        let mut usage = Usage { limit_bytes: self.geometry.limit_bytes, ..Usage::default() };
-        for writer in self.writers(now_s) {
-            let head = writer.region.head();
-            usage.bytes += head.bytes.load(LOCKED);
-            usage.items += head.items.load(LOCKED);
-            usage.table_bytes += writer.table_bytes() as u64;
-            usage.counters.add(&writer.local.counters);
-        }
-        let (hits, misses) = self.grace_periods.read_counts();
-        usage.counters.get_hits += hits;
-        usage.counters.get_misses += misses;
-        usage
-    }
-
-    /// How many segments were opened so far, by any process. This takes no lock.
-    pub fn segments_begun(&self) -> u64 {
-        self.regions.iter().map(|region| region.head().next_sequence.load(LOCKED)).sum()
-    }
-
-    /// Reset all counters to 0.
-    pub fn reset_counters(&self) {
-        for region in &self.regions {
-            let mut local = region.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            local.counters = Counters::default();
-        }
-        self.grace_periods.reset_counts();
     }
 
     #[inline]

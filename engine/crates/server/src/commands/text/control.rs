@@ -77,7 +77,6 @@ fn verbosity(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     OK
 }
 
-/// `cache_memlimit`. The limit cannot be changed: only its present value is accepted.
 fn memory_limit(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     match words.first().and_then(|word| number(word)).map(u64::from) {
         None => ERROR,
@@ -85,7 +84,7 @@ fn memory_limit(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
         Some(1_000_000_001..) => {
             Outcome::Reply(b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n")
         }
-        Some(mebibytes) if mebibytes << 20 == context.state.settings.memory_bytes as u64 => OK,
+        Some(mebibytes) if context.state.set_memory_limit(mebibytes << 20) => OK,
         Some(_) => Outcome::Reply(b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"),
     }
 }

@@ -71,7 +71,7 @@ fn network(state: &State, tuning: &Tuning) -> Vec<Row> {
     let tcp = addresses().find(|at| !at.starts_with("udp:") && !at.starts_with("unix:"));
     let host = tcp.and_then(|address| address.rsplit_once(':')).map_or("NULL", |(host, _)| host);
     vec![
-        row("maxbytes", settings.memory_bytes),
+        row("maxbytes", state.store.limit_bytes()),
         row("maxconns", settings.max_connections),
         row("tcpport", port(tcp)),
         row("udpport", port(udp)),

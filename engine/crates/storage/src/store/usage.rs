@@ -1,0 +1,50 @@
+//! What a store contains and has counted.
+
+use crate::counters::Counters;
+use crate::memory::atomics::LOCKED;
+use crate::store::Store;
+
+/// What the store contains and has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of live items, with their headers.
+    pub bytes: u64,
+    /// Bytes of the hash table.
+    pub table_bytes: u64,
+    pub items: u64,
+    pub limit_bytes: u64,
+    /// The counts of this process.
+    pub counters: Counters,
+}
+
+impl Store {
+    /// What the store contains and has counted. This locks each region in turn.
+    pub fn usage(&self, now_s: u32) -> Usage {
+        let mut usage = Usage { limit_bytes: self.limit_bytes(), ..Usage::default() };
+        for writer in self.writers(now_s) {
+            let head = writer.region.head();
+            usage.bytes += head.bytes.load(LOCKED);
+            usage.items += head.items.load(LOCKED);
+            usage.table_bytes += writer.table_bytes() as u64;
+            usage.counters.add(&writer.local.counters);
+        }
+        let (hits, misses) = self.grace_periods.read_counts();
+        usage.counters.get_hits += hits;
+        usage.counters.get_misses += misses;
+        usage
+    }
+
+    /// How many segments were opened so far, by any process. This takes no lock.
+    pub fn segments_begun(&self) -> u64 {
+        self.regions.iter().map(|region| region.head().next_sequence.load(LOCKED)).sum()
+    }
+
+    /// Reset all counters to 0.
+    pub fn reset_counters(&self) {
+        for region in &self.regions {
+            let mut local = region.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            local.counters = Counters::default();
+        }
+        self.grace_periods.reset_counts();
+    }
+}
