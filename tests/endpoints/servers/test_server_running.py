@@ -149,6 +149,7 @@ while True:
         ("signal.pause()", r"not listening after 0\.3 s"),
         (ACCEPT + r"connection.sendall(b'HTTP/1.1 400 Bad Request\r\n')", "answered `version`"),
         (ACCEPT + "connection.close()", "broke off"),
+        (ACCEPT + "connection.close(); os._exit(7)", "exited with status 7"),
         (ACCEPT + "signal.pause()", "timed out"),
     ],
 )

@@ -95,10 +95,8 @@ class RunningServer:
         try:
             return member.control.stats()
         except TrialError as error:
-            # If it has exited, that is the better explanation. The kernel closes the sockets of a
-            # dying process before its parent can see the exit status.
-            if member.child and not isinstance(error, ReplyTimeoutError):
-                member.child.wait(_EXIT_S)
+            if member.child and _has_died(member.child, error):
+                raise exited_error(member.name, member.child) from error
             self.check()
             raise
 
@@ -179,10 +177,22 @@ def _version(kind: str, control: Control, child: Child) -> str:
         # If our child has exited, another process has its port and answered.
         if child.exited() is not None:
             raise exited_error(kind, child)
-    except TrialError:
+    except TrialError as error:
         control.close()
+        if _has_died(child, error):
+            raise exited_error(kind, child) from error
         raise
     return version
+
+
+def _has_died(child: Child, error: TrialError) -> bool:
+    """Whether a request failed because the server has exited, which is the better explanation.
+
+    The kernel closes the sockets of a dying process before its parent can see the exit status.
+    """
+    if not isinstance(error, ReplyTimeoutError):
+        child.wait(_EXIT_S)
+    return child.exited() is not None
 
 
 def exited_error(kind: str, child: Child) -> TrialError:
