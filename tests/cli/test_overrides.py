@@ -128,6 +128,15 @@ def test_what_cannot_be_played_in_turns_is_played_in_trials() -> None:
     assert played(ops=500)[0] == "trials"
 
 
+def test_servers_replace_those_of_the_experiment_or_are_added() -> None:
+    own = changed(Overrides()).servers
+    assert changed(Overrides(server=("memcached",))).servers == ["memcached"]
+    more = ("memcached:threads=2", *own)
+    assert changed(Overrides(add_server=more)).servers == [*own, "memcached:threads=2"]
+    both = Overrides(server=("memcached",), add_server=("embedded:io=uring",))
+    assert changed(both).servers == ["memcached", "embedded:io=uring"]
+
+
 def test_the_end_of_a_window_is_typed() -> None:
     (counted,) = changed(Overrides(workload=("any",), ops=5000)).workloads
     assert (counted.name, counted.ops, counted.records) == ("any", 5000, 100_000)
@@ -136,6 +145,11 @@ def test_the_end_of_a_window_is_typed() -> None:
     lengths = {w.name: (w.ops, w.keys.count) for w in longer.workloads}
     assert lengths["get"] == (1_000_000, 1)
     assert lengths["fill"] == (None, 16_000_000)
+    tenth = apply(find("server-modes"), Overrides(scale=0.1), lambda _: False, binary_path())
+    assert [(w.ops, w.records, w.keys.count) for w in tenth.workloads] == [
+        (30, 30, 10),
+        (6000, 6000, 2000),
+    ]
     once = apply(find("server-modes"), Overrides(ops=900), lambda _: False, binary_path())
     assert {(w.ops, w.records) for w in once.workloads} == {(900, 900)}
 

@@ -35,6 +35,10 @@ class Overrides(WorkOptions):
         tuple[str, ...],
         Parameter(negative="", help="use this server instead (may be repeated)"),
     ] = ()
+    add_server: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", help="use this server too (may be repeated)"),
+    ] = ()
     workload: Annotated[
         tuple[str, ...],
         Parameter(negative="", help="only this workload of the experiment (may be repeated)"),
@@ -128,7 +132,7 @@ def apply(
     """
     typed, preset = typed_work(overrides, engine)
     changed: dict[str, Any] = _without_none(
-        servers=list(overrides.server) or None,
+        servers=_servers(experiment, overrides),
         **_blocks(experiment, overrides),
         seed=overrides.seed,
         noise=overrides.noise,
@@ -195,6 +199,14 @@ def _designed(
     if overrides.design is None and changed:
         return suited_design(experiment, window_typed=window_typed)
     return experiment
+
+
+def _servers(experiment: Experiment, overrides: Overrides) -> list[str] | None:
+    """The typed servers, and those to add; None to keep the experiment's."""
+    if not overrides.add_server:
+        return list(overrides.server) or None
+    base = overrides.server or experiment.servers
+    return list(dict.fromkeys([*base, *overrides.add_server]))
 
 
 def _clients(

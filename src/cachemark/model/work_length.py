@@ -10,12 +10,18 @@ from cachemark.model.experiment import Workload
 def scaled(workload: Workload, factor: float) -> Workload:
     """A workload that ends by itself, this many times as long; any other workload as it is.
 
-    A fill gets a longer tape with more keys: it still ends when the server is full enough.
+    A fill gets a longer tape with more keys: it still ends when the server is full enough. So do
+    phases: part of their tape would be all of the first kind and none of the last.
     """
 
     def times(count: int) -> int:
         return max(1, round(count * factor))
 
+    if workload.ops is not None and workload.order == "phases":
+        kinds = len(workload.mix)
+        each = max(1, round(workload.ops * factor / kinds))
+        keys = msgspec.structs.replace(workload.keys, count=times(workload.keys.count))
+        return msgspec.structs.replace(workload, ops=each * kinds, records=each * kinds, keys=keys)
     if workload.ops is not None:
         return msgspec.structs.replace(workload, ops=times(workload.ops))
     if workload.fill_percent is not None:
