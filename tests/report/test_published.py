@@ -160,8 +160,8 @@ def test_a_million_operations_of_one_process() -> None:
 def test_single_runs_and_averages_are_shown() -> None:
     suite = "server-modes"
     trials = [
-        outcome(suite, "java/xmemcached", "txn-100", f"binary-{threads}-threads")
-        for threads in (1, 10, 20)
+        outcome(suite, "java/xmemcached", "txn-100", f"binary-{load}")
+        for load in ("1-threads", "10-threads", "20-threads-pool-10")
     ]
     (section,) = tables(suite, *trials)
     assert column(section, "published: runs, ms")["XMemcached, 10 threads"] == "1.4, 1.72, 5.15"
@@ -176,7 +176,7 @@ def test_other_work_under_the_same_name_is_not_compared() -> None:
     """Such as of `--size 2048`, or of `--depth 4`."""
     suite, load = "ruby-clients", "one-caller"
     own = outcome(suite, "ruby/dalli", "set-plain", load)
-    other = outcome(suite, "ruby/memcached", "set-plain", load)
+    other = outcome(suite, "ruby/memcached@defaults", "set-plain", load)
     larger = msgspec.structs.replace(
         other,
         workload=msgspec.structs.replace(other.workload, values=Values(size="2048")),

@@ -41,6 +41,12 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
             f"{experiment.name}: `awake` keeps the CPUs of one host awake",
             "with --hosts, leave it out",
         )
+    warmed = [one.name for one in experiment.workloads if one.server_warmup_ops]
+    if warmed:
+        raise UsageError(
+            f"{experiment.name}: workers of one host warm the server of {warmed[0]!r}",
+            "with --hosts, leave server_warmup_ops out",
+        )
     if experiment.design == "rounds":
         return experiment
     return msgspec.structs.replace(experiment, design="trials")

@@ -152,6 +152,10 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0, le=_MAX_VALUE)] | None,
         _is("warm-up, instead of the experiment's", 0),
     ] = None
+    server_warmup_ops: Annotated[
+        int,
+        _is("operations that other workers play before: warm server, cold client", 600, ge=0),
+    ] = 0
     loads: Annotated[
         Annotated[list[str], Meta(min_length=1)] | None,
         _is("the loads that it is played with; without it, all", ["one-caller"]),

@@ -55,8 +55,10 @@ def _warmup_s(plan: Plan, trial: Trial) -> float:
 
 
 def _trial_s(plan: Plan, trial: Trial) -> float:
-    window_s = _window_s(plan.workload(trial.cell), plan.experiment.timing.measure_ms)
-    return _START_S + _warmup_s(plan, trial) + window_s
+    workload = plan.workload(trial.cell)
+    window_s = _window_s(workload, plan.experiment.timing.measure_ms)
+    starts = 2 if workload.server_warmup_ops else 1
+    return starts * _START_S + _warmup_s(plan, trial) + window_s
 
 
 def _window_s(workload: Workload, measure_ms: int) -> float:

@@ -177,10 +177,24 @@ class TrialRun:
         ready_s = setting.timing.ready_ms / 1e3
         ready = fleet.hello(ready_s)
         self.record(worker=ready, binaries=self._binaries(ends))
-        fleet.prepare(self.prepare_request(server, ready), ready_s)
+        request = self.prepare_request(server, ready)
+        fleet.prepare(request, ready_s)
+        if request.servers and setting.workload.server_warmup_ops:
+            self._warm_server(request, count)
         if setting.workload.prefill > 0:
             self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self.watch)))
         return ends
+
+    def _warm_server(self, request: Prepare, count: int) -> None:
+        """Play with workers of their own: the server is warm then, and the client is cold."""
+        setting, client = self.setting, self.setting.client.client
+        ready_s = setting.timing.ready_ms / 1e3
+        with Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id) as others:
+            others.hello(ready_s)
+            others.prepare(request, ready_s)
+            ops = setting.workload.server_warmup_ops
+            others.run(Run(phase="warmup", ops=ops), self.watch)
+            others.bye()
 
     def kill_workers(self) -> None:
         """Kill the workers; whoever waits for their answer gets a TrialError. From any thread."""
