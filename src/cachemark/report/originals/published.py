@@ -18,7 +18,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
-from cachemark.report.originals import sample_times, suite_work
+from cachemark.report.originals import claims, sample_times, suite_work
 from cachemark.report.originals.figures import FIGURES, measured_value, published_value
 from cachemark.report.originals.side_columns import SIDE_COLUMNS
 
@@ -84,6 +84,7 @@ def _section(
             "clock, mean of the trials",
             *_agreement([published_value(row, table) for row in table.row], here),
             *_averages(table, here),
+            *claims.judged(table, trials, here),
             *table.remarks,
         ],
         unit=table.unit,
