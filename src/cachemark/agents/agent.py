@@ -46,7 +46,7 @@ def serve(hosts: Hosts, name: str, *, once: bool, announce: Callable[[str], None
             use_session(session)
             announce(f"{name}: connected")
             try:
-                asyncio.run(_serve(hosts, entry, session, str(folder)))
+                asyncio.run(be_agent(hosts, entry, session, str(folder)))
             except ValueError as error:
                 # Dask's word for a name that another worker has.
                 raise UsageError(
@@ -61,7 +61,7 @@ def serve(hosts: Hosts, name: str, *, once: bool, announce: Callable[[str], None
             return
 
 
-async def _serve(hosts: Hosts, entry: Host, session: Session, folder: str) -> None:
+async def be_agent(hosts: Hosts, entry: Host, session: Session, folder: str) -> None:
     """Be a Dask worker until the coordinator closes it, or is gone."""
 
     class AgentWorker(Worker):

@@ -12,13 +12,13 @@ import logging
 import secrets
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
-from distributed import Client, Future, LocalCluster, Scheduler
+from distributed import Client, Future, LocalCluster, Scheduler, wait
 from distributed.metrics import time as heartbeat_clock_s
 from distributed.scheduler import (
     KilledWorker,
@@ -105,18 +105,13 @@ class Coordinator:
         The first failure ends it: whatever the other hosts do for this trial is broken off. Raises
         TrialError, UnsupportedError.
         """
-        answers: dict[str, T] = {}
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
             self.check()
             asked = {name: self._submit(name, request) for name, request in requests.items()}
-            for name, future in asked.items():
-                self._wait(name, future, asked, deadline)
-                answers[name] = self._answer(name, future, answer)
+            return self._collect(asked, self._agents, answer, timeout_s)
         except BaseException:
             self.abort()
             raise
-        return answers
 
     def end_trial(self) -> dict[str, str]:
         """Stop servers and workers on all hosts that are left; returns the ends of their logs."""
@@ -125,8 +120,7 @@ class Coordinator:
         asked = {name: self._submit(name, EndTrial()) for name in left}
         for name, future in asked.items():
             with contextlib.suppress(TrialError):
-                self._wait(name, future, {}, time.monotonic() + ANSWER_S)
-                logs[name] = self._answer(name, future, str)
+                logs |= self._collect({name: future}, [name], str, ANSWER_S)
         return logs
 
     def clocks(self) -> dict[str, ClockReading]:
@@ -189,27 +183,31 @@ class Coordinator:
             key=f"{name}-{self._asked}",
         )
 
-    def _wait(
+    def _collect(
         self,
-        name: str,
-        future: Future[bytes],
         asked: Mapping[str, Future[bytes]],
-        deadline: float | None,
-    ) -> None:
-        """Wait for one answer, as long as no other host fails. Raises TrialError.
+        watched: Collection[str],
+        answer: type[T],
+        timeout_s: float | None,
+    ) -> dict[str, T]:
+        """Read all answers, as long as none of the watched hosts is lost.
 
-        Without `asked`, what other hosts do does not matter.
+        Raises TrialError, UnsupportedError at the first failure.
         """
-        while not future.done():
-            for other, pending in asked.items():
-                if other != name and pending.done():
-                    self._answer(other, pending, msgspec.Raw)
-            for watched in self._agents if asked else [name]:
-                self._check_alive(watched)
-            if deadline is not None and time.monotonic() > deadline:
-                raise self._lost_error(name, "the agent answers nothing")
-            with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
-                future.exception(timeout=_TICK_S)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        waiting, answers = dict(asked), dict[str, T]()
+        while waiting:
+            ready = {name: future for name, future in waiting.items() if future.done()}
+            answers |= self._read(ready, answer)
+            waiting = {name: future for name, future in waiting.items() if name not in ready}
+            for name in watched:
+                self._check_alive(name)
+            if waiting and deadline is not None and time.monotonic() > deadline:
+                raise self._lost_error(next(iter(waiting)), "the agent answers nothing")
+            if waiting:
+                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                    wait(list(waiting.values()), timeout=_TICK_S)
+        return answers
 
     def _check_alive(self, name: str) -> None:
         """Raise HostLostError if an agent has ended, or its heartbeats have.
@@ -233,20 +231,29 @@ class Coordinator:
             )
         return HostLostError(name, self.lost[name])
 
-    def _answer(self, name: str, future: Future[bytes], answer: type[T]) -> T:
-        """Read an answer that has come. Raises TrialError, UnsupportedError."""
-        error = cast("BaseException | None", future.exception())
-        if error is not None:
-            raise self._error(name, error)
-        received = messages.decode_answer(future.result())
-        if received.failure is not None:
-            raise received.failure.error(name)
-        return msgspec.json.decode(received.value, type=answer)
+    def _read(self, ready: Mapping[str, Future[bytes]], answer: type[T]) -> dict[str, T]:
+        """Read answers that have come, all in one message. Raises TrialError, UnsupportedError."""
+        for name, future in ready.items():
+            if future.status != "finished":
+                raise self._error(name, cast("BaseException | None", future.exception()))
+        try:
+            texts = cast("list[bytes]", self._client.gather(list(ready.values())))
+        except Exception as error:
+            self.check()
+            raise TrialError(f"answers were lost: {type(error).__name__}: {error}") from error
+        return {name: _decoded(name, text, answer) for name, text in zip(ready, texts, strict=True)}
 
-    def _error(self, name: str, error: BaseException) -> TrialError:
+    def _error(self, name: str, error: BaseException | None) -> TrialError:
         if isinstance(error, KilledWorker | NoValidWorkerError):
             return self._lost_error(name)
         return TrialError(f"{name}: the agent failed: {type(error).__name__}: {error}")
+
+
+def _decoded(name: str, text: bytes, answer: type[T]) -> T:
+    received = messages.decode_answer(text)
+    if received.failure is not None:
+        raise received.failure.error(name)
+    return msgspec.json.decode(received.value, type=answer)
 
 
 @contextmanager
