@@ -100,7 +100,7 @@ def test_every_part_is_there(desk: Page, made: Report) -> None:
         "Results",
         "Factor by factor",
         "One by one",
-        "Response time over throughput",
+        "From load to load",
         "Memory",
         "Beside the published figures",
         "The workers’ own loops",

@@ -33,7 +33,7 @@ from cachemark.report import (
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
-from cachemark.report.groups import group_answer, make_groups, was_played
+from cachemark.report.groups import group_answer, make_groups, series_of, was_played
 from cachemark.report.model import Absence, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.replays import replay_lines
@@ -132,7 +132,10 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         rejected=[],
         notes=noise_report.noise_notes(outcomes),
         environment=_environment(header),
-        sections=[*searched_rates.sections(found, text, objective), *audited.sections(audit)],
+        sections=[
+            *searched_rates.sections(found, text, objective, series_of("clients", experiment)),
+            *audited.sections(audit),
+        ],
         trials=trial_rows(outcomes),
     )
 

@@ -171,19 +171,26 @@ def _exchange(cell: Cell) -> Cell:
 def _row(
     name: str, member: CellSummary, kind: Kind, members: _Members, experiment: Experiment
 ) -> ClientRow:
-    clients = [*experiment.clients, *experiment.in_process]
-    named = clients if kind == "clients" else experiment.servers
-    # The yardstick is grey, so it needs no colour of its own.
-    coloured = [each for each in named if not _is_native(each) and not is_null_client(each)]
     libraries = any(not _is_native(each.cell.client) for each in members)
     return ClientRow(
         name=name,
-        series=coloured.index(name) if name in coloured and len(coloured) <= len(SERIES) else None,
+        series=series_of(kind, experiment).get(name),
         yardstick=kind == "clients" and libraries and _is_native(name),
         summary=member,
         comparison=None,
         fastest=False,
     )
+
+
+def series_of(kind: Kind, experiment: Experiment) -> dict[str, int]:
+    """The number of each client's (or server's) colour; empty if there are not enough colours."""
+    clients = [*experiment.clients, *experiment.in_process]
+    named = clients if kind == "clients" else experiment.servers
+    # The yardstick is grey, so it needs no colour of its own.
+    coloured = [each for each in named if not _is_native(each) and not is_null_client(each)]
+    if len(coloured) > len(SERIES):
+        return {}
+    return {name: number_ for number_, name in enumerate(coloured)}
 
 
 def _is_native(client: str) -> bool:

@@ -80,13 +80,15 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One second of a window; `second` is its end, counted from the start of the window.
 
-    `server_cpus` is the server's CPU use in this second, in CPUs.
+    `server_cpus` is the server's CPU use in this second, in CPUs. `hit_ratio` is that of the keys
+    which it was asked for in this second.
     """
 
     second: int
     ops_per_s: float | None = None
     server_cpus: float | None = None
     server_rss_bytes: int | None = None
+    hit_ratio: float | None = None
 
 
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,13 +128,26 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     published: bool
 
 
+class RatePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a search for a plot: what was offered, and the percentile of the objective.
+
+    `series` is the number of the client's colour, as in a row of a group.
+    """
+
+    label: str
+    rate: float
+    percentile_ns: int
+    series: int | None
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
     `topic` says what it is about: a search for a rate, the libraries' own settings, published
     figures, the workers' loops, the audit, single trials, sittings, or hosts. `unit` is the unit of
     all bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
-    `client_lines` has a line about some clients, for the last screen of a run.
+    `rate_points` are the steps of a search, whose percentile is the `unit`. `client_lines` has a
+    line about some clients, for the last screen of a run.
     """
 
     title: str
@@ -144,6 +159,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     more_is_better: bool = True
     bars: list[Bar] = []
+    rate_points: list[RatePoint] = []
     prose: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +10,7 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
 from cachemark.model.objective import Objective
 from cachemark.model.outcome import Cell
-from cachemark.report.model import Section
+from cachemark.report.model import RatePoint, Section
 
 RATES_TITLE = "The highest rates with"
 STEPS_TITLE = "Every step of the search"
@@ -126,11 +126,13 @@ def _spoiled(play: Play) -> str:
     return text if play.spoiled_by in ("generator", "noise") else f"{text}: {play.why}"
 
 
-def sections(found: Sequence[FoundRate], text: str, objective: Objective) -> list[Section]:
-    """The table of the answers, and one of all steps."""
+def sections(
+    found: Sequence[FoundRate], text: str, objective: Objective, series: Mapping[str, int]
+) -> list[Section]:
+    """The table of the answers, and one of all steps. `series`: the number of a client's colour."""
     if not found:
         return []
-    return [_rates(found, text, objective), _steps(found, objective)]
+    return [_rates(found, text, objective), _steps(found, objective, series)]
 
 
 def _rates(found: Sequence[FoundRate], text: str, objective: Objective) -> Section:
@@ -172,7 +174,7 @@ def _row(found: FoundRate, shown: Sequence[str], objective: Objective) -> list[s
     return [*names, *best, at_best, above, result, most]
 
 
-def _steps(found: Sequence[FoundRate], objective: Objective) -> Section:
+def _steps(found: Sequence[FoundRate], objective: Objective, series: Mapping[str, int]) -> Section:
     shown = _varying(found)
     return Section(
         title=STEPS_TITLE,
@@ -185,6 +187,19 @@ def _steps(found: Sequence[FoundRate], objective: Objective) -> Section:
             for play in sorted(search.plays, key=lambda play: play.rate)
         ],
         notes=[],
+        unit=objective.percentile,
+        rate_points=[
+            RatePoint(
+                label=" · ".join(_names(one.cell, shown)),
+                rate=play.rate,
+                percentile_ns=play.percentile_ns,
+                series=series.get(one.cell.client) if not shown else None,
+            )
+            for one in found
+            for search in one.searches
+            for play in search.plays
+            if play.percentile_ns and not play.spoiled_by
+        ],
         prose=True,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from cachemark.analysis.statistics import window_rate
@@ -46,6 +46,7 @@ def _timeline(outcome: Outcome) -> list[TimelinePoint]:
     start_unix_ns = round(start.timestamp() * 1e9)
     readings = _ops_readings(outcome.samples, start_unix_ns)
     by_second = _samples_by_second(outcome.samples, start_unix_ns)
+    counts = {0: outcome.stats_before} | {at: one.stats for at, one in by_second.items()}
     last = max(int(readings[-1][0]), *by_second)
     return [
         TimelinePoint(
@@ -53,6 +54,7 @@ def _timeline(outcome: Outcome) -> list[TimelinePoint]:
             ops_per_s=_ops_in_second(readings, second),
             server_cpus=_server_cpus(by_second.get(second - 1), by_second.get(second)),
             server_rss_bytes=by_second[second].rss_bytes if second in by_second else None,
+            hit_ratio=_hit_ratio(counts.get(second - 1), counts.get(second)),
         )
         for second in range(1, last + 1)
     ]
@@ -98,3 +100,20 @@ def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:
         return None
     elapsed_ns = new.unix_ns - old.unix_ns
     return (new.cpu_ns - old.cpu_ns) / elapsed_ns if elapsed_ns > 0 else None
+
+
+def _hit_ratio(old: Mapping[str, object] | None, new: Mapping[str, object] | None) -> float | None:
+    """Of the keys that were asked for between two readings, the share that the server had."""
+    hits, misses = (_rise(name, old or {}, new or {}) for name in ("get_hits", "get_misses"))
+    if hits is None or misses is None or hits + misses <= 0:
+        return None
+    return hits / (hits + misses)
+
+
+def _rise(name: str, old: Mapping[str, object], new: Mapping[str, object]) -> int | None:
+    """How much a counter rose; None if a reading lacks it, or if it fell."""
+    try:
+        risen = int(str(new[name])) - int(str(old[name]))
+    except (KeyError, ValueError):
+        return None
+    return risen if risen >= 0 else None

@@ -14,12 +14,14 @@ from cachemark.report.plots.cpu_time import cpu_time
 from cachemark.report.plots.effects import effects
 from cachemark.report.plots.images import png, svg
 from cachemark.report.plots.latency_over_throughput import latency_over_throughput
+from cachemark.report.plots.over_factor import over_factor
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.palette import Theme, themed
 from cachemark.report.plots.percentiles import percentiles
 from cachemark.report.plots.plot import Plot, Spec, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
+from cachemark.report.plots.searched_percentiles import searched_percentiles
 from cachemark.report.plots.sittings import carry_over, narrowing, round_by_round
 from cachemark.report.plots.summary_picture import summary_picture
 from cachemark.report.round_sections import CARRY_OVER_TITLE
@@ -60,6 +62,7 @@ def plots(report: Report, width: int) -> Plots:
             narrowing(group, report.rounds, width),
             round_by_round(group, report.rounds, width),
             timeline.rate(group, report.trials, width),
+            timeline.hit_ratio(group, report.trials, width),
             timeline.memory(group, report.trials, width),
         ]
         for group in report.groups
@@ -68,7 +71,7 @@ def plots(report: Report, width: int) -> Plots:
         overview=overview(report, width),
         factors=effects(report, width),
         groups=[[plot for plot in found if plot] for found in groups],
-        loads=latency_over_throughput(report, width),
+        loads=[*over_factor(report, width), *latency_over_throughput(report, width)],
         memory=memory(report, width),
         sections=_section_plots(report, width),
     )
@@ -78,7 +81,9 @@ def _section_plots(report: Report, width: int) -> list[list[Plot]]:
     """Those of each section; carry-over is plotted from its estimates, all else from its bars."""
     sets = iter(carry_over(report.rounds, width))
     return [
-        [next(sets)] if section.title == CARRY_OVER_TITLE else published(section, width)
+        [next(sets)]
+        if section.title == CARRY_OVER_TITLE
+        else [*searched_percentiles(section, width), *published(section, width)]
         for section in report.sections
     ]
 

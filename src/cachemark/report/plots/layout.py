@@ -21,6 +21,9 @@ _WIDE = 480
 _LETTER = 6.8
 _WIDE_LETTER = 7.2
 _EDGE = 6
+# Labels at the ends of lines: the widest column, and the room beside a label.
+_MAX_LABELS = 190
+_LABEL_ROOM = 14
 
 
 class PlotArea(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +56,12 @@ def plot_area(width: int, names: Sequence[str], figures: Sequence[str]) -> PlotA
 def text_width(texts: Sequence[str]) -> int:
     """The approximate width of the widest text, in pixels."""
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
+
+
+def label_width(texts: Sequence[str]) -> int:
+    """The width of a column in which no text is shortened, but for very long ones."""
+    longest = max((len(text) for text in texts), default=0)
+    return min(_MAX_LABELS, math.ceil(_WIDE_LETTER * longest) + _LABEL_ROOM)
 
 
 def shorten(words: str, width: float, size: int = 11) -> str:
@@ -128,6 +137,7 @@ def text_layer(at: dict[str, float], words: str, role: Role = "ink", **mark: obj
 # Axis labels are written by Vega: 12 k, 1.5 M.
 SI_LABEL = "replace(format(datum.value, '~s'), /([kMG])$/, ' $1')"
 MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG]?)$/, ' $1B')"
+SHARE_LABEL = "format(100 * datum.value, '.0f') + ' %'"
 TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + ' s' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' ms' : "

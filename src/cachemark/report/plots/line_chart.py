@@ -11,8 +11,8 @@ from cachemark.report.plots.layout import (
     TIME_LABEL,
     PlotArea,
     is_wide,
+    label_width,
     log_axis,
-    plot_area,
     separate,
     shorten,
     six_digits,
@@ -27,6 +27,7 @@ _LABEL_GAP = 14.0
 _LEGEND_LINE = 18
 # An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
 _MAX_AXIS_FACTOR = 2.0
+_SHARE_TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +61,18 @@ def line_chart(
     x: Spec,
     y_title: str,
     y_labels: str = TIME_LABEL,
+    shares: bool = False,
 ) -> Spec:
-    """Figures on a logarithmic axis over `x` (a channel without its field); six lines are named."""
+    """Figures over `x` (a channel without its field); six lines are named.
+
+    The axis is logarithmic; that of `shares` is linear, from 0 to 1.
+    """
     named, rest = found[:MAX_NAMED_LINES], found[MAX_NAMED_LINES:]
-    low, high, ticks = log_axis(*_bounds(found))
+    low, high, ticks = (0.0, 1.0, _SHARE_TICKS) if shares else log_axis(*_bounds(found))
     area = _plot_area(named, width)
     y = {
         "type": "quantitative",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "scale": {"type": "linear" if shares else "log", "domain": [low, high], "nice": False},
         "axis": {"title": y_title, "values": ticks, "labelExpr": y_labels, "titleAnchor": "end"},
     }
     layers = [
@@ -77,7 +82,8 @@ def line_chart(
         *_shape_layers(named, x, y),
     ]
     if area.right > 40:
-        layers += _labels(named, area, height, low, high)
+        ends = [_place(line.marks[-1].y, low, high, shares=shares) for line in named]
+        layers += _labels(named, area, height, ends)
         return specification(area, height, layers, top=10)
     rows = math.ceil(len(named) / 2)
     layers += _legend_layers(named, area, rows)
@@ -96,7 +102,7 @@ def _styles(named: Sequence[Line]) -> list[int]:
 
 def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
     if is_wide(width):
-        right = plot_area(width, [], [line.label for line in named]).right
+        right = label_width([line.label for line in named])
         return PlotArea(left=62, width=width - 62 - right, right=right)
     return PlotArea(left=62, width=width - 62 - 24, right=24)
 
@@ -171,13 +177,16 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     return layers
 
 
+def _place(y: float, low: float, high: float, *, shares: bool) -> float:
+    """How far up a figure is, as a part of the axis."""
+    return (y - low) / (high - low) if shares else math.log(y / low) / math.log(high / low)
+
+
 def _labels(
-    named: Sequence[Line], area: PlotArea, height: int, low: float, high: float
+    named: Sequence[Line], area: PlotArea, height: int, ends: Sequence[float]
 ) -> list[Spec]:
     """The name of each line at its end, moved if ends are too close."""
-    span = math.log(high / low)
-    ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
-    places = separate(ends, _LABEL_GAP, 0, height)
+    places = separate([height * (1 - end) for end in ends], _LABEL_GAP, 0, height)
     return [
         text_layer(
             {"x": area.width + 10.0, "y": at}, shorten(line.label, area.right - 10), SERIES[number]

@@ -1,18 +1,19 @@
-"""Throughput and memory during the measured window, second by second."""
+"""Throughput, memory and hits during the measured window, second by second."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from statistics import fmean, geometric_mean
 
 from cachemark.analysis.number_format import number, size
 from cachemark.report.model import Group, TimelinePoint, TrialRow
-from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL
+from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
 _Getter = Callable[[TimelinePoint], float | None]
+_Mean = Callable[[Sequence[float]], float]
 # Memory that holds still is told by the figure after the window.
 _MIN_SHOWN_GROWTH = 1.1
 
@@ -49,6 +50,29 @@ def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     )
 
 
+def hit_ratio(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
+    """The share of keys that the server had; None if all were there, or windows were too short."""
+    found = _lines(group, trials, lambda moment: moment.hit_ratio, _percent, "hits", mean=fmean)
+    missed = any(mark.y < 1 for line in found for mark in line.marks)
+    return _plot(
+        group,
+        found if missed else [],
+        width,
+        name="course-hits",
+        heading="Hit ratio, second by second",
+        unit="share of keys that were found",
+        labels=SHARE_LABEL,
+        write=_percent,
+        caption="Mean of the valid trials, from the server's `get_hits` and `get_misses` about "
+        "once a second.",
+        shares=True,
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def _plot(
     group: Group,
     found: list[Line],
@@ -59,6 +83,11 @@ def _plot(
     unit: str,
     labels: str,
     write: Callable[[float], str],
+    caption: str = (
+        "Geometric mean of the valid trials, from samples of the workers and the kernel about once "
+        "a second."
+    ),
+    shares: bool = False,
 ) -> Plot | None:
     if not found:
         return None
@@ -69,13 +98,11 @@ def _plot(
     return Plot(
         name=slug(name, group.workload, group.load, group.common),
         title=heading,
-        caption=(
-            "Geometric mean of the valid trials, from samples of the workers and the kernel "
-            "about once a second."
-        )
-        + unnamed_note(len(found)),
+        caption=caption + unnamed_note(len(found)),
         alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
-        spec=line_chart(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
+        spec=line_chart(
+            found, width, 260, x=_axis(last), y_title=unit, y_labels=labels, shares=shares
+        ),
         subtitle=group_title(group),
         table=_table(found, write),
     )
@@ -87,6 +114,8 @@ def _lines(
     get: _Getter,
     write: Callable[[float], str],
     unit: str,
+    *,
+    mean: _Mean = geometric_mean,
 ) -> list[Line]:
     """A line for each client with at least two points, fastest first."""
     found: list[Line] = []
@@ -96,21 +125,23 @@ def _lines(
         courses = [trial.course for trial in own]
         marks = [
             Point(x=x, y=y, description=f"{client} at {x:.0f} s: {write(y)} {unit}")
-            for x, y in _means([course for course in courses if course], get)
+            for x, y in _means([course for course in courses if course], get, mean)
         ]
         if len(marks) > 1:
             found.append(Line(label=client, marks=marks, series=row.series))
     return found
 
 
-def _means(courses: list[list[TimelinePoint]], get: _Getter) -> list[tuple[float, float]]:
-    """Second and geometric mean, for each second that all trials have."""
+def _means(
+    courses: list[list[TimelinePoint]], get: _Getter, mean: _Mean
+) -> list[tuple[float, float]]:
+    """Second and mean, for each second of which all trials have a figure that the mean can take."""
     means: list[tuple[float, float]] = []
     for moments in zip(*courses, strict=False):
-        values = [value for moment in moments if (value := get(moment))]
+        known = [value for moment in moments if (value := get(moment)) is not None]
+        values = [value for value in known if value or mean is not geometric_mean]
         if len(values) == len(moments):
-            mean = math.exp(sum(map(math.log, values)) / len(values))
-            means.append((moments[0].second, mean))
+            means.append((moments[0].second, mean(values)))
     return means
 
 

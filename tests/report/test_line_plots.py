@@ -1,0 +1,157 @@
+"""Lines for each client: over a numeric factor, over the rates of a search, over the window."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.model.experiment import Load, Values, Workload
+from cachemark.model.outcome import Outcome, Sample
+from cachemark.report.build import build
+from cachemark.report.model import Report
+from cachemark.report.plots import plots
+from cachemark.report.plots.images import svg
+from cachemark.report.plots.line_chart import Line, Point, line_chart
+from cachemark.report.plots.over_factor import over_factor
+from cachemark.report.plots.timeline import hit_ratio
+from tests.builders.full_report import LOADS, SERVERS, samples
+from tests.builders.full_report import report as full_report
+from tests.builders.outcomes import experiment, header, measured
+from tests.builders.search_outcomes import at_rate, closed, search_experiment
+
+STARTED_AT = "2026-01-02T03:04:05.000+00:00"
+
+
+def numbered(outcomes: list[Outcome]) -> list[Outcome]:
+    return [
+        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=index))
+        for index, o in enumerate(outcomes)
+    ]
+
+
+def at_load(client: str, load: Load, rate: int, block: int) -> Outcome:
+    made = measured(client, block, rate)
+    cell = msgspec.structs.replace(made.trial.cell, load=load.name)
+    trial = msgspec.structs.replace(made.trial, cell=cell)
+    return msgspec.structs.replace(made, trial=trial, load=load)
+
+
+def test_each_client_has_a_line_over_the_number_of_threads() -> None:
+    found = over_factor(full_report(), 680)
+    assert [plot.title for plot in found] == ["Throughput over threads"] * len(SERVERS)
+    table = found[0].table
+    assert table.columns == ["client", *[str(load.threads) for load in LOADS]]
+    assert {row[0] for row in table.rows} == {"native", "python/fast", "python/slow"}
+    assert all("<svg" in svg(plot.spec) for plot in found)
+
+
+@pytest.mark.parametrize("factor", ["connections", "depth", "processes"])
+def test_other_factors_of_a_load_have_plots_too(factor: str) -> None:
+    loads = [Load(name=f"load-{n}", **{factor: n}) for n in (1, 2, 16)]
+    planned = msgspec.structs.replace(experiment(["a", "b"], 2), loads=loads)
+    outcomes = [
+        at_load(client, load, 1000 + 100 * n, block)
+        for block in range(2)
+        for client in ("a", "b")
+        for n, load in enumerate(loads)
+    ]
+    (plot,) = over_factor(build(header(planned), numbered(outcomes)), 680)
+    assert plot.title == f"Throughput over {factor}"
+    assert plot.table.columns == ["client", "1", "2", "16"]
+
+
+def test_workloads_that_differ_in_the_size_of_values_are_points_of_one_line() -> None:
+    sizes = ("100", "1k", "64k")
+    works = [Workload(name=f"of-{s}", mix={"get": 1}, values=Values(size=s)) for s in sizes]
+    planned = msgspec.structs.replace(experiment(["a"], 2), workloads=works)
+    outcomes: list[Outcome] = []
+    for block in range(2):
+        for work in works:
+            made = measured("a", block, 1000)
+            cell = msgspec.structs.replace(made.trial.cell, workload=work.name)
+            trial = msgspec.structs.replace(made.trial, cell=cell)
+            outcomes.append(msgspec.structs.replace(made, trial=trial, workload=work))
+    (plot,) = over_factor(build(header(planned), numbered(outcomes)), 680)
+    assert plot.table.columns == ["client", "100", "1,024", "65,536"]
+    assert plot.subtitle == "one · embedded"
+
+
+def test_two_factors_that_change_together_are_no_line() -> None:
+    loads = [Load(name="small", threads=1), Load(name="large", threads=4, depth=8)]
+    planned = msgspec.structs.replace(experiment(["a"], 2), loads=loads)
+    outcomes = [at_load("a", load, 1000, block) for block in range(2) for load in loads]
+    assert over_factor(build(header(planned), numbered(outcomes)), 680) == []
+
+
+def searched() -> Report:
+    fast, slow = 400_000, 2_000_000
+    steps = [
+        made
+        for client, limit in (("a", 1000), ("b", 1500))
+        for made in (
+            closed(client, 4000),
+            *[at_rate(client, rate, fast if rate <= limit else slow) for rate in (1000, 1500)],
+            at_rate(client, 2000, slow, late_ns=1_900_000),
+        )
+    ]
+    return build(header(search_experiment()), numbered(steps))
+
+
+def test_a_search_has_a_line_over_the_rate_for_each_client() -> None:
+    made = searched()
+    (plot,) = [plot for found in plots(made, 680).sections for plot in found]
+    assert plot.title == "p99 over the offered rate"
+    # The rate at which the client itself was late says nothing about the server.
+    assert sorted(plot.table.rows) == [
+        ["a", "1.00 k", "400 µs"],
+        ["a", "1.50 k", "2.00 ms"],
+        ["b", "1.00 k", "400 µs"],
+        ["b", "1.50 k", "400 µs"],
+    ]
+    series = {point.label: point.series for part in made.sections for point in part.rate_points}
+    assert series == {"a": 0, "b": 1}
+    assert "<svg" in svg(plot.spec)
+
+
+def window(counts: list[tuple[int, int]], *, begin: int = 0) -> Outcome:
+    """A trial with a sample a second: hits and misses so far."""
+    readings: list[Sample] = [
+        msgspec.structs.replace(sample, stats={"get_hits": hits, "get_misses": misses})
+        for sample, (hits, misses) in zip(samples(1000, len(counts)), counts, strict=True)
+    ]
+    return msgspec.structs.replace(
+        measured("a", 0, 1000),
+        measure_started_at=STARTED_AT,
+        samples=readings,
+        stats_before={"get_hits": str(begin), "get_misses": "0"},
+    )
+
+
+def test_the_hit_ratio_of_each_second_is_that_of_its_own_reads() -> None:
+    # A cold cache: nothing is found in the first second, and everything in the third.
+    made = build(header(experiment(["a"], 1)), [window([(5, 10), (11, 14), (21, 14)], begin=5)])
+    (group,) = made.groups
+    assert [point.hit_ratio for point in made.trials[0].course] == [0.0, 0.6, 1.0]
+    plot = hit_ratio(group, made.trials, 680)
+    assert plot is not None
+    assert plot.table.rows == [["a", "0.0 %", "60.0 %", "100.0 %"]]
+    assert "<svg" in svg(plot.spec)
+
+
+def test_where_everything_is_found_there_is_no_plot_of_hits() -> None:
+    made = build(header(experiment(["a"], 1)), [window([(5, 0), (11, 0), (21, 0)])])
+    assert hit_ratio(made.groups[0], made.trials, 680) is None
+
+
+def test_an_interval_leaves_room_for_the_lines() -> None:
+    marks = [Point(x=x, y=1000, low=1, high=1e9, description="wide") for x in (1, 2)]
+    spec = line_chart([Line(label="a/long-name", marks=marks)], 680, 240, x={}, y_title="ns")
+    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert (low, high) == (500, 2000)
+
+
+def test_names_of_lines_are_whole() -> None:
+    marks = [Point(x=x, y=1000, description="one") for x in (1, 2)]
+    name = "python/python-memcached"
+    spec = line_chart([Line(label=name, marks=marks)], 680, 240, x={}, y_title="ns")
+    assert name in [layer["mark"].get("text") for layer in spec["layer"]]
