@@ -18,7 +18,8 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Workload
 from cachemark.model.histogram import bucket_highest_ns
 from cachemark.model.outcome import Outcome
-from cachemark.model.protocol import Operation, Sections
+from cachemark.model.protocol import Operation
+from cachemark.model.protocol_results import Sections
 from cachemark.report.exports.jmh_results import percentile, results
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.formats import format_names

@@ -46,6 +46,7 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
     next_slice(lane, now);
   struct recorder *recorder = lane->section[op->kind];
   recorder_note(recorder, op, verified, now - began);
+  groups_note(lane->groups, lane->counting && verified.status < WRONG_VALUE, began, now);
   if (verified.status < WRONG_VALUE)
     timeline_note(&lane->timeline, now - (p->open_loop ? due_ns : began));
   if (p->open_loop) {

@@ -102,6 +102,23 @@ static void set_timeline(json_t *message, const struct player *player)
       (json_int_t)sum.slice_ns * SECTION_SLICES, "ok", oks, "response", responses));
 }
 
+/* The groups of all lanes; null if they are not timed. */
+static json_t *groups_message(const struct player *p)
+{
+  static struct groups sum;
+  memset(&sum, 0, sizeof sum);
+  for (uint64_t t = 0; t < p->lane_count; t++) {
+    sum.length = p->lanes[t].groups->length;
+    sum.ok += p->lanes[t].groups->ok;
+    histogram_add(&sum.times, &p->lanes[t].groups->times);
+  }
+  if (!sum.length)
+    return json_null();
+  json_t *message = json_pack("{sI sI}", "length", (json_int_t)sum.length, "ok", (json_int_t)sum.ok);
+  set_histogram(message, "time", &sum.times);
+  return message;
+}
+
 json_t *slice_message(struct slice_result slice)
 {
   return json_pack("{ss sI sI sI sI}", "type", "slice_done", "ops", (json_int_t)slice.ops, "errors",
@@ -140,6 +157,7 @@ json_t *done_message(const struct player *p, const char *phase, const struct tot
       (json_int_t)barriers, "cpu_user_ns", (json_int_t)totals->user_ns, "cpu_system_ns",
       (json_int_t)totals->system_ns);
   set_histogram(message, "send_lag", &lag);
+  json_object_set_new(message, "groups", groups_message(p));
   set_timeline(message, p);
   if (p->slices.played)
     json_object_set_new(message, "lead_in", operations_message(p, LEAD_IN, LEAD_IN, false));

@@ -17,6 +17,7 @@ static bool open_lane(struct player *p, struct lane *lane, uint64_t t, char *rea
   lane->operations = tape_lane(p->tape, lane->place, p->lanes_in_all, &lane->count);
   lane->used = calloc(p->tape->longest_run + 1, 1);
   lane->lag = calloc(1, sizeof *lane->lag);
+  lane->groups = calloc(1, sizeof *lane->groups);
   for (int kind = 0; kind < KINDS; kind++)
     if (p->tape->kinds >> kind & 1 || kind == KIND(SET, 0))
       for (int section = 0; section < SECTIONS; section++)
@@ -51,7 +52,7 @@ void player_close(struct player *p)
     for (int section = 0; section < SECTIONS; section++)
       for (int kind = 0; kind < KINDS; kind++)
         free(lane->recorders[section][kind]);
-    free(lane->operations), free(lane->used), free(lane->lag);
+    free(lane->operations), free(lane->used), free(lane->lag), free(lane->groups);
   }
   tape_close(p->tape);
   free(p->lanes), free(p);
@@ -77,6 +78,8 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   lane->sent_ns = lane->ended_ns = lane->queued = lane->unsent = lane->barriers = 0;
   lane->done = lane->failed = lane->called_ns = 0;
   lane->reconnects_before = p->client->reconnects ? p->client->reconnects(lane->session) : 0;
+  memset(lane->groups, 0, sizeof *lane->groups);
+  lane->groups->length = p->tape->group > 1 && !p->prefill && !p->open_loop ? p->tape->group : 0;
   memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */
 }
 

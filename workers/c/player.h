@@ -2,6 +2,7 @@
 #ifndef PLAYER_H
 #define PLAYER_H
 
+#include "groups.h"
 #include "recorder.h"
 #include "slices.h"
 #include "timeline.h"
@@ -21,6 +22,7 @@ struct lane {
   struct recorder **section;     /* those of the section that is going on */
   struct timeline timeline;
   struct histogram *lag;
+  struct groups *groups;
   /* When the slice's lead-in ends; UINT64_MAX in a run, after the lead-in, and if all of the slice is lead-in. */
   uint64_t count_from_ns;
   uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* the begin of the counted part, and what came before it */

@@ -62,6 +62,7 @@ static void begin_lane_slice(struct lane *lane)
   lane->done = lane->failed = 0;
   lane->section = lane->recorders[LEAD_IN];
   lane->counting = false;
+  groups_cut(lane->groups);
   lane->count_from_ns = s->lead_in_ns < s->length_ns ? start_ns + s->lead_in_ns : UINT64_MAX;
 }
 

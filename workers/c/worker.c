@@ -7,6 +7,7 @@
  *   player.c   one prepared trial            histogram.c  HdrHistogram
  *   slices.c   short turns of a player       messages.c   answers, as they are sent
  *   tape.c     the tape, checked             timeline.c   the window in slices and sections
+ *   groups.h   the times of whole groups
  *   clients/   one file for each library     README.md    what a client file has to hold
  *
  * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
@@ -79,6 +80,7 @@ static json_t *hello(void)
     json_array_append_new(capabilities, json_string(word));
   json_array_append_new(capabilities, json_string("slices"));
   json_array_append_new(capabilities, json_string("timeline"));
+  json_array_append_new(capabilities, json_string("groups"));
   for (int kind = 0; kind < KINDS; kind++)
     if (client->kinds & every_kind() & (kind_set)1 << kind)
       json_array_append_new(capabilities, json_string(kind_name(kind)));

@@ -91,7 +91,7 @@ func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
 
 func (c *Client) capabilities() []string {
 	handlers := c.New().Handlers()
-	listed := slices.Concat(c.Wires, c.Features, []string{"slices", "timeline"})
+	listed := slices.Concat(c.Wires, c.Features, []string{"slices", "timeline", "groups"})
 	for kind := range Kind(kindCount) {
 		if _, can := handlers[kind]; can {
 			listed = append(listed, kind.String())

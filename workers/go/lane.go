@@ -35,6 +35,7 @@ type lane struct {
 	recorders                  *[kindCount]*Recorder  // of the section that is going on, or of the lead-in
 	timeline                   *timeline
 	lags                       *Histogram
+	groups                     *groups
 	sentNs                     int64
 	endedNs                    int64
 	queued                     int64
@@ -80,6 +81,8 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	l.recorders = &l.sections[0]
 	if l.open {
 		l.lags = newHistogram()
+	} else if !prefill {
+		l.groups = newGroups(l.tape.group)
 	}
 	l.slice = laneSlice{counting: true, countFromNs: math.MaxInt64}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
@@ -104,6 +107,7 @@ func (l *lane) newRecorders() (recorders [kindCount]*Recorder) {
 // free gives back what the last run was noted into.
 func (l *lane) free() {
 	l.lags.free()
+	l.groups.free()
 	for _, recorders := range append(l.sections, l.leadIn) {
 		for _, recorder := range recorders {
 			if recorder != nil {
@@ -112,6 +116,7 @@ func (l *lane) free() {
 		}
 	}
 	l.sections, l.leadIn, l.lags = nil, [kindCount]*Recorder{}, nil
+	l.groups = nil
 }
 
 // playSafely plays, and gives the error that a panic is; the other lanes stop then.
@@ -206,6 +211,9 @@ func (l *lane) call(due int64, open bool) int64 {
 		l.recorders = &l.sections[l.timeline.advance(now)]
 	}
 	l.recorders[l.op.Kind].note(&l.op, result, now-began, lag)
+	if l.groups != nil {
+		l.groups.note(l.slice.counting && result.Fault == NoFault, began, now)
+	}
 	l.played++
 	if result.Fault == NoFault {
 		l.timeline.note(lag + now - began)

@@ -69,6 +69,7 @@ type Done struct {
 	CPUSystemNs   int64                 `json:"cpu_system_ns"`
 	Timeline      *Timeline             `json:"timeline"`
 	Sections      *Sections             `json:"sections"`
+	Groups        *Groups               `json:"groups"`
 	LeadIn        map[string]*Operation `json:"lead_in"` // of slices
 }
 
@@ -93,6 +94,13 @@ type Sections struct {
 	LengthNs int64     `json:"length_ns"`
 	OK       []int64   `json:"ok"`
 	Response []*string `json:"response"`
+}
+
+// Groups are the whole groups of a closed loop.
+type Groups struct {
+	Length uint64  `json:"length"`
+	OK     int64   `json:"ok"`
+	Time   *string `json:"time"`
 }
 
 // Operation is what one kind of operation came to.

@@ -202,6 +202,9 @@ func (p *Player) done(phase string, sum totals) (*Done, error) {
 	if done.Timeline, done.Sections, err = timelineOf(p.lanes); err != nil {
 		return nil, err
 	}
+	if done.Groups, err = groupsOf(p.lanes); err != nil {
+		return nil, err
+	}
 	done.Operations, err = operations(p.lanes, lags != nil)
 	return done, err
 }

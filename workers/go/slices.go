@@ -59,6 +59,7 @@ func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
 	l.passNs += pausedNs
 	l.played, l.faults = 0, 0
 	l.recorders = &l.leadIn
+	l.groups.cut()
 	l.slice = laneSlice{countFromNs: window.startNs + leadInNs}
 	if leadInNs == window.durationNs {
 		l.slice.countFromNs = math.MaxInt64 // nothing is counted

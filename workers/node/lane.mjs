@@ -1,5 +1,6 @@
 // A lane: one caller's share of the tape, record by record; and the call that carries a record.
 
+import { Groups } from './groups.mjs';
 import { TIMEOUT } from './verify.mjs';
 import { clock } from './window.mjs';
 import { FACTS, SET } from './kinds.mjs';
@@ -39,6 +40,8 @@ export class Lane {
     this.prefill = prefill;
     this.left = limit;
     this.passNs = startNs;
+    const { group, times } = this.tape;
+    this.groups = group > 1 && times === null && !prefill ? new Groups(group) : null;
     this.at = prefill ? this.place : this.first;
   }
 
@@ -69,6 +72,7 @@ export class Lane {
   /** Put the next record into a call; there has to be one. */
   fill(call) {
     this.left -= 1;
+    call.group = this.groups === null ? null : this.groups.take();
     if (this.prefill) this.fillKey(call, this.at);
     else this.fillRecord(call, this.at);
     this.advance();
@@ -120,6 +124,7 @@ export class Call {
     this.run = null;
     // The record, for the client file.
     this.kind = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
+    this.group = null; // see groups.mjs
     this.key = '';
     this.value = this.keys = this.indexes = null;
     // What came of it, from the function that verifies.
@@ -181,7 +186,7 @@ export class Call {
     this.out = false;
     Object.assign(next, { out: true, waiting: true, beganNs: this.beganNs, dueNs: this.dueNs });
     Object.assign(next, { fromNs: this.fromNs, endNs: this.endNs });
-    Object.assign(next, { kind: this.kind, keyCount: this.keyCount, keyBytes: this.keyBytes });
+    Object.assign(next, { group: this.group, kind: this.kind, keyCount: this.keyCount, keyBytes: this.keyBytes });
     next.hits = next.notStored = next.bytes = 0;
     next.close(clock(), TIMEOUT);
     return next;

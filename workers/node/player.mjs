@@ -2,6 +2,7 @@
 
 import { Window } from './window.mjs';
 import { Session } from './client.mjs';
+import { Groups } from './groups.mjs';
 import { KINDS, SET } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
@@ -100,6 +101,7 @@ export class Player {
       ...done(phase, run, figures),
       elapsed_ns: since(endedNs),
       send_elapsed_ns: since(sentNs),
+      groups: Groups.message(this.lanes),
       timeline: run.timeline.message(),
       sections: run.timeline.sections(run.sections),
     };
@@ -145,6 +147,7 @@ export class Player {
       ...done('measure', run, { ...sum, cpu: sum }),
       elapsed_ns: sum.elapsedNs,
       send_elapsed_ns: sum.elapsedNs,
+      groups: Groups.message(this.lanes),
       lead_in: played(run.leadIn, (recorder) => recorder.counts()),
     };
   }

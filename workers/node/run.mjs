@@ -55,6 +55,7 @@ export class Run {
     const { timeline } = this;
     if (now >= timeline.endNs) this.recorders = this.sections[timeline.advance(now)];
     this.recorders[call.kind].note(call, tookNs, lagNs, came);
+    if (call.group !== null) call.lane.groups.ended(call.group, came === OK, call.beganNs, now);
     if (came === OK) timeline.note(lagNs + tookNs);
     this.endedNs = now;
   }

@@ -6,7 +6,7 @@
 import { BadRequest } from './prepare.mjs';
 import { ClosedRun, OpenRun } from './lane_loops.mjs';
 import { Recorder } from './recorder.mjs';
-import { TIMEOUT } from './verify.mjs';
+import { OK, TIMEOUT } from './verify.mjs';
 import { Window } from './window.mjs';
 
 /** A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` its last completion. */
@@ -27,6 +27,7 @@ const sliced = (Loop) =>
       for (const call of this.calls) {
         call.fromNs = leadInNs === 0 ? startNs : Infinity;
         call.endNs = 0;
+        call.lane.groups?.cut();
       }
     }
 
@@ -53,7 +54,9 @@ class SlicedClosedRun extends sliced(ClosedRun) {
   note(call, now, fault) {
     const tookNs = now - call.beganNs;
     const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
-    if (call.fromNs < Infinity) {
+    const counted = call.fromNs < Infinity;
+    if (call.group !== null) call.lane.groups.ended(call.group, counted && came === OK, call.beganNs, now);
+    if (counted) {
       this.recorders[call.kind].note(call, tookNs, 0, came);
     } else {
       this.leadIn[call.kind].note(call, tookNs, 0, came);

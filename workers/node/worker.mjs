@@ -3,7 +3,7 @@
 //   worker.mjs   requests in, answers out       lane.mjs        a caller's share of the tape; a call
 //   prepare.mjs  what `prepare` asks for        lane_loops.mjs  the measured loops
 //   client.mjs   how a client file is used      verify.mjs      what a reply comes to
-//   player.mjs   one prepared trial             recorder.mjs    what is recorded, and its sums
+//   player.mjs   one prepared trial             recorder.mjs, groups.mjs  what is recorded
 //   tape.mjs     the tape, checked              histogram.mjs   HdrHistogram
 //   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
 //   sockets.mjs  the connections                window.mjs      when a run begins and ends
@@ -110,7 +110,7 @@ class Worker {
       library_version: version,
       language: 'node',
       runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
-      capabilities: [...wires, ...features, 'timeline', 'slices', ...this.kinds],
+      capabilities: [...wires, ...features, 'timeline', 'slices', 'groups', ...this.kinds],
     };
   }
 

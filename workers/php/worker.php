@@ -7,6 +7,7 @@
 //   src/player.php    one prepared trial, its lanes  src/histogram.php  HdrHistogram, in PHP
 //   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
 //   src/messages.php  JSON lines                     src/slices.php     the tape played in turns
+//                                                    src/groups.php     the times of whole groups
 //   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);
@@ -32,7 +33,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'slices', 'lane', 'player'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'slices', 'lane', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
@@ -114,7 +115,7 @@ final class Worker
         return [
             'type' => 'ready', 'protocol' => 2, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', 'groups', ...Client::FEATURES, ...$kinds],
         ];
     }
 

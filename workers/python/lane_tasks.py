@@ -58,6 +58,8 @@ class TaskLanes:
         record.numbers.append(op.number)
         record.codes.append(code)
         record.times.append(now - began)
+        if record.begins is not None:
+            record.begins.append(began)
         record.sent_ns = record.ended_ns = now
         return began, now
 

@@ -17,6 +17,7 @@ def closed_loop_lane(session, calls, window, record, _active):
     """Call after call until the window ends."""
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
     timeline = record.timeline
+    begin_of = None if record.begins is None else record.begins.append
     slice_ends_ns = timeline.end_ns
     now = clock()
     # A call that is taken is made: the next slice goes on with the one after it.
@@ -39,6 +40,8 @@ def closed_loop_lane(session, calls, window, record, _active):
         number(op.number)
         code_of(code)
         time_of(now - began)
+        if begin_of:
+            begin_of(began)
         if now >= window.end_ns:
             break
     record.sent_ns = record.ended_ns = now

@@ -10,6 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
+import groups
 import lane_tasks
 import lane_threads
 from histogram import encode
@@ -93,7 +94,8 @@ class Player:
 
     def run(self, phase, ops, window):
         """Play one phase; blocks until it is over. The fields of `done`."""
-        self.records = [Recorder(Timeline(window)) for _ in self.sessions]
+        grouped = self.tape.grouped and phase != "prefill"
+        self.records = [Recorder(Timeline(window), grouped) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
@@ -188,6 +190,7 @@ class Player:
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
             **summarise(records, encode),
+            "groups": groups.message(records, self.tape.group),
         }
 
 

@@ -23,8 +23,10 @@ _LOOKS_UP = READS | STEPS | {"delete", "touch"}
 class Recorder:
     """The notes of one lane."""
 
-    def __init__(self, timeline):
+    def __init__(self, timeline, grouped=False):
         self.timeline = timeline
+        self.begins = array("Q") if grouped else None  # when its call began, for groups.py
+        self.firsts = [0]  # slices: how many were noted before each
         self.numbers = array("Q")  # which record of the tape
         self.codes = array("q")  # what it came to, see verify.py
         self.times = array("Q")  # ns from its call to its end

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from itertools import chain, count, repeat
 
+import groups
 import lane_tasks
 import lane_threads
 from histogram import encode
@@ -22,10 +23,11 @@ from window import FOR_EVER_NS, Window, clock, wait_until
 class Lane:
     """What a lane keeps from slice to slice."""
 
-    def __init__(self, session, calls, has_calls):
+    def __init__(self, session, calls, has_calls, grouped):
         self.session, self._calls, self._left = session, calls, None
         self.has_calls = has_calls
-        self.record = Recorder(None)
+        self.record = Recorder(None, grouped)
+        self.record.firsts = []
 
     def calls(self, origin_ns):
         """The calls that follow those of the last slice."""
@@ -51,7 +53,7 @@ class Slices:
         self._tape_ns = self._elapsed_ns = self._user_s = self._system_s = 0
         self._in_process = player.client.WIRES == ("none",)
         self._lanes = [
-            Lane(session, self._calls(t), self._has_calls(t))
+            Lane(session, self._calls(t), self._has_calls(t), player.tape.grouped)
             for t, session in enumerate(player.sessions)
         ]
 
@@ -117,6 +119,7 @@ class Slices:
         session, record = lane.session, lane.record
         first, first_lead_in = len(record.codes), len(record.lead_in)
         session.record = record
+        record.firsts.append(first)
         record.timeline = LeadIn(window, first, self._in_process)
         session.begin(self._quiet)
         calls = lane.calls(self._origin_ns)
@@ -184,6 +187,7 @@ class Slices:
             "cpu_user_ns": int(self._user_s * 1e9),
             "cpu_system_ns": int(self._system_s * 1e9),
             "barriers": sum(record.barriers for record in records),
+            "groups": groups.message(records, self._player.tape.group),
         }
 
 

@@ -153,6 +153,11 @@ class Tape:
         keys = list(self._runs[key : key + run]) if name in BATCHES else [key][:run]
         return name, flags == 1, keys, length, exptime_s
 
+    @property
+    def grouped(self):
+        """Whether it has groups whose times are measured."""
+        return self.group > 1 and not self.open_loop
+
     def numbers(self, lane, lanes):
         """The numbers of a lane's records: every group whose turn is this lane's."""
         firsts = range(lane * self.group, self.op_count, lanes * self.group)

@@ -7,6 +7,7 @@ player.py     one prepared trial, its phases  verify.py        what a reply come
 tape.py       the tape, checked               recorder.py      what is recorded, and its sums
 operation.py  its records, made ready         timeline.py      the window in slices and sections
 slices.py     slices in turn with others      histogram.py     HdrHistogram
+groups.py     the times of whole groups
 clients/      one file for each library
 README.md     what a client file has to hold
 """
@@ -91,7 +92,8 @@ class Worker:
             "type": "ready", "protocol": 2, "client": f"{prefix}/{self.name.replace('_', '-')}",
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
-            "capabilities": [*client.WIRES, *client.FEATURES, "timeline", "slices", *kinds],
+            "capabilities": [*client.WIRES, *client.FEATURES, "timeline", "slices", "groups",
+                             *kinds],
         }  # fmt: skip
 
     def prepare(self, request):

@@ -8,7 +8,7 @@
 #   lib/player.rb    one prepared trial             lib/recorder.rb     what is recorded, and its sums
 #   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
-#                                                   lib/slices.rb       the tape played in turns
+#   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   README.md        what a client file has to hold lib/dalli_gem.rb, lib/memcached_gem.rb,
 #                                                   lib/rails_store.rb  what several clients share
@@ -25,7 +25,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[tape verify histogram prepare client window timeline library_log recorder slices lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape verify histogram prepare client window timeline library_log recorder groups slices lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -114,7 +114,7 @@ class Worker
     {
       type: 'ready', protocol: 2, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', 'groups', *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise if e.path&.start_with?(__dir__) # a file of this folder, not a library

@@ -24,7 +24,7 @@ from cachemark.model.protocol import (
     SliceDone,
     encode,
 )
-from cachemark.model.protocol_results import Operation, Sections, Timeline
+from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
 
 # Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
@@ -223,7 +223,6 @@ def merge(parts: list[Done]) -> Done:
     """Merge results: counts are added, histograms merged; the longest window counts."""
     if len(parts) == 1:
         return parts[0]
-    lead_ins = [part.lead_in for part in parts if part.lead_in is not None]
     return Done(
         phase=parts[0].phase,
         elapsed_ns=max(part.elapsed_ns for part in parts),
@@ -244,7 +243,8 @@ def merge(parts: list[Done]) -> Done:
         overflow=sum(part.overflow for part in parts),
         timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
-        lead_in=merge_kinds(lead_ins) if lead_ins else None,
+        groups=_merge_groups([part.groups for part in parts]),
+        lead_in=_merge_lead_ins([part.lead_in for part in parts]),
         # Each worker reports the whole of a cache that they share; the last to end saw most of it.
         store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
     )
@@ -275,6 +275,23 @@ def _merge_sections(parts: list[Sections | None]) -> Sections | None:
         response=[
             _merge_blobs(list(blobs)) for blobs in zip(*[p.response for p in known], strict=True)
         ],
+    )
+
+
+def _merge_lead_ins(parts: list[dict[str, Operation] | None]) -> dict[str, Operation] | None:
+    known = [part for part in parts if part is not None]
+    return merge_kinds(known) if known else None
+
+
+def _merge_groups(parts: list[Groups | None]) -> Groups | None:
+    """Add up the groups; None unless all workers report groups of the same length."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({part.length for part in known}) != 1:
+        return None
+    return Groups(
+        length=known[0].length,
+        ok=sum(part.ok for part in known),
+        time=_merge_blobs([part.time for part in known]),
     )
 
 

@@ -220,7 +220,7 @@ class Worker:
 
 def _invalid_done_reason(done: Done) -> str:
     """Why a `done` is malformed in a way that its schema allows; empty if it is not."""
-    timeline, sections = done.timeline, done.sections
+    timeline, sections, groups = done.timeline, done.sections, done.groups
     times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]
     try:
         for blob in [
@@ -228,6 +228,7 @@ def _invalid_done_reason(done: Done) -> str:
             done.generator_lag,
             *times,
             *(sections.response if sections else []),
+            groups.time if groups else None,
         ]:
             if blob:
                 decode(blob)

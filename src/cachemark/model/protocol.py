@@ -15,10 +15,11 @@ from msgspec import Meta
 from cachemark.model.errors import DECODE_ERRORS
 from cachemark.model.protocol_results import (
     Count,
+    GroupTimes,
     Histogram,
     LeadIn,
     Operation,
-    Sections,
+    SectionTimes,
     StoreBytes,
     Timeline,
 )
@@ -211,7 +212,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
             "`pipeline`, `open_loop`, `unix`, `shared` (callers may share a connection), `cluster` "
             "(several servers), `merges` (the client may answer reads without a command for each), "
             "`think` (closed loops with think time), `timeline` (`done` has a `timeline`), "
-            "`slices` (`begin_slices`, `slice`, `end_slices`)"
+            "`slices` (`begin_slices`, `slice`, `end_slices`), `groups` (`done` has `groups`)"
         ),
     ] = []
 
@@ -295,9 +296,8 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     timeline: Annotated[
         Timeline | None, Meta(description="data for the test whether the window was stationary")
     ] = None
-    sections: Annotated[
-        Sections | None, Meta(description="data for the intervals within one trial")
-    ] = None
+    sections: SectionTimes = None
+    groups: GroupTimes = None
     lead_in: LeadIn = None
     store_bytes: StoreBytes = None
 

@@ -1,4 +1,4 @@
-"""The parts of a worker's results: counts and histograms of operations, timeline and sections.
+"""The parts of a worker's results: counts and histograms of operations, timeline, sections, groups.
 
 They are fields of `done` in the worker protocol (protocol.py), and stored in outcomes.
 """
@@ -94,6 +94,34 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
+class Groups(msgspec.Struct, frozen=True, kw_only=True):
+    """The times of whole groups of the tape (docs/tape.md), such as one web request.
+
+    They are of closed loops without time to think.
+
+    A group is counted if all of its operations were `ok`, and all were counted in the same run or
+    slice. A group that the end of a run or slice cuts is not counted; nor is one that began in a
+    lead-in.
+    """
+
+    length: Annotated[int, Meta(ge=2, description="number of operations in each group")]
+    ok: Annotated[Count, Meta(description="groups that are counted")]
+    time: Annotated[
+        Histogram | None,
+        Meta(
+            description="from the actual send of the group's first operation to the completion of "
+            "the one that ended last"
+        ),
+    ] = None
+
+
+SectionTimes = Annotated[
+    Sections | None, Meta(description="data for the intervals within one trial")
+]
+GroupTimes = Annotated[
+    Groups | None,
+    Meta(description="closed loop, tapes with groups of at least 2: the times of groups"),
+]
 LeadIn = Annotated[
     dict[str, Operation] | None,
     Meta(

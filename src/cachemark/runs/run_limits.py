@@ -78,6 +78,7 @@ def _check_window(outcome: Outcome, where: str) -> None:
 
 def _histograms(done: Done) -> Iterator[str]:
     found = [done.send_lag, done.generator_lag, *(done.sections.response if done.sections else ())]
+    found += [done.groups.time] if done.groups else []
     for operation in done.operations.values():
         found += [operation.response, operation.service]
     return (blob for blob in found if blob)

@@ -12,7 +12,8 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Load
 from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Outcome
-from cachemark.model.protocol import Done, Operation, Sections
+from cachemark.model.protocol import Done, Operation
+from cachemark.model.protocol_results import Sections
 from cachemark.report.build import build
 from cachemark.report.markdown import render
 from tests.builders.outcomes import LOAD, experiment, header, measured

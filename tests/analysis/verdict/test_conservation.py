@@ -11,6 +11,7 @@ from cachemark.analysis.verdict.conservation import idle_servers
 from cachemark.model import histogram
 from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.protocol_results import Groups
 from cachemark.model.server_stats import ServerStats
 
 WORKLOAD = Workload(name="w", mix={"get": 1}, run=10)
@@ -220,3 +221,32 @@ def test_commands_per_server_are_rises_of_all_or_nothing() -> None:
     after = [ServerStats({"cmd_get": "9"}), ServerStats({"cmd_get": "7", "cmd_set": "3"})]
     assert commands_per_server(before, after) == [4, 2]
     assert commands_per_server([*before, ServerStats()], [*after, ServerStats()]) == []
+
+
+def in_groups(ok: int, *, timed: int | None = None, attempts: int = 10) -> TrialVerdict:
+    """The judgement of ten operations, of which groups of four were counted."""
+    gets = Operation(attempts=attempts, ok=10, hits=10, keys=10)
+    if attempts > 10:
+        gets = msgspec.structs.replace(gets, errors={"server": attempts - 10})
+    time = histogram.encode(histogram.from_values([1_000] * (ok if timed is None else timed)))
+    measure = msgspec.structs.replace(
+        window(get=gets), groups=Groups(length=4, ok=ok, time=time if ok else None)
+    )
+    return judged(measure, cmd_get=10, get_hits=10)
+
+
+def test_groups_are_the_operations_but_for_those_of_a_group_that_was_cut() -> None:
+    assert in_groups(2).verdict == "VALID"
+    for wrong in (1, 3):
+        verdict = in_groups(wrong)
+        assert verdict.verdict == "INVALID"
+        assert f"{wrong} groups of 4 operations" in verdict.reasons[0]
+
+
+def test_each_group_has_a_time() -> None:
+    assert in_groups(2, timed=1).verdict == "INVALID"
+
+
+def test_an_operation_that_failed_takes_its_group_with_it() -> None:
+    assert in_groups(1, attempts=11).verdict == "VALID"
+    assert in_groups(3, attempts=11).verdict == "INVALID"

@@ -21,9 +21,9 @@ use constant BATCH => 4096;
 
 my $LOOP = <<'PERL';
 my $clock = Time::HiRes::CLOCK_MONOTONIC;
-my @took  = (0.5) x BATCH;    # made here, so that the window makes nothing
-# Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and
-# ended, how long each took. Other answers than expected go to $odd: position, and what it comes to.
+my @took  = my @begins = (0.5) x BATCH;    # made here, so that the window makes nothing
+# Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and ended, how
+# long each took, and its begin if groups are timed. Other answers than expected go to $odd: position, what it comes to.
 sub ($from, $to, $until, $odd) {
     my ($n, $got, $began, $ended) = (-1, undef, 0, 0);
     while ($from + $n < $to && $ended < $until) {
@@ -34,11 +34,10 @@ sub ($from, $to, $until, $odd) {
             }
             1;
         };
-        my $error = $@;
-        $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-        push @$odd, $n, $client->error_code($ops->[$from + $n], $error);
+        ($took[++$n], $begins[$n]) = (($ended = Time::HiRes::clock_gettime($clock)) - $began, $began);
+        push @$odd, $n, $client->error_code($ops->[$from + $n], $@);
     }
-    return ($n + 1, $began, $ended, \@took);
+    return ($n + 1, $began, $ended, \@took, \@begins);
 }
 PERL
 
@@ -48,12 +47,13 @@ BEFORE
 $began = Time::HiRes::clock_gettime($clock);
 CALL;
 $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
+$begins[$n] = $began;
 next if $ended < $until && EXPECTED;
 push @$odd, $n, $verify{KIND}->($client, $op, $got) unless EXPECTED;
 PERL
 
-# A loop for operations.
-sub compile ($client, $ops) {
+# A loop for operations; `$grouped`: it notes when each began.
+sub compile ($client, $ops, $grouped) {
     my $cache = $client->{cache};
     my (%count, %verify, %branch, %array);
     $count{ $_->[KIND] }++ for @$ops;
@@ -63,6 +63,7 @@ sub compile ($client, $ops) {
         my ($text, $form) = $client->calls->{$kind}->@*;
         (my $expected, $verify{$kind}) = $Verify::FORMS{$form}->@*;
         $branch{$kind} = _branch($kind, $text, $expected, $lean, \%array);
+        $branch{$kind} =~ s/^\$begins.*\n//m unless $grouped;
     }
     for my $name (keys %array) {
         $array{$name} = [map { $client->field($name, $_) } @$ops];

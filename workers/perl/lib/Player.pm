@@ -34,7 +34,9 @@ sub new ($class, $parent, $setup, $client_class) {
     my ($place, $lanes) = $setup->{segment}->@*;
     for my $part (qw(lane prefill)) {
         my $script = $tape->$part($place, $lanes);
-        $script->{play} = Lane::compile($client, $script->{ops}) if $script->{ops}->@*;
+        my $group = $part eq 'lane' && !$tape->{open_loop} ? $tape->{group} : 1;
+        $script->{group} = $group;
+        $script->{play} = Lane::compile($client, $script->{ops}, $group > 1) if $script->{ops}->@*;
         $self->{$part} = $script;
     }
     $self->{quiet} = grep { /_noreply$/ } keys $tape->{kinds}->%*;
@@ -53,7 +55,7 @@ sub run ($self, $request) {
     my $ahead_s = ($request->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME);
     my $start_s = now() + max(0.002, $ahead_s);
     my $timeline  = Timeline->new($start_s, $request->{duration_ms});
-    my $record  = $self->{record} = Recorder->new($script->{ops}, $timeline);
+    my $record  = $self->{record} = Recorder->new(@$script{qw(ops group)}, $timeline);
     my $last_s  = defined $request->{duration_ms} ? $start_s + $request->{duration_ms} / 1000 : FOR_EVER_S;
     @$self{qw(end_s last_s reported_s look_s stopped)} = ($last_s, $last_s, now(), 0, 0);
     @$self{qw(at tape_s ended_s counted)} = (0, $start_s, undef, 1);
@@ -91,8 +93,8 @@ sub play_closed_loop ($self, $script, $limit) {
         last if $now >= $self->{look_s} && !$self->look($now);
         my $to     = min($last, $at + Lane::BATCH - 1, $at + $limit - $record->{played} - 1);
         my $from_s = $now;
-        (my $n, undef, $now, my $took) = $play->($at, $to, $self->{look_s}, \@odd);
-        $record->note($n, $took, \@odd);
+        (my $n, undef, $now, my @noted) = $play->($at, $to, $self->{look_s}, \@odd);
+        $record->note($n, \@odd, @noted);
         $record->lasted($from_s, $now);
         $at += $n;
         $at = 0 if $at > $last;
@@ -121,7 +123,7 @@ sub play_open_loop ($self, $script, $limit) {
         $self->{ended_s} = $self->{now_s};
         push $record->{waits}->@*, $self->{now_s} - $due_s;
         push $record->{ends}->@*,  $self->{now_s};
-        $record->note(1, $took, \@odd);
+        $record->note(1, \@odd, $took);
     }
 }
 

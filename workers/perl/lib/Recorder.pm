@@ -3,6 +3,7 @@
 package Recorder;
 use v5.36;
 
+use Groups;
 use Timeline;
 use Histogram;
 use Verify;
@@ -11,20 +12,21 @@ use Operation;
 
 use constant BATCH => 1 << 16;
 
-sub new ($class, $ops, $timeline) {
+sub new ($class, $ops, $group, $timeline) {
     return bless {
         timeline => $timeline, batches => [], ends => [],
 
         # Positions from which on the operations are those from another one of the lane's on, and count or not.
         parts => [[0, 0, 1]], lead_in => {},
-        ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
+        ops  => $ops, groups => $group > 1 && Groups->new($group), begins => '', took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
         left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
     }, $class;
 }
 
-# Note a batch: times in s, then positions in it with what their answers come to.
-sub note ($self, $n, $took, $odd) {
+# Note a batch: positions in it with what their answers come to, times in s, and begins if groups are timed.
+sub note ($self, $n, $odd, $took, $begins = undef) {
+    $self->{begins} .= pack "d$n", $n == 1 ? $begins->[0] : @$begins if $self->{groups};
     $self->{took} .= pack "f$n", $n == 1 ? $took->[0] : @$took;
     if (@$odd) {
         for my $pair (pairs @$odd) {
@@ -49,9 +51,7 @@ sub unsent ($self, $op, $waited_s) {
 
 # CPU time between two instants.
 sub add_usage ($self, $before, $after) {
-    my @ns = map { 1e9 * ($after->[$_] - $before->[$_]) } 0, 1;
-    $self->{cpu_ns}    += $ns[0];
-    $self->{system_ns} += $ns[1];
+    $self->{ (qw(cpu_ns system_ns))[$_] } += 1e9 * ($after->[$_] - $before->[$_]) for 0, 1;
 }
 
 # How many operations from a position on lasted too long, and did not fail otherwise.
@@ -86,6 +86,7 @@ sub count ($self, $timeout_s, $tick) {
     while (my $part = shift @parts) {
         my ($first, $turn, $counted) = @$part;
         my $last = @parts ? $parts[0][0] : $self->{played};
+        $self->{groups}->begin_part($counted) if $self->{groups};
         for (; $first < $last; $first += BATCH) {
             my @took = unpack 'f*', substr $self->{took}, 4 * $first, 4 * min(BATCH, $last - $first);
             my %odd;
@@ -93,11 +94,13 @@ sub count ($self, $timeout_s, $tick) {
                 my ($position, $code) = splice @$odd, 0, 2;
                 $odd{$position} = $code;
             }
+            my @begins = unpack 'd*', substr $self->{begins}, 8 * $first, 8 * @took;
             my @ends = $self->{timeline} ? $self->ends($first, \@took) : ();
             for (0 .. $#took) {
                 my ($op, $position) = ($ops->[($turn + $_) % @$ops], $first + $_);
                 my $code = $took[$_] >= $timeout_s ? TIMEOUT : $odd{$position} // $op->[CODE];
                 $self->add_times($op, $code, $took[$_], $self->{waits}[$position], $ends[$_]) if $counted;
+                $self->{groups}->note(($turn + $_) % @$ops, $code, $begins[$_], $took[$_]) if @begins;
                 add($self->{ $counted ? 'sums' : 'lead_in' }, $op, $code, $took[$_]);
             }
             $turn += @took;
@@ -158,7 +161,7 @@ sub figures ($self, $phase) {
     my $system_ns = min(@$self{qw(system_ns cpu_ns)});
     return {
         type          => 'done', phase => $phase, operations => $self->operations, send_lag => $self->lag,
-        max_in_flight => $self->{played} ? 1 : 0,
+        max_in_flight => $self->{played} ? 1 : 0, groups => $self->{groups} ? $self->{groups}->message : undef,
         map({ $_ => $self->{$_} } qw(queued unsent barriers)),
         reconnects    => 0,    # the libraries do not tell
         cpu_user_ns   => int($self->{cpu_ns} - $system_ns),

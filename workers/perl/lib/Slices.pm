@@ -8,7 +8,7 @@ use Recorder;
 use Time::HiRes qw(clock_gettime CLOCK_REALTIME);
 
 sub new ($class, $player) {
-    my $record = Recorder->new($player->{lane}{ops}, undef);
+    my $record = Recorder->new($player->{lane}->@{qw(ops group)}, undef);
     $record->{parts} = [];
     @$player{qw(record at tape_s reported_s)} = ($record, 0, 0, Player::now());
     return bless {player => $player, record => $record, paused_s => 0, elapsed_ns => 0}, $class;

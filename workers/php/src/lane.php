@@ -36,6 +36,7 @@ final class Lane
     private readonly bool $quiet;
 
     private Recorder $record;
+    private ?Groups $groups = null;
     private int $responseNs = 0;
     /** When the last operation ended. */
     private int $now = 0;
@@ -95,6 +96,7 @@ final class Lane
         $prefill = $phase === 'prefill';
         $quiet = !$prefill && $this->quiet;
         $open = $this->tape->openLoop && !$prefill;
+        $this->groups = $prefill ? null : Groups::of($this->tape);
         if ($open) {
             $record->forOpenLoop();
         }
@@ -118,7 +120,7 @@ final class Lane
         $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
         $record->total($facts, $length);
         return [
-            ...$record->message(), 'start_ns' => $startNs,
+            ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(),
             'cpu_user_ns' => self::cpu($after, 'utime') - self::cpu($before, 'utime'),
             'cpu_system_ns' => self::cpu($after, 'stime') - self::cpu($before, 'stime'),
         ];
@@ -133,7 +135,7 @@ final class Lane
     /** Call after call until the window ends, or the last slice. @param Closure(): iterable<Operation> $script */
     private function playClosedLoop(Closure $script, int $limit): void
     {
-        [$timeoutNs, $shifts, $lookNs] = [$this->timeoutNs, $this->shifts, 0];
+        [$timeoutNs, $shifts, $lookNs, $groups] = [$this->timeoutNs, $this->shifts, 0, $this->groups];
         [$record, $service, $busyNs, $played, $now] = $this->takeCounts();
         $sliceEndsNs = $record->timeline->endNs;
         while ($played < $limit) {
@@ -155,11 +157,9 @@ final class Lane
                 $began = hrtime(true);
                 try {
                     $answer = ($op->call)(...$op->arguments);
-                } catch (Throwable $error) {
-                    $answer = $error;
+                } catch (Throwable $answer) { // it is what came of the call
                 }
-                $now = hrtime(true);
-                $took = $now - $began;
+                $took = ($now = hrtime(true)) - $began;
                 if ($now >= $sliceEndsNs) {
                     $record->timeline->close($played - $record->failed, array_sum($busyNs));
                     $service = $record->nextSlice($now, $service);
@@ -170,6 +170,7 @@ final class Lane
                 if ($answer === $op->expected && $took < $timeoutNs) {
                     $service[$op->base + ($shift << 10) + ($took >> $shift)]++;
                     $busyNs[$op->base] += $took;
+                    $groups?->note(true, $began, $now);
                     continue;
                 }
                 $code = $this->note($op, $answer, $took);
@@ -177,6 +178,7 @@ final class Lane
                     $service[$op->base + Histogram::place($took)]++;
                 }
                 $busyNs[$op->base] += $code >= 0 ? $took : 0;
+                $groups?->note($code >= 0, $began, $now);
             }
         }
         $this->giveCounts($service, $busyNs, $played, $now);

@@ -265,6 +265,7 @@ final class Player
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
+            'groups' => Groups::message($all('groups')),
             'store_bytes' => Client::storeBytes(),
         ];
     }

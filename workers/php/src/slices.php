@@ -33,6 +33,7 @@ trait SlicedLane
     {
         [$this->leadIn, $this->counted] = [$this->newRecorder(), $this->newRecorder()];
         $this->record = $this->counted;
+        $this->groups = Groups::of($this->tape);
         $this->passNs = $this->tapeNs = $this->position = 0;
         $this->cpuNs = [0, 0];
         $this->sliced = true;
@@ -50,6 +51,7 @@ trait SlicedLane
         }
         return [
             ...$this->counted->message(), 'played' => $this->leadIn->played + $this->counted->played,
+            'groups' => $this->groups?->counts(),
             'lead_in' => $this->leadIn->counts(), 'cpu_user_ns' => $this->cpuNs[0], 'cpu_system_ns' => $this->cpuNs[1],
         ];
     }
@@ -150,6 +152,7 @@ trait SlicedLane
     private function beginPart(Recorder $record, int $endNs): void
     {
         $this->record = $record;
+        $this->groups?->beginPart($record === $this->counted);
         $this->endNs = $endNs;
         $this->before = [$record->played, $record->unsent];
     }

@@ -10,15 +10,14 @@ class Lane
   # How many are made at a time where they would.
   CHUNK = 1000
 
-  attr_reader :record
+  attr_reader :record, :timed_groups
 
   def initialize(client, handle, tape, setup, number)
     @session = client.new(handle, setup, tape)
     @tape = tape
     @place = (setup.share * setup.threads) + number
     @lanes = setup.shares * setup.threads
-    kinds = ['set', *tape.kinds].uniq
-    @bases = kinds.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
+    @bases = ['set', *tape.kinds].uniq.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
     @quiet = tape.kinds.any? { |kind| kind.end_with?('_noreply') }
     # Where there is no server to wait for, nothing is late.
     @timeout_ns = (@in_process = client.wires == ['none']) ? Window::FOR_EVER_NS : setup.timeout_ms * 1_000_000
@@ -37,6 +36,7 @@ class Lane
     timeline = Timeline.new(duration_ms)
     sections = timeline.sliced? && @lanes * @bases.size <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1
     @record = Recorder.new(@bases, @open_loop, timeline, sections)
+    @timed_groups = (Groups.of(@tape) unless @prefill)
     @response_ns = 0
     @limit = @prefill ? prefill(whole: false).count : ops || Window::FOR_EVER_NS
     @limit = 0 if @length.zero? && !@prefill
@@ -95,21 +95,19 @@ class Lane
   # Call after call until the window ends.
   def play_closed_loop
     while @record.played < @limit
-      ended = chunks.each { |chunk| @session.around { play_chunk(chunk) } || break }.nil?
-      break if ended
+      break if chunks.each { |chunk| @session.around { play_chunk(chunk) } || break }.nil?
     end
     @record.sent_ns = @now
   end
 
   # False once the window is over, or the last slice.
   def play_chunk(chunk)
-    record, window, service, busy_ns, played, now = counts
+    record, window, service, busy_ns, played, now, groups = counts
     timeout_ns = @timeout_ns
-    limit = @limit
     slice_ends_ns = record.timeline.end_ns
     clock = Process::CLOCK_MONOTONIC
     chunk.each do |op|
-      while now >= window.end_ns || played == limit
+      while now >= window.end_ns || played == @limit
         @now = now
         return false unless next_part
 
@@ -136,6 +134,7 @@ class Lane
         shift = took.bit_length - 11
         service[op.base + (shift.positive? ? (shift << 10) + (took >> shift) : took)] += 1
         busy_ns[op.base] += took
+        groups&.note(true, began, now)
       else
         note(op, answer, took, began)
       end
@@ -145,7 +144,7 @@ class Lane
   end
 
   # What the loop counts in, and how far it has come.
-  def counts = [@record, @window, @record.service, @record.busy_ns, @record.played, @now]
+  def counts = [@record, @window, @record.service, @record.busy_ns, @record.played, @now, @timed_groups]
 
   # An answer other than the expected one; what it comes to.
   def note(op, answer, took, began)
@@ -155,6 +154,7 @@ class Lane
     @record.other(op, code)
     @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT
     @record.busy_ns[op.base] += took unless code.negative?
+    @timed_groups&.note(!code.negative?, began, began + took)
     code
   end
 

@@ -116,6 +116,7 @@ class Player
       type: 'done', phase: phase, operations: operations(records),
       send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       queued: records.sum(&:queued), unsent: records.sum(&:unsent), barriers: records.sum(&:barriers),
+      groups: Groups.message(@lanes.map(&:timed_groups)),
       # A library that connects again does not say so: these would be the worker's own, none.
       reconnects: 0, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
     }

@@ -35,6 +35,7 @@ module SlicedLane
     @open_loop = @tape.open_loop?
     @lead_in, @counted = Array.new(2) { Recorder.new(@bases, @open_loop, Timeline.new(nil), 1) }
     @record = @counted
+    @timed_groups = Groups.of(@tape)
     @response_ns = @pass_ns = @position = 0
     @limit = Window::FOR_EVER_NS
     @slices = Thread::Queue.new
@@ -90,6 +91,7 @@ module SlicedLane
 
   def begin_part(record, window)
     @record = record
+    @timed_groups&.begin_part(record.equal?(@counted))
     @window = window
     @drain_window = @slice.whole
     @before = [record.played, record.unsent]

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client::Session;
+use crate::groups::Groups;
 use crate::histogram::histogram;
 use crate::prepare::Prepare;
 use crate::recorder::Recorder;
@@ -52,6 +53,7 @@ pub struct LaneRecord {
     section: usize,
     pub timeline: Timeline,
     pub lag: Histogram<u64>,
+    pub groups: Option<Groups>,
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
     pub ended_ns: u64,
@@ -84,6 +86,7 @@ impl LaneRecord {
             section: 0,
             timeline: Timeline::new(duration_ns),
             lag: histogram(),
+            groups: Groups::of(tape),
             watch: Arc::default(),
             sent_ns: 0,
             ended_ns: 0,
@@ -99,6 +102,9 @@ impl LaneRecord {
     /// The lead-in of a slice begins.
     pub fn begin_lead_in(&mut self, count_from_ns: u64) {
         self.section = LEAD_IN;
+        if let Some(groups) = &mut self.groups {
+            groups.cut();
+        }
         self.watch.done.store(0, Relaxed);
         self.watch.failed.store(0, Relaxed);
         self.slice = LaneSlice { counting: false, count_from_ns, ..self.slice };
@@ -163,6 +169,10 @@ async fn play_one<S: Session>(
         if timed {
             notes.recorder(op).response.saturating_record((now - due_ns).max(1));
         }
+    }
+    if let Some(groups) = &mut notes.groups {
+        let ok = notes.slice.counting && verified.status < ReplyStatus::WrongValue;
+        groups.note(ok, began, now);
     }
     if verified.status < ReplyStatus::WrongValue {
         notes.timeline.note(now - due_ns.unwrap_or(began));
@@ -257,6 +267,7 @@ async fn prefill<S: Session>(
     place: usize,
     lanes: usize,
 ) {
+    notes.groups = None;
     let mut now = clock_ns();
     for key in (place..notes.tape.prefill_count).step_by(lanes) {
         if now >= window.end_ns.load(Relaxed) {

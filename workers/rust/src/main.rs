@@ -2,11 +2,12 @@
 //!
 //! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
 //! has the measured loops, `slices` its short turns, `window` is when a run begins and ends, `tape` says what is to be done,
-//! `verify` what a reply comes to, `recorder` its sums, `histogram` how times travel, `timeline` the
+//! `verify` what a reply comes to, `recorder` its sums, `groups` the times of whole groups, `histogram` how times travel, `timeline` the
 //! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
 
 mod client;
 mod clients;
+mod groups;
 mod histogram;
 mod lane;
 mod panics;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::client::Session;
+use crate::groups::Groups;
 use crate::histogram::{encode, histogram};
 use crate::lane::{COUNTED, LEAD_IN, Lane, LaneRecord};
 use crate::prepare::Prepare;
@@ -107,6 +108,7 @@ pub fn done<S: Session>(
         "barriers": sum(|note| note.barriers), "reconnects": reconnects,
         "cpu_user_ns": totals.user_ns, "cpu_system_ns": totals.system_ns,
         "timeline": timeline, "sections": sections,
+        "groups": Groups::message(notes().map(|note| &note.groups)),
     })
 }
 

@@ -105,7 +105,7 @@ pub struct Tape {
     pub whole: bool,
     /// Every operation and the prefill store for ever.
     pub never_expires: bool,
-    group: usize,
+    pub group: usize,
     first_counter: usize,
     exptime_s: u32,
     records: Vec<Record>,

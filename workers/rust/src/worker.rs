@@ -365,7 +365,7 @@ fn hello<S: Session>(name: &str) -> Value {
         .wires
         .iter()
         .chain(client.features)
-        .chain(&["slices", "timeline"])
+        .chain(&["slices", "timeline", "groups"])
         .map(|word| (*word).to_owned());
     json!({
         "type": "ready", "protocol": 2, "client": format!("rust/{name}"), "library": client.library,

@@ -165,13 +165,18 @@ impl SlicePlayer for CallerSlices<'_> {
 
 impl<'a> Caller<'a> {
     fn new(store: &'a Store, tape: &'a Tape, work_slice: WorkSlice, window: Window) -> Caller<'a> {
+        let recorder = Recorder::new(Metrics::of_window(tape, &window));
+        let recorder = match work_slice {
+            WorkSlice::Lane { .. } => recorder.with_groups(tape, 1),
+            WorkSlice::Prefill { .. } => recorder,
+        };
         Caller {
             store,
             tape,
             view: TapeView::new(tape, None),
             work_slice,
             window,
-            recorder: Recorder::new(Metrics::of_window(tape, &window)),
+            recorder,
             epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
@@ -203,7 +208,8 @@ impl<'a> Caller<'a> {
                 break;
             }
             let Some((op, _)) = self.work_slice.take(self.tape) else { break };
-            let mut pending = Pending::closed_loop(op);
+            let group = self.recorder.take_group();
+            let mut pending = Pending { group, ..Pending::closed_loop(op) };
             self.recorder.sent(&mut pending, now_ns);
             self.sent_ns = now_ns;
             self.call(&mut pending, self.wall_second(now_ns));
@@ -233,6 +239,7 @@ impl<'a> Caller<'a> {
         let before = self.ended();
         let all = lead_in_ns >= window.end_ns - window.start_ns;
         (self.window, self.last_ns) = (window, window.start_ns);
+        self.recorder.cut_group();
         self.recorder.counted_from_ns = if lead_in_ns == 0 { 0 } else { u64::MAX };
         self.lead_in_end_ns =
             if lead_in_ns == 0 || all { u64::MAX } else { window.start_ns + lead_in_ns };

@@ -22,7 +22,8 @@ from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
 from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
-from cachemark.model.protocol import Done, Sections
+from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import Sections
 
 _MIN_SECTIONS = 5
 # A section holds this many times the least sample of a percentile. With fewer, intervals for queues

@@ -70,7 +70,7 @@ def judge(
     servers in the window. `policy`: what noise does to a trial.
     """
     found = conservation_findings(
-        measure, workload, before, after, shared_server=shared_server, merges=merges
+        measure, workload, load, before, after, shared_server=shared_server, merges=merges
     )
     found += idle_servers(workload, server_commands)
     found += noise_findings(noise, measure, load, policy)

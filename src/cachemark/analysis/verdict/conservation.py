@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding
-from cachemark.model.experiment import Workload
+from cachemark.model import histogram
+from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
@@ -130,6 +131,7 @@ def idle_servers(workload: Workload, server_commands: Sequence[int]) -> list[Fin
 def conservation_findings(
     measure: Done,
     workload: Workload,
+    load: Load,
     before: ServerStats,
     after: ServerStats,
     *,
@@ -137,7 +139,7 @@ def conservation_findings(
     merges: bool,
 ) -> list[Finding]:
     """Findings about counts that disagree; the arguments are those of `judge`."""
-    found = [*_own_counts(measure), *_window(measure)]
+    found = [*_own_counts(measure), *_group_counts(measure, load), *_window(measure)]
     for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
         found.append((note_finding if allowed else invalid_finding)("server-counters", text))
@@ -167,6 +169,29 @@ def _own_counts(measure: Done) -> Iterator[Finding]:
             yield invalid_finding(
                 "wrong-values", f"{kind}: {op.wrong_values} replies with a wrong value"
             )
+
+
+def _group_counts(measure: Done, load: Load) -> Iterator[Finding]:
+    """Groups × length are the operations, but for those of groups that were cut.
+
+    The end of a run cuts one group of each caller at most. Slices cut any number of them, and a
+    failed operation takes its group's operations with it: then there is only an upper bound.
+    """
+    groups = measure.groups
+    if groups is None:
+        return
+    attempts = sum(op.attempts for op in measure.operations.values())
+    ok = sum(op.ok for op in measure.operations.values())
+    in_groups = groups.ok * groups.length
+    cut = load.processes * load.threads * (groups.length - 1)
+    all_count = attempts == ok and measure.lead_in is None
+    timed = histogram.decode(groups.time).count if groups.time else 0
+    if in_groups > ok or (all_count and in_groups < ok - cut) or timed != groups.ok:
+        text = (
+            f"{groups.ok} groups of {groups.length} operations, {timed} of them timed, "
+            f"but {ok} operations"
+        )
+        yield invalid_finding("group-counts", text)
 
 
 def _window(measure: Done) -> list[Finding]:

@@ -42,6 +42,11 @@ RULES: dict[str, Explanation] = {
         "successes, errors and wrong values.",
         remedy="A bug of the worker: run `cachemark conform CLIENT`.",
     ),
+    "group-counts": Explanation(
+        meaning="The worker's groups contradict its operations: groups × length differs from the "
+        "operations by more than the callers' unfinished groups, or a group has no time.",
+        remedy="A bug of the worker: run `cachemark conform CLIENT`.",
+    ),
     "wrong-values": Explanation(
         meaning="A reply had a value that was never stored under that key.",
         remedy="A bug of the client or the server, or other clients use the same keys.",

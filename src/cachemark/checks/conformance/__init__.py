@@ -9,6 +9,7 @@ open_loop.py      cases for schedules
 capabilities.py   what a worker claims, it plays; what it does not claim, it refuses
 timelines.py      cases for the timeline and the sections of a window
 slices.py         cases for slices that are played in turn with other workers
+groups.py         cases for the times of groups
 slice_driver.py   drives slices, and compares what they came to
 no_cpu.py         keeps a worker from the CPU for a part of a slice
 proxy.py          a proxy between client and memcached

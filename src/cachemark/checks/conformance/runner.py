@@ -14,6 +14,7 @@ import msgspec
 from cachemark.checks.conformance import (
     capabilities,
     failures,
+    groups,
     open_loop,
     operations,
     slices,
@@ -63,7 +64,7 @@ def checks() -> dict[str, CaseFunction]:
     made: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    cases = (failures, traffic, open_loop, timelines, slices, capabilities)
+    cases = (failures, traffic, open_loop, timelines, slices, groups, capabilities)
     for check in (check for module in cases for check in module.CASES):
         made[check.__name__.replace("_", " ")] = check
     return made
@@ -113,7 +114,8 @@ def _with_traceback(driver: WorkerDriver, text: str) -> str:
 
 
 def _plays_in_process(check: CaseFunction) -> bool:
-    return isinstance(check, partial) or check in (*timelines.CASES, *slices.IN_PROCESS_CASES)
+    in_process = (*timelines.CASES, *slices.IN_PROCESS_CASES, *groups.IN_PROCESS_CASES)
+    return isinstance(check, partial) or check in in_process
 
 
 def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:

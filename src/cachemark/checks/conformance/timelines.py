@@ -14,7 +14,8 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Sections, Timeline
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Timeline
+from cachemark.model.protocol_results import Sections
 
 # Workers in interpreted languages take a second to read a tape of the default length.
 _TAPE = ("--keys", "20", "--size", "30", "--mix", "get=3,set=1", "--ops", "2000")

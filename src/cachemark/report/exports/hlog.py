@@ -13,7 +13,8 @@ import datetime
 
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
-from cachemark.model.protocol import Done, Sections
+from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import Sections
 from cachemark.report.series import ExportedRun, Series, response_histogram, slug
 
 _NS_PER_MS = 1e6

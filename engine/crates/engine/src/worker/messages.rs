@@ -130,6 +130,8 @@ pub struct Done {
     pub timeline: Option<Timeline>,
     pub sections: Option<Sections>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Groups>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lead_in: Option<BTreeMap<&'static str, Operation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_bytes: Option<u64>,
@@ -140,6 +142,13 @@ pub struct Sections {
     pub length_ns: u64,
     pub ok: Vec<u64>,
     pub response: Vec<Option<String>>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Groups {
+    pub length: u64,
+    pub ok: u64,
+    pub time: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -187,6 +196,7 @@ impl Done {
             overflow: metrics.overflow,
             timeline: result.lead_in.is_none().then(|| Timeline::new(&metrics.timeline)),
             sections: result.sections.as_ref().map(Sections::new),
+            groups: Groups::new(metrics).filter(|_| phase != Phase::Prefill),
             lead_in: result.lead_in.as_ref().map(untimed),
             store_bytes: None,
         }
@@ -201,6 +211,13 @@ impl Sections {
             ok: each.iter().map(|section| section.ok).collect(),
             response: each.iter().map(|section| encode_histogram(&section.response)).collect(),
         }
+    }
+}
+
+impl Groups {
+    fn new(metrics: &Metrics) -> Option<Groups> {
+        let time = encode_histogram(&metrics.groups);
+        metrics.group_length.map(|length| Groups { length, ok: metrics.groups.len(), time })
     }
 }
 

@@ -25,6 +25,7 @@ pub fn hello() -> Ready {
         "think",
         "timeline",
         "slices",
+        "groups",
         "trailing_space",
     ]);
     capabilities.extend(kinds);

@@ -35,7 +35,7 @@ const MEMORY_DEFAULT: &str = "1g";
 
 /// The answer to `hello`: no wire, no pipeline, no schedule, no operation without a reply.
 pub fn hello(target: Target) -> Ready {
-    let mut capabilities = vec!["none", "threads", "timeline", "slices"];
+    let mut capabilities = vec!["none", "threads", "timeline", "slices", "groups"];
     capabilities.extend(Verb::ALL.into_iter().map(|verb| verb.kind(false)));
     Ready {
         client: Some(if target == Target::Shm { "shm" } else { "store" }),

@@ -30,6 +30,8 @@ pub struct Pending {
     pub(crate) tag: u32,
     /// The split operation that this is a part of.
     pub(crate) split_id: Option<u32>,
+    /// The group of the tape that it belongs to, if groups are timed.
+    pub(crate) group: Option<u32>,
     /// The CAS token from the first reply of a cas.
     pub(crate) token: Option<u64>,
     pub(crate) counts: OperationCounts,
@@ -68,6 +70,7 @@ impl Pending {
             keys_answered: 0,
             tag: 0,
             split_id: None,
+            group: None,
             token: None,
             counts: OperationCounts::default(),
         }

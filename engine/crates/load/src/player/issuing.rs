@@ -44,7 +44,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
                     self.think_queue.start(channel, op, now_ns + think_ns);
                     continue;
                 }
-                self.send(channel, Pending::closed_loop(op));
+                let group = self.recorder.take_group();
+                self.send(channel, Pending { group, ..Pending::closed_loop(op) });
             }
         }
     }

@@ -64,6 +64,11 @@ impl<'tape, W: Wire> Player<'tape, W> {
         connections: usize,
         depth: usize,
     ) -> Player<'tape, W> {
+        let recorder = Recorder::new(Metrics::of_window(tape, &window));
+        let recorder = match work_slice {
+            WorkSlice::Lane { .. } => recorder.with_groups(tape, connections * depth),
+            WorkSlice::Prefill { .. } => recorder,
+        };
         Player {
             tape,
             view: TapeView::new(tape, None),
@@ -84,7 +89,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
-            recorder: Recorder::new(Metrics::of_window(tape, &window)),
+            recorder,
         }
     }
 

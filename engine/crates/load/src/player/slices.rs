@@ -25,6 +25,7 @@ impl<W: Wire> Player<'_, W> {
     /// Begin the next slice. The tape goes on where the last one ended.
     pub fn begin_slice(&mut self, window: Window, lead_in_ns: u64) {
         let before = self.ended();
+        self.recorder.cut_group();
         let Some(slice) = &mut self.slice else { return };
         let length_ns = window.end_ns - window.start_ns;
         let whole = lead_in_ns >= length_ns;

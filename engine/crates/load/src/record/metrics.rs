@@ -4,6 +4,7 @@ use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Tape, Verb};
 use hdrhistogram::Histogram;
 
+use super::groups::timed_length;
 use super::histogram::{HIGHEST_NS, histogram, merge};
 use super::kind::{KindMetrics, record};
 use super::section_buckets::SectionBuckets;
@@ -28,6 +29,10 @@ pub struct Metrics {
     pub blocked: u64,
     /// Times above the highest value of a histogram. They are recorded as that value.
     pub overflow: u64,
+    /// The number of operations in a group, and the times of groups whose operations were all ok. `None` if
+    /// groups are not timed.
+    pub group_length: Option<u64>,
+    pub groups: Histogram<u64>,
     /// The successful operations of all kinds, over time.
     pub timeline: Timeline,
     /// If the window has sections: a kind's `responses` are then those of the current section only.
@@ -46,6 +51,8 @@ impl Metrics {
             kinds: [const { None }; Metrics::KINDS],
             send_lag: histogram(),
             generator_lag: histogram(),
+            group_length: None,
+            groups: histogram(),
             max_in_flight: 0,
             queued: 0,
             unsent: 0,
@@ -63,6 +70,7 @@ impl Metrics {
     /// starts at `start_ns`.
     pub fn new(tape: &Tape, start_ns: u64) -> Metrics {
         let mut metrics = Metrics::empty(start_ns);
+        metrics.group_length = timed_length(tape);
         metrics.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
@@ -123,12 +131,8 @@ impl Metrics {
     /// Reset everything to zero and keep the storage.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().flatten().filter(|kind| kind.is_used()).for_each(|kind| kind.clear());
-        for lags in [&mut self.send_lag, &mut self.generator_lag]
-            .into_iter()
-            .filter(|lags| !lags.is_empty())
-        {
-            lags.reset();
-        }
+        let all = [&mut self.send_lag, &mut self.generator_lag, &mut self.groups];
+        all.into_iter().filter(|each| !each.is_empty()).for_each(|each| each.reset());
         self.overflow = 0;
         self.max_in_flight = 0;
         self.queued = 0;
@@ -147,6 +151,8 @@ impl Metrics {
         }
         merge(&mut self.send_lag, &other.send_lag);
         merge(&mut self.generator_lag, &other.generator_lag);
+        self.group_length = self.group_length.or(other.group_length);
+        merge(&mut self.groups, &other.groups);
         self.overflow += other.overflow;
         self.timeline.add(&other.timeline);
         for (index, part) in

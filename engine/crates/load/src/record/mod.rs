@@ -1,6 +1,7 @@
 //! What is recorded in a window: counts and histograms, by kind of operation and over time.
 
 mod buckets;
+mod groups;
 mod histogram;
 mod intervals;
 mod kind;

@@ -1,8 +1,9 @@
 //! Turns the events of operations into metrics. If the keys of an operation are on several servers, it
 //! is sent in parts: it starts when the first part is sent, and ends when the last part is answered.
 
-use cachemark_tape::{Op, Verb};
+use cachemark_tape::{Op, Tape, Verb};
 
+use super::groups::{Groups, timed_length};
 use super::metrics::Metrics;
 use crate::operation::{Failure, OperationCounts, Pending};
 use crate::routing::TapeView;
@@ -15,6 +16,8 @@ pub struct Recorder {
     /// Operations whose intended start is earlier belong to the lead-in. In a closed loop it is 0: 0 counts
     /// them all, and `u64::MAX` none. Without slices it is 0.
     pub counted_from_ns: u64,
+    /// The groups that are being played, if their times are recorded.
+    groups: Option<Groups>,
     splits: Vec<SplitOperation>,
     free: Vec<u32>,
 }
@@ -27,9 +30,30 @@ struct SplitOperation {
 }
 
 impl Recorder {
+    /// Record the times of groups, if the tape has them. At most `outstanding` operations are outstanding.
+    pub(crate) fn with_groups(self, tape: &Tape, outstanding: usize) -> Recorder {
+        Recorder {
+            groups: timed_length(tape).map(|length| Groups::new(length, outstanding)),
+            ..self
+        }
+    }
+
+    /// An operation is taken from the tape. Returns its group, if groups are timed.
+    #[inline]
+    pub(crate) fn take_group(&mut self) -> Option<u32> {
+        self.groups.as_mut().and_then(Groups::take)
+    }
+
     pub fn new(metrics: Metrics) -> Recorder {
         let counted_from_ns = 0;
-        Recorder { metrics, lead_in: None, counted_from_ns, splits: Vec::new(), free: Vec::new() }
+        Recorder {
+            metrics,
+            lead_in: None,
+            counted_from_ns,
+            groups: None,
+            splits: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     /// The metrics that an operation with this intended start belongs to.
@@ -85,7 +109,7 @@ impl Recorder {
         match pending.split_id {
             _ if pending.barrier => true,
             None => {
-                record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
+                self.ended(pending, now_ns, view);
                 true
             }
             Some(split_id) => self.part_ended(split_id, pending, now_ns, view),
@@ -102,6 +126,26 @@ impl Recorder {
     ) -> bool {
         pending.failure = Some(failure);
         self.answered(&pending, now_ns, view)
+    }
+
+    /// A slice has ended. A group does not go on in the next one.
+    pub(crate) fn cut_group(&mut self) {
+        if let Some(groups) = &mut self.groups {
+            groups.cut();
+        }
+    }
+
+    /// A whole operation has ended.
+    #[inline]
+    fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
+        record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
+        if let (Some(groups), Some(group)) = (&mut self.groups, pending.group) {
+            let counted = self.lead_in.is_none() || pending.due_ns >= self.counted_from_ns;
+            let ok = counted && pending.failure.is_none() && !pending.wrong;
+            if let Some(took_ns) = groups.ended(group, ok, pending.sent_ns, now_ns) {
+                self.metrics.groups.saturating_record(took_ns.max(1));
+            }
+        }
     }
 
     fn part_ended(
@@ -127,7 +171,7 @@ impl Recorder {
             return false;
         }
         let whole = *whole;
-        record_end(&whole, now_ns, view, self.metrics_of(whole.due_ns));
+        self.ended(&whole, now_ns, view);
         self.free.push(split_id);
         true
     }

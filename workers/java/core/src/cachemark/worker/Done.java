@@ -57,6 +57,7 @@ final class Done {
         done.addProperty("cpu_user_ns", totals.cpuNs[0]);
         done.addProperty("cpu_system_ns", totals.cpuNs[1]);
         done.addProperty("barriers", barriers);
+        done.add("groups", Groups.message(own));
         done.add("timeline", own[0].timeline.message());
         done.add("sections", sections);
         return done;

@@ -36,7 +36,7 @@ final class Lane {
     private volatile long failedSoFar;
     private long ok;
     private long failed;
-    private final SliceCount slice;
+    final SliceCount slice;
 
     Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
             long limit, SliceCount slice) {
@@ -88,13 +88,13 @@ final class Lane {
 
     private void note(Op op, long outcome, long began, long now, long lagNs) {
         long serviceNs = now - began;
-        boolean late = serviceNs >= window.timeoutNs;
-        long came = late ? Verify.TIMEOUT : outcome;
+        long came = serviceNs >= window.timeoutNs ? Verify.TIMEOUT : outcome;
         if (timeline.ended(now)) {
             int section = timeline.advance(now);
             recorder = recorders[Math.min(section, recorders.length - 1)];
         }
         recorder.note(op, came, serviceNs, lagNs);
+        slice.groups.note(came >= 0 && slice.counting, began, now);
         if (came >= 0) {
             timeline.note(serviceNs + lagNs);
             OK.setOpaque(this, ++ok);
@@ -176,6 +176,7 @@ final class Lane {
                     futures[slot] = session.begin(op);
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
+                    slice.groups.notedBefore(count);
                     note(op, outcome(null, thrown, op), began, endedNs, 0);
                     lookAtLeadIn(endedNs);
                     continue;

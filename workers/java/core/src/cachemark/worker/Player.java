@@ -27,6 +27,7 @@ final class Player {
     /** Of each lane: a recorder for each section of a window, or one. */
     private final Recorder[][] recorders;
     private final Timeline[] timelines;
+    private final Groups[] groups;
     private final boolean quiet;
     /** Of the tape and of its prefill. */
     private final Set<Integer> kinds = new TreeSet<>();
@@ -56,6 +57,8 @@ final class Player {
         int rows = setup.threads * kinds.size() <= MOST_SECTIONED ? Timeline.SECTIONS : 1;
         recorders = new Recorder[setup.threads][rows];
         timelines = new Timeline[setup.threads];
+        groups = new Groups[setup.threads];
+        Arrays.setAll(groups, t -> Groups.of(tape.file));
         Arrays.setAll(timelines, t -> new Timeline());
         for (Recorder[] sections : recorders) {
             Arrays.setAll(sections, section -> new Recorder(kinds, tape.file.openLoop));
@@ -78,6 +81,9 @@ final class Player {
             for (Recorder recorder : sections) {
                 recorder.reset();
             }
+        }
+        for (Groups each : groups) {
+            each.reset();
         }
         Window window = Window.ofRun(startUnixNs, durationMs, timeoutNs());
         for (Timeline timeline : timelines) {
@@ -151,7 +157,8 @@ final class Player {
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        SliceCount slice = new SliceCount(setup.wire.equals("none"));
+        Groups timed = prefill ? Groups.NONE : groups[t];
+        SliceCount slice = new SliceCount(setup.wire.equals("none"), timed);
         return new Lane(session, script, rows, timelines[t], window, limit, slice);
     }
 

@@ -4,6 +4,7 @@ package cachemark.worker;
 final class SliceCount {
     /** The client has no server: its calls wait for nothing but a CPU. */
     private final boolean inProcess;
+    final Groups groups;
     /** When the lead-in ends; MAX_VALUE after it, and if all of the slice is lead-in. */
     long countFromNs = Long.MAX_VALUE;
     /** The lead-in is over. */
@@ -13,13 +14,15 @@ final class SliceCount {
     private long leadInOk;
     private long leadInFailed;
 
-    SliceCount(boolean inProcess) {
+    SliceCount(boolean inProcess, Groups groups) {
         this.inProcess = inProcess;
+        this.groups = groups;
     }
 
     void beginLeadIn(long untilNs) {
         countFromNs = untilNs;
         counting = false;
+        groups.cut();
     }
 
     void beginCounting(long nowNs, long ok, long failed) {

@@ -154,6 +154,7 @@ public final class Worker {
         client.features().forEach(capabilities::add);
         capabilities.add("slices");
         capabilities.add("timeline");
+        capabilities.add("groups");
         Set<String> kinds = new TreeSet<>();
         client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
         kinds.forEach(capabilities::add);

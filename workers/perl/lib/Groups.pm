@@ -1,0 +1,31 @@
+# The times of whole groups of the tape (docs/tape.md), from the notes of a lane.
+package Groups;
+use v5.36;
+
+use Histogram;
+
+sub new ($class, $length) {
+    return bless {length => $length, ok => 0, counts => [], whole => 0, counting => 1, began_s => 0}, $class;
+}
+
+# A part of a slice begins: a group that the last one has cut is not counted.
+sub begin_part ($self, $counting) {
+    @$self{qw(counting whole)} = ($counting, 0);
+}
+
+# An operation of the lane, by its position among the lane's: what it came to, when it began, how long it took.
+sub note ($self, $position, $code, $began_s, $took_s) {
+    my $place = $position % $self->{length};
+    @$self{qw(began_s whole)} = ($began_s, $self->{counting}) if $place == 0;
+    $self->{whole} = 0 if $code < 0;
+    return unless $self->{whole} && $place == $self->{length} - 1;
+    $self->{ok}++;
+    $self->{counts}[Histogram::place(1e9 * ($began_s + $took_s - $self->{began_s}))]++;
+}
+
+# As it is sent.
+sub message ($self) {
+    return {length => $self->{length}, ok => $self->{ok}, time => Histogram::encode($self->{counts})};
+}
+
+1;

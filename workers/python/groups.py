@@ -1,0 +1,37 @@
+"""The times of whole groups of the tape (docs/tape.md), from a lane's notes after the window."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from histogram import encode
+
+
+def group_times_ns(record, length):
+    """How long each group of a lane took whose operations were all right, and all counted.
+
+    Groups do not continue from one slice to the next. Operations are taken in the order of their
+    calls: tasks note them in the order of their ends.
+    """
+    times, not_counted = Counter(), frozenset(record.lead_in)
+    ends = [*record.firsts[1:], len(record.codes)]
+    for first, last in zip(record.firsts, ends):
+        whole, began_ns, ended_ns = False, 0, 0
+        for at in sorted(range(first, last), key=record.begins.__getitem__):
+            position = record.numbers[at] % length
+            if position == 0:
+                whole, began_ns, ended_ns = True, record.begins[at], 0
+            whole = whole and record.codes[at] >= 0 and at not in not_counted
+            ended_ns = max(ended_ns, record.begins[at] + record.times[at])
+            if position == length - 1 and whole:
+                times[ended_ns - began_ns] += 1
+                whole = False
+    return times
+
+
+def message(records, length):
+    """The groups of all lanes, as they are sent; None if the lanes noted none."""
+    if any(record.begins is None for record in records):
+        return None
+    times = sum((group_times_ns(record, length) for record in records), Counter())
+    return {"length": length, "ok": sum(times.values()), "time": encode(times)}
