@@ -34,6 +34,13 @@ def test_data_that_does_not_fit_is_told_in_a_dry_run(inside: Inside) -> None:
     assert "warning" not in fits.stderr
 
 
+def test_the_first_line_says_what_load_is_played(inside: Inside) -> None:
+    load = ("--threads", "2", "--connections", "8", "--depth", "4", "--rate", "2k")
+    planned = inside("run", "--client", "native", *load, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "poisson at 2.00 k/s, 2 callers, 8 connections, 4 outstanding on each" in planned.stderr
+
+
 def test_a_sequence_keeps_its_steps_whatever_else_is_typed(inside: Inside) -> None:
     """The workload's name is made of the steps and of the size, which is no step."""
     typed = ("--sequence", "set@0 get@0", "--size", "1024", "--client", "native")

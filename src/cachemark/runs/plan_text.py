@@ -52,8 +52,11 @@ def _operations(workload: Workload) -> str:
 
 
 def _load(load: Load) -> str:
-    callers = count_of(load.threads * load.processes, "caller")
-    if load.schedule == "closed":
-        return callers
-    rate = f" at {number(load.rate)}/s" if load.rate else ""
-    return f"{load.schedule}{rate}, {callers}"
+    parts = [count_of(load.threads * load.processes, "caller")]
+    if load.schedule != "closed":
+        parts.insert(0, load.schedule + (f" at {number(load.rate)}/s" if load.rate else ""))
+    if load.connections is not None:
+        parts.append(count_of(load.connections * load.processes, "connection"))
+    if load.depth > 1:
+        parts.append(f"{load.depth} outstanding on each")
+    return ", ".join(parts)
