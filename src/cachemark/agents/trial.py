@@ -24,6 +24,7 @@ from cachemark.agents.remote import (
 from cachemark.agents.remote_sitting import play_remote_sitting
 from cachemark.analysis.verdict.hosts import (
     clock_findings,
+    differing_hosts,
     skew_finding,
     start_skew_ns,
     worst_noise,
@@ -173,6 +174,7 @@ class HostsTrial(TrialRun):
         self._findings = [
             *clock_findings(parts, self.elapsed_ns, errors_ns),
             *skew_finding(skew_ns, max(one.elapsed_ns for one in done)),
+            *differing_hosts(parts),
         ]
 
     def _end(self) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cachemark.analysis.verdict.hosts import (
     clock_findings,
+    differing_hosts,
     skew_finding,
     start_skew_ns,
     worst_noise,
 )
+from cachemark.model import histogram
 from cachemark.model.outcome import HostNoise, HostPart
+from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import Operation
 
 MS = 1_000_000
 
@@ -65,3 +70,31 @@ def test_the_noise_of_a_trial_is_the_worst_of_its_hosts() -> None:
     assert (found.steal_percent, found.foreign_cpu_percent, found.cpus) == (1.0, 7.0, 8)
     assert found.counters == {"retransmits": 2, "segments_sent": 5}
     assert (found.clock_step_ns, found.paused_ns) == (-5, 3)
+
+
+def played(name: str, ok: int, response_us: int) -> HostPart:
+    """A host that did so many operations in a second, each in the same time."""
+    blob = histogram.encode(histogram.from_values([response_us * 1000] * 100))
+    done = Done(
+        phase="measure",
+        elapsed_ns=1000 * MS,
+        send_elapsed_ns=1000 * MS,
+        operations={"get": Operation(attempts=ok, ok=ok, response=blob)},
+    )
+    return msgspec.structs.replace(part(name), measure=done)
+
+
+def test_a_host_that_differs_from_the_others_is_named() -> None:
+    alike = [played("a", 1000, 50), played("b", 1100, 55), played("c", 950, 45)]
+    assert differing_hosts([*alike, part("server")]) == []
+    (slow,) = differing_hosts([*alike, played("d", 500, 50)])
+    assert slow.text == "d: 500 ops/s, the other hosts 1,000"
+    assert slow.weight == "note"
+    (late,) = differing_hosts([*alike, played("d", 1000, 90)])
+    assert late.text == "d: 90 µs median response time, the other hosts 50"
+
+
+def test_of_two_unlike_hosts_each_is_compared_with_the_other() -> None:
+    found = differing_hosts([played("a", 1000, 50), played("b", 500, 50)])
+    assert [one.text.partition(":")[0] for one in found] == ["a", "b"]
+    assert differing_hosts([played("a", 1000, 50)]) == []

@@ -162,6 +162,12 @@ RULES: dict[str, Explanation] = {
         remedy="A network with shorter round trips between the hosts, less load, or a longer "
         "--measure-ms. `cachemark hosts check` shows the clocks.",
     ),
+    "host-differs": Explanation(
+        meaning="One host of clients had another rate, or another median response time, than the "
+        "others, although all play equal parts of one tape. The sum of all hosts hides that.",
+        remedy="Compare the hosts' machines, noise and network in the report's table of hosts; or "
+        "leave that host out.",
+    ),
     "clock-jump": Explanation(
         meaning="The clock of a host moved against the coordinator's during the trial, by more "
         "than adjusting its rate can explain.",

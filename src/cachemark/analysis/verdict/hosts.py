@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TypeVar
 
 import msgspec
 
+from cachemark.model import histogram
 from cachemark.model.outcome import Finding, HostNoise, HostPart
+from cachemark.model.protocol import Done
 
 N = TypeVar("N", int, float)
 # Retransmits are compared with it.
@@ -18,6 +21,8 @@ _JUMP_NS = 1_000_000
 # Hosts that start at different times play less of the window together.
 _SKEW_NOTE_NS = 1_000_000
 _SKEW_PART = 0.01
+# Hosts that play alike parts of one tape differ by less than this.
+_ALIKE_FACTOR = 1.25
 
 
 def start_skew_ns(hosts: Sequence[HostPart]) -> int:
@@ -69,6 +74,50 @@ def clock_findings(
                 )
             )
     return found
+
+
+def differing_hosts(hosts: Sequence[HostPart]) -> list[Finding]:
+    """Hosts of clients whose rate or median response time is unlike that of the others: notes."""
+    measured = {part.name: part.measure for part in hosts if part.measure is not None}
+    if len(measured) < 2:
+        return []
+    rates = {name: _rate(done) for name, done in measured.items()}
+    times = {name: _median_response_us(done) for name, done in measured.items()}
+    return [
+        *_unlike("ops/s", rates),
+        *_unlike("µs median response time", {n: us for n, us in times.items() if us is not None}),
+    ]
+
+
+def _unlike(unit: str, figures: Mapping[str, float]) -> list[Finding]:
+    """Each host whose figure is not within a factor of the median of the other hosts' figures."""
+    found: list[Finding] = []
+    for name, figure in figures.items():
+        others = [value for other, value in figures.items() if other != name]
+        usual = median(others) if others else figure
+        low, high = sorted((figure, usual))
+        if high > low * _ALIKE_FACTOR:
+            found.append(
+                Finding(
+                    rule="host-differs",
+                    weight="note",
+                    text=f"{name}: {figure:,.0f} {unit}, the other hosts {usual:,.0f}",
+                    figure=figure,
+                    limit=usual,
+                    unit=unit,
+                )
+            )
+    return found
+
+
+def _rate(done: Done) -> float:
+    ok = sum(operation.ok for operation in done.operations.values())
+    return ok * 1e9 / max(1, done.elapsed_ns)
+
+
+def _median_response_us(done: Done) -> float | None:
+    times = histogram.merge_encoded(operation.response for operation in done.operations.values())
+    return times.percentile(50) / 1e3 if times else None
 
 
 def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
