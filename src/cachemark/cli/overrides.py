@@ -80,6 +80,10 @@ class Overrides(WorkOptions):
     ] = ()
     connections: Annotated[int | None, Parameter(help="connections of each worker process")] = None
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
+    refill: Annotated[
+        Literal["each", "all"] | None,
+        Parameter(help="with a depth, the next begin when one has ended, or when all have"),
+    ] = None
     processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
@@ -309,6 +313,7 @@ def _loads(
         name=_renamed_wire(old, overrides.wire),
         connections=overrides.connections,
         depth=overrides.depth,
+        refill=overrides.refill,
         processes=overrides.processes,
         wire=overrides.wire,
         **load_settings(old, typed),

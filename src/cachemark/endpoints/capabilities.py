@@ -29,6 +29,11 @@ _Needed = Callable[[Demand], bool]
 _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("threads", lambda d: d.prepare.threads > 1, "several callers at once"),
     ("pipeline", lambda d: d.prepare.depth > 1, "a depth above 1"),
+    (
+        "refill_all",
+        lambda d: d.prepare.depth > 1 and d.prepare.refill == "all",
+        "waiting for all outstanding operations",
+    ),
     ("shared", lambda d: d.prepare.connections < d.prepare.threads, "connections that are shared"),
     ("cluster", lambda d: len(d.prepare.servers) > 1, "several servers"),
     ("unix", lambda d: any(s.startswith("unix:") for s in d.prepare.servers), "a Unix socket"),

@@ -205,6 +205,10 @@ class Load(TomlTable, frozen=True, kw_only=True):
         _is("connections of each process; by default one for each thread", 16),
     ] = None
     depth: Annotated[Positive, _is("outstanding operations on each connection", 8)] = 1
+    refill: Annotated[
+        Literal["each", "all"],
+        _is("with a depth: begin the next when one has ended, or the next ones when all have"),
+    ] = "each"
     wire: Annotated[
         Literal["own", "text", "binary", "meta"],
         _is("the protocol; `own` is the library's default"),

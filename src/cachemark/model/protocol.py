@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
+from cachemark.model.protocol_capabilities import CAPABILITIES
 from cachemark.model.protocol_results import (
     Count,
     GroupTimes,
@@ -84,6 +85,13 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
             "share a connection, of each caller",
         ),
     ] = 1
+    refill: Annotated[
+        Literal["each", "all"],
+        Meta(
+            description="with a depth above 1: `each`: the next operation begins when one has "
+            "ended; `all`: the next ones begin when all have ended"
+        ),
+    ] = "each"
     tape: Annotated[str, Meta(description="path of the tape; docs/tape.md defines the format")]
     segment: Annotated[
         tuple[int, int], Meta(description="[i, n]: this worker plays part i of n parts of the tape")
@@ -204,17 +212,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     ] = ""
     language: Annotated[str, Meta(description="such as `python`")] = ""
     runtime: Annotated[str, Meta(description="such as `CPython 3.11.7`")] = ""
-    capabilities: Annotated[
-        list[str],
-        Meta(
-            description="wire protocols, the library's default first (`text`, `binary`, `meta`, or "
-            "only `none`); kinds of operations (`get`, `set_noreply` …); and any of `threads`, "
-            "`pipeline`, `open_loop`, `unix`, `shared` (callers may share a connection), `cluster` "
-            "(several servers), `merges` (the client may answer reads without a command for each), "
-            "`think` (closed loops with think time), `timeline` (`done` has a `timeline`), "
-            "`slices` (`begin_slices`, `slice`, `end_slices`), `groups` (`done` has `groups`)"
-        ),
-    ] = []
+    capabilities: Annotated[list[str], Meta(description=CAPABILITIES)] = []
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="progress"):

@@ -26,6 +26,7 @@ FACTORS = (
     "threads",
     "connections",
     "depth",
+    "refill",
 )
 _Setting = dict[str, str]
 
@@ -61,6 +62,7 @@ def factors(report: Report) -> list[Factor]:
         "workload": [workload.name for workload in report.header.experiment.workloads],
         "wire": [load.wire for load in loads.values()],
         "profile": ["common", "defaults"],
+        "refill": ["each", "all"],
     }
     found = (_factor(name, cells, ranks.get(name, [])) for name in FACTORS)
     return [factor for factor in found if factor]
@@ -81,6 +83,7 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
         # As many as threads is the same level at any number of them.
         "connections": "one a caller" if load.connections is None else str(load.connections),
         "depth": str(load.depth),
+        "refill": load.refill,
         # No factor to be told, but cells that differ in it are of other work.
         "think": load.think or "",
     }

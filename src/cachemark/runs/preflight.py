@@ -92,6 +92,7 @@ def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Rea
         threads=callers.threads,
         connections=callers.connections,
         depth=load.depth,
+        refill=load.refill,
         tape="",
     )
     lacking = unclaimed(demand_of(request, workload, load, slices=bool(plan.sittings)), ready)

@@ -297,6 +297,7 @@ class TrialRun:
             threads=threads,
             connections=connections,
             depth=load.depth,
+            refill=load.refill,
             tape=str(setting.tape.path),
             timeout_ms=setting.timing.timeout_ms,
             options={

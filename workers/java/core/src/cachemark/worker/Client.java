@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeSet;
 
 /** What a client file says of its library, and how it opens it. */
 public interface Client {
@@ -18,6 +19,15 @@ public interface Client {
 
     /** Of threads, pipeline, open_loop, unix, shared, cluster, merges. */
     Set<String> features();
+
+    /** The features, and what the worker's own loops make of them. */
+    default Set<String> claims() {
+        Set<String> claims = new TreeSet<>(features());
+        if (claims.contains("pipeline")) {
+            claims.add("refill_all");
+        }
+        return claims;
+    }
 
     /** Kinds of operation on a wire, and of these what can be begun without waiting. */
     Set<String> kinds(String wire, boolean pipelined);

@@ -149,9 +149,9 @@ final class Lane {
 
     /**
      * Up to `depth` operations outstanding. A caller with futures waits for the oldest, and takes
-     * with it whatever else is there by then; a reply is noted when it is taken.
+     * with it what else is there by then, or waits for all. A reply is noted when it is taken.
      */
-    void pipelined(int depth) {
+    void pipelined(int depth, boolean refillAll) {
         Op[] ops = new Op[depth];
         Future<?>[] futures = new Future<?>[depth];
         long[] begans = new long[depth];
@@ -197,7 +197,7 @@ final class Lane {
                 futures[oldest] = null;
                 oldest = oldest + 1 < depth ? oldest + 1 : 0;
                 count--;
-            } while (count > 0 && futures[oldest].isDone());
+            } while (count > 0 && (refillAll || futures[oldest].isDone()));
             lookAtLeadIn(endedNs); // what was there together is one completion
         }
     }

@@ -181,7 +181,7 @@ final class Player {
         if (openLoop) {
             lane.openLoop(inFlight);
         } else if (setup.depth > 1) {
-            lane.pipelined(setup.depth);
+            lane.pipelined(setup.depth, setup.refillAll);
         } else {
             lane.closedLoop();
         }

@@ -21,6 +21,8 @@ public final class Prepare {
     public final int threads;
     public final int connections;
     public final int depth;
+    /** Whether a caller begins its next operations when all that are outstanding have ended. */
+    public final boolean refillAll;
     public final long timeoutMs;
     public final Map<String, String> options = new TreeMap<>();
     public final Tape tape;
@@ -33,6 +35,7 @@ public final class Prepare {
         threads = number(request, "threads", 1);
         connections = number(request, "connections", 1);
         depth = number(request, "depth", 1);
+        refillAll = request.has("refill") && request.get("refill").getAsString().equals("all");
         timeoutMs = number(request, "timeout_ms", 1000);
         JsonArray segment = request.has("segment") ? request.getAsJsonArray("segment") : null;
         share = segment == null ? 0 : segment.get(0).getAsInt();

@@ -151,7 +151,7 @@ public final class Worker {
                 + Runtime.version());
         JsonArray capabilities = new JsonArray();
         client.wires().forEach(capabilities::add);
-        client.features().forEach(capabilities::add);
+        client.claims().forEach(capabilities::add);
         capabilities.add("slices");
         capabilities.add("timeline");
         capabilities.add("groups");

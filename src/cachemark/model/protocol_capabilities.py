@@ -1,0 +1,11 @@
+"""What a worker can claim in its `ready`, in the words of PROTOCOL.md."""
+
+CAPABILITIES = (
+    "wire protocols, the library's default first (`text`, `binary`, `meta`, or only `none`); kinds "
+    "of operations (`get`, `set_noreply` …); and any of `threads`, `pipeline`, `refill_all` (it "
+    "can wait for all outstanding operations before it begins the next ones), `open_loop`, `unix`, "
+    "`shared` (callers may share a connection), `cluster` (several servers), `merges` (the client "
+    "may answer reads without a command for each), `think` (closed loops with think time), "
+    "`timeline` (`done` has a `timeline`), `slices` (`begin_slices`, `slice`, `end_slices`), "
+    "`groups` (`done` has `groups`)"
+)
