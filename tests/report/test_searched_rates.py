@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Outcome
 from cachemark.report import answers, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.model import Report
+from cachemark.runs.store import HostsOfRun
 from tests.builders.outcomes import header
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
@@ -90,3 +92,17 @@ def test_a_client_without_a_closed_loop_has_no_figure_and_a_reason() -> None:
     broken = msgspec.structs.replace(closed("a", 2000), state="failed", reason="it died")
     (text,) = report(broken, broken).answers
     assert text.endswith("nothing was found, as its closed loop was not judged, failed: it died.")
+
+
+def test_the_hosts_of_a_search_are_shown() -> None:
+    begun = header(search_experiment())
+    rows: list[tuple[str, Role]] = [("s", "server"), ("a", "client"), ("b", "client")]
+    plan = Hosts(
+        coordinator=CoordinatorPlace(address="127.0.0.1", port=0),
+        hosts=[Host(name=name, roles=[role], address="127.0.0.1") for name, role in rows],
+    )
+    hosts = HostsOfRun(plan=plan, facts={name: begun.host for name, _ in rows})
+    over = build(msgspec.structs.replace(begun, hosts=hosts), numbered([closed("a", 2000)]))
+    (section,) = [section for section in over.sections if section.topic == "hosts"]
+    assert [row[0] for row in section.rows] == ["s", "a", "b"]
+    assert any("rates are those of the 2 hosts of clients" in note for note in section.notes)

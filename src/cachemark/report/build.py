@@ -135,6 +135,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         sections=[
             *searched_rates.sections(found, text, objective, series_of("clients", experiment)),
             *audited.sections(audit),
+            *hosts.sections(header, outcomes),
         ],
         trials=trial_rows(outcomes),
     )

@@ -30,6 +30,12 @@ def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
         "clock offset: to the coordinator's, in the last trial, with its greatest error; "
         "late, steal, others (CPU time of other processes): the worst of all trials"
     ]
+    clients = len(header.hosts.plan.clients)
+    if clients > 1:
+        notes.append(
+            f"rates are those of the {clients} hosts of clients together; a load's processes, "
+            "threads and connections are those of each"
+        )
     if skews_ms:
         notes.append(f"the hosts of a trial started at most {max(skews_ms):.2f} ms apart")
     return [
