@@ -67,7 +67,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
     # Otherwise a process might begin the longest test when the others have ended. Tests of clients
     # mostly wait, and the others mostly compute: mixed, they leave no core idle.
-    begins = {**_positions(items, waits=True), **_positions(items, waits=False)}
+    waits: dict[str, bool] = {}
+    for item in items:
+        waits.setdefault(_group(item), item.path.parent == CLIENTS)
+    begins = {**_positions(waits, True), **_positions(waits, False)}
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, begins[_group(item)]))
 
 
@@ -77,7 +80,7 @@ def _group(item: pytest.Item) -> str:
     return str(mark.args[0])
 
 
-def _positions(items: list[pytest.Item], *, waits: bool) -> dict[str, float]:
-    """Where each group of tests of clients, or of other tests, begins: from 0 to 1."""
-    of = dict.fromkeys(_group(i) for i in items if (CLIENTS in i.path.parents) == waits)
-    return {group: number / len(of) for number, group in enumerate(of)}
+def _positions(waits: dict[str, bool], kind: bool) -> dict[str, float]:
+    """Where each group of one kind begins, from 0 to 1."""
+    groups = [group for group in waits if waits[group] == kind]
+    return {group: number / len(groups) for number, group in enumerate(groups)}
