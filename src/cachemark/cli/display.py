@@ -67,8 +67,7 @@ class _Problems:
 
     def first(self, outcome: Outcome) -> bool:
         """Note a trial with a problem; whether its reason is a new one."""
-        reason = outcome.reason or "; ".join(outcome.reasons)
-        alike = self._seen.setdefault(f"{outcome.state} {reason_without_ports(reason)}", [])
+        alike = self._seen.setdefault(_kind_of_problem(outcome), [])
         alike.append(outcome)
         return len(alike) == 1
 
@@ -82,6 +81,15 @@ class _Problems:
         ]
 
 
+def _kind_of_problem(outcome: Outcome) -> str:
+    """The same for problems that differ in ports and figures only."""
+    rules = sorted({one.rule for one in outcome.findings if one.weight == outcome.verdict})
+    if rules:
+        return f"{outcome.verdict} {', '.join(rules)}"
+    reason = outcome.reason or "; ".join(outcome.reasons)
+    return f"{outcome.state} {reason_without_ports(reason)}"
+
+
 class RemainingTime:
     """The remaining time, estimated from the trials of this session."""
 
@@ -90,20 +98,26 @@ class RemainingTime:
         self._first: int | None = None
         self.total = 0
         self.number = 0
+        self._playing = 0
 
     def begins(self, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
         if self._first is None:
             self._first, self._began = number, time.monotonic()
-        self.number, self.total = number, total
+        self.number, self.total, self._playing = number, total, 1
+
+    def ends(self) -> None:
+        """The trial has ended."""
+        self._playing = 0
 
     def left(self) -> str:
-        """Text such as `1:42 left`; empty until a trial has ended."""
-        ended = self.number - (self._first or 0)
-        if ended < 1:
+        """Text such as `1:42 left`; empty until a trial has ended, and after the last one."""
+        ended = self.number - (self._first or 0) + 1 - self._playing
+        remaining = self.total - self.number + self._playing
+        if ended < 1 or remaining < 1:
             return ""
         each_s = (time.monotonic() - self._began) / ended
-        seconds = round(each_s * (self.total - self.number + 1))
+        seconds = round(each_s * remaining)
         return f"{seconds // 60}:{seconds % 60:02} left"
 
 
@@ -242,6 +256,7 @@ class PlainDisplay:
 
     def sitting_ended(self) -> None:
         """A sitting has ended."""
+        self._clock.ends()
         left = self._clock.left()
         head = f"sitting {self._clock.number} of {self._clock.total}"
         self._console.print(f"{head} ended" + (f", at most {left}" if left else ""))
@@ -252,6 +267,8 @@ class PlainDisplay:
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
+        if self._what != "sitting":  # it goes on until all its arms have been told
+            self._clock.ends()
         left = self._clock.left()
         head = f"{self._what} {self._clock.number} of {self._clock.total}"
         problem = problem_of(outcome)

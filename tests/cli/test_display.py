@@ -1,0 +1,56 @@
+"""What a run prints while it is played: the time that is left, and each problem once."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+from rich.console import Console
+
+from cachemark.cli.display import RemainingTime, make_display
+from cachemark.model.outcome import Finding, Outcome
+from tests.builders.outcomes import measured
+
+
+def late(client: str, block: int, figure: int) -> Outcome:
+    text = f"the client sent too late: it can have moved p99 by {figure} ms"
+    found = Finding(rule="send-lag", weight="INVALID", text=text, figure=figure)
+    made = measured(client, block, 1000, index=block)
+    return msgspec.structs.replace(made, verdict="INVALID", findings=[found], reasons=[text])
+
+
+def printed(outcomes: list[Outcome], replays: int = 0) -> list[str]:
+    out = io.StringIO()
+    with make_display(Console(file=out, width=200), lambda _: []) as display:
+        for number, outcome in enumerate(outcomes, 1):
+            is_replay = number > len(outcomes) - replays
+            display.begins(outcome.trial, number, len(outcomes), is_replay=is_replay)
+            display.ends(outcome)
+    return out.getvalue().splitlines()
+
+
+def test_after_the_last_trial_no_time_is_left() -> None:
+    clock = RemainingTime()
+    clock.begins(1, 2)
+    assert not clock.left()
+    clock.ends()
+    assert clock.left().endswith(" left")
+    clock.begins(2, 2)
+    assert clock.left().endswith(" left")
+    clock.ends()
+    assert not clock.left()
+
+
+def test_a_problem_that_differs_in_its_figures_only_is_told_once_and_counted() -> None:
+    lines = printed([late("a", block, 3 + block) for block in range(4)])
+    assert len(lines) == 2
+    assert lines[0].startswith("trial 1 of 4: a")
+    assert "moved p99 by 3 ms" in lines[0]
+    assert lines[1].startswith("4 trials of 1 cell: INVALID: the client sent too late")
+
+
+def test_a_replay_is_told_from_a_trial() -> None:
+    lines = printed([measured("a", 0, 1000), measured("a", 0, 1000, index=1)], replays=1)
+    assert lines[0].startswith("trial 1 of 2: a")
+    assert lines[1].startswith("replay, trial 2 of 2: a")
+    assert not lines[1].endswith("left)")
