@@ -1,4 +1,7 @@
 //! The search for the highest rate that meets an objective such as 'p99<1ms', by bisection.
+//!
+//! Its rules are those of `cachemark run --search` (`analysis/rate_search.py`): which rate is next, when a rate is
+//! played again, and when the search ends.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -53,13 +56,39 @@ impl Point {
     pub fn meets(&self) -> bool {
         self.misses_by.is_empty() && !self.generator_late
     }
+
+    /// Whether the server misses the objective at this rate, as far as this window shows it.
+    pub fn misses(&self) -> bool {
+        !self.misses_by.is_empty() && !self.generator_late
+    }
 }
 
 /// With a smaller share of its operations done, an open loop did not keep its schedule.
 const DONE_SHARE_MIN: f64 = 0.99;
-/// The search ends when the bounds differ by less than this share of the highest rate.
+/// The search ends when its bounds differ by less than this share of the closed loop's rate.
 const PRECISION: f64 = 0.03;
-const STEPS_MAX: usize = 10;
+/// The best rate has to meet the objective twice, as it may have done so by chance.
+const MEETS_NEEDED: usize = 2;
+/// A rate at which the generator was late says nothing about the server: it is played once more.
+const LATE_PLAYS: usize = 2;
+/// More than any search plays.
+const PLAYS_MAX: usize = 32;
+
+/// The result of a search: every play, in the order of rates. `best` is the highest rate that met the
+/// objective twice, `above` the lowest one that was too high.
+#[derive(Debug)]
+pub struct Found {
+    pub points: Vec<Point>,
+    pub best: Option<f64>,
+    pub above: f64,
+}
+
+/// Where a search stands; `next` is the rate that it plays next, `None` at its end.
+struct Bounds {
+    best: f64,
+    above: f64,
+    next: Option<f64>,
+}
 
 /// The result of an open loop with a rate.
 pub fn point(
@@ -103,42 +132,63 @@ fn done_share(ok: u64, not: u64) -> f64 {
     ok as f64 / (ok + not).max(1) as f64
 }
 
-/// Try rates between 0 and `most`, and return the results in the order of rates. The highest rate that meets
-/// the objective is tried twice, because it may have met it by chance.
+/// Try rates between 0 and `most`, the rate of a closed loop.
 pub fn search(
     most: f64,
     mut play: impl FnMut(f64) -> Result<Point, String>,
-) -> Result<Vec<Point>, String> {
+) -> Result<Found, String> {
     let mut points: Vec<Point> = Vec::new();
-    let (mut met, mut missed) = (0.0, most);
-    let mut rate = most / 2.0;
-    for _ in 0..STEPS_MAX {
-        let mut point = play(rate)?;
-        if point.meets() && missed - rate <= PRECISION * most {
-            point = play(rate)?;
-        }
-        match point.meets() {
-            true => met = rate,
-            false => missed = rate,
-        }
-        points.push(point);
-        if missed - met <= PRECISION * most {
+    while let Some(rate) = bounds(most, &points).next.filter(|_| points.len() < PLAYS_MAX) {
+        points.push(play(rate)?);
+    }
+    let ends = bounds(most, &points);
+    points.sort_by(|a, b| a.wanted.total_cmp(&b.wanted));
+    let best = (ends.best > 0.0 && ends.next.is_none()).then_some(ends.best);
+    Ok(Found { points, best, above: ends.above })
+}
+
+fn bounds(most: f64, points: &[Point]) -> Bounds {
+    let (mut best, mut above) = (0.0, most);
+    while above - best > PRECISION * most {
+        let rate = three_digits(f64::midpoint(best, above));
+        if rate <= best || rate >= above {
             break;
         }
-        rate = f64::midpoint(met, missed);
+        match answer(points, rate) {
+            None => return Bounds { best, above, next: Some(rate) },
+            Some(true) => best = rate,
+            Some(false) => above = rate,
+        }
     }
-    points.sort_by(|a, b| a.wanted.total_cmp(&b.wanted));
-    Ok(points)
+    let met = plays(points, best).filter(|point| point.meets()).count();
+    let next = (best > 0.0 && met < MEETS_NEEDED).then_some(best);
+    Bounds { best, above, next }
 }
 
-/// The highest rate that met the objective, if all lower rates met it too.
-pub fn best(points: &[Point]) -> Option<&Point> {
-    points.iter().take_while(|point| point.meets()).last()
+/// Whether a rate met the objective; `None`: it is to be played, or once more.
+fn answer(points: &[Point], rate: f64) -> Option<bool> {
+    let late = plays(points, rate).filter(|point| point.generator_late).count();
+    if plays(points, rate).any(Point::misses) || late >= LATE_PLAYS {
+        return Some(false);
+    }
+    plays(points, rate).any(Point::meets).then_some(true)
 }
 
-/// Whether the load generator, and not the server, is what missed the objective above the best rate.
-pub fn limited_by_generator(points: &[Point]) -> bool {
-    points.iter().find(|point| !point.meets()).is_some_and(|point| point.generator_late)
+fn plays(points: &[Point], rate: f64) -> impl Iterator<Item = &Point> {
+    points.iter().filter(move |point| point.wanted.total_cmp(&rate).is_eq())
+}
+
+fn three_digits(rate: f64) -> f64 {
+    let unit = 10f64.powf(rate.log10().floor() - 2.0);
+    (rate / unit).round() * unit
+}
+
+impl Found {
+    /// The play that decided about the rate above the best one: one that missed the objective, else the last.
+    pub fn deciding(&self) -> Option<&Point> {
+        let tried = || plays(&self.points, self.above);
+        tried().find(|point| point.misses()).or_else(|| tried().last())
+    }
 }
 
 #[cfg(test)]
@@ -160,15 +210,31 @@ mod tests {
         }
     }
 
+    fn searched(mut met: impl FnMut(f64) -> bool) -> Found {
+        search(100_000.0, |rate| Ok(made(rate, met(rate)))).expect("no play fails")
+    }
+
     #[test]
     fn the_search_converges_to_the_limit() {
         for limit in [2_000.0, 37_000.0, 50_000.0, 98_000.0] {
-            let points =
-                search(100_000.0, |rate| Ok(made(rate, rate <= limit))).expect("no play fails");
-            let found = best(&points).map_or(0.0, |point| point.wanted);
-            assert!(found <= limit && limit - found <= 3_001.0, "{found} for {limit}");
+            let found = searched(|rate| rate <= limit);
+            let best = found.best.unwrap_or(0.0);
+            assert!(best <= limit && limit - best <= 3_101.0, "{best} for {limit}");
+            let points = &found.points;
             assert!(points.is_sorted_by(|a, b| a.wanted <= b.wanted) && points.len() <= 10);
         }
+    }
+
+    #[test]
+    fn the_best_rate_has_met_the_objective_twice() {
+        let found = searched(|rate| rate <= 37_000.0);
+        let best = found.best.expect("a rate");
+        assert_eq!(plays(&found.points, best).filter(|point| point.meets()).count(), 2);
+        // A rate that meets it once only is none, and the search goes on below it.
+        let mut first = true;
+        let fallen =
+            searched(|rate| rate <= 37_000.0 && (rate < best || std::mem::take(&mut first)));
+        assert!(fallen.best.expect("a rate") < best);
     }
 
     #[test]
@@ -179,20 +245,21 @@ mod tests {
 
     #[test]
     fn if_no_rate_meets_the_objective_none_is_found() {
-        let points = search(1000.0, |rate| Ok(made(rate, false))).expect("no play fails");
-        assert!(best(&points).is_none());
+        assert!(searched(|_| false).best.is_none());
     }
 
     #[test]
     fn a_late_generator_is_no_answer_about_the_server() {
-        let late = |rate, met| Point { generator_late: true, ..made(rate, met) };
-        assert!(best(&[late(100.0, true), made(200.0, false)]).is_none());
-        assert!(limited_by_generator(&[made(100.0, true), late(200.0, false)]));
-        assert!(!limited_by_generator(&[
-            made(100.0, true),
-            made(150.0, false),
-            late(200.0, false)
-        ]));
+        let late = |rate| Ok(Point { generator_late: true, ..made(rate, rate < 20_000.0) });
+        let found = search(100_000.0, late).expect("no play fails");
+        assert!(found.best.is_none());
+        assert!(found.deciding().is_some_and(|point| point.generator_late));
+        // Played once more each, before the search goes on below.
+        assert!(
+            found.points.chunks(2).all(|twice| twice[0].wanted.total_cmp(&twice[1].wanted).is_eq())
+        );
+        let once = searched(|rate| rate < 20_000.0);
+        assert!(once.deciding().is_some_and(|point| point.misses()));
     }
 
     #[test]

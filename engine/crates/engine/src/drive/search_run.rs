@@ -38,7 +38,7 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         return Err(format!("--server {}: no operation was answered", arguments.server));
     }
     drop(client);
-    let points = search::search(most, |rate| {
+    let found = search::search(most, |rate| {
         let bytes = arguments.workload.at_rate(rate).tape(Some(arguments.duration()))?;
         let tape = Arc::new(tape_file::in_memory(bytes)?);
         let mut client = connected(arguments, &tape)?;
@@ -49,23 +49,23 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
         Ok(search::point(rate, &result, objective, allow))
     })?;
-    let best = search::best(&points);
     let text = format!("p{}<{:?}", objective.percent, objective.below);
     if arguments.json {
         print_json_document(&Curve {
             server: &arguments.server,
             objective: &text,
             closed_loop_rate: most,
-            best_rate: best.map(|point| point.wanted),
-            points: &points,
+            best_rate: found.best,
+            points: &found.points,
         });
     } else {
         print_text(format_args!("closed loop: {most:.0} operations a second\n"));
-        print_text(table::curve(&points, &text));
+        print_text(table::curve(&found, &text));
     }
-    Ok(match best {
+    let late = found.deciding().is_some_and(|point| !point.misses() && point.generator_late);
+    Ok(match found.best {
         Some(_) => None,
-        None if search::limited_by_generator(&points) => Some(format!(
+        None if late => Some(format!(
             "{text}: {}: it sent too late; use more --threads or CPUs, and more --connections",
             verdict::LIMITED
         )),

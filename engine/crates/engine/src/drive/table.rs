@@ -4,7 +4,7 @@ use std::iter;
 
 use crate::drive::errors::by_kind;
 use crate::drive::format::time;
-use crate::drive::search::{Point, best, limited_by_generator};
+use crate::drive::search::{Found, Point};
 use crate::drive::verdict::LIMITED;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
@@ -15,22 +15,11 @@ const PERCENTILES: [(f64, &str, u64); 4] =
     [(50.0, "p50", 6), (90.0, "p90", 36), (99.0, "p99", 368), (99.9, "p99.9", 3688)];
 
 /// The latency–throughput curve of a search, and its result.
-pub fn curve(points: &[Point], objective: &str) -> String {
+pub fn curve(found: &Found, objective: &str) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["wanted/s", "done/s", "p50", "p99", "p99.9", "max", "errors", ""]);
-    for point in points {
-        let met = point.misses_by.is_empty();
-        let late = match (point.generator_late, met) {
-            (true, true) => "not judged: this generator was late".to_owned(),
-            (true, false) => "; this generator was late".to_owned(),
-            (false, _) => String::new(),
-        };
-        let verdict = match (met, point.generator_late) {
-            (true, true) => String::new(),
-            (true, false) => "met".to_owned(),
-            (false, _) => format!("missed: {}", point.misses_by),
-        };
+    for point in &found.points {
         table.add_row([
             format!("{:.0}", point.wanted),
             format!("{:.0}", point.done),
@@ -39,18 +28,28 @@ pub fn curve(points: &[Point], objective: &str) -> String {
             time(point.p999_ns),
             time(point.max_ns),
             point.errors.to_string(),
-            verdict + &late,
+            shown(point),
         ]);
     }
-    let found = match best(points) {
-        Some(point) if limited_by_generator(points) => {
-            format!("{objective}: met at {:.0} operations a second; above, {LIMITED}", point.wanted)
-        }
-        Some(point) => format!("{objective}: met up to {:.0} operations a second", point.wanted),
-        None if limited_by_generator(points) => format!("{objective}: {LIMITED}"),
-        None => format!("{objective}: met at none of these rates"),
+    let most = format!("{:.0}", found.above);
+    let why = found.deciding().map_or_else(
+        || format!("a closed loop of the same connections does {most}, so more may do more"),
+        |point| format!("at {most}: {}", shown(point)),
+    );
+    let answer = match found.best {
+        Some(rate) => format!("meets {objective} up to {rate:.0} operations per second; {why}"),
+        None => format!("no rate meets {objective}; {why}"),
     };
-    format!("{}\n{found}\n", table.trim_fmt())
+    format!("{}\n{answer}\n", table.trim_fmt())
+}
+
+/// What one play has shown, in the words of `cachemark run --search`.
+fn shown(point: &Point) -> String {
+    match (point.generator_late, point.misses_by.is_empty()) {
+        (true, _) => LIMITED.to_owned(),
+        (false, true) => "met".to_owned(),
+        (false, false) => point.misses_by.clone(),
+    }
 }
 
 /// The results as text, which ends with a newline.
