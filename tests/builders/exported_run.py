@@ -10,6 +10,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.protocol_results import Groups
 from cachemark.report.series import ExportedRun, build_exported_run
 from tests.builders.outcomes import experiment, header, measured, missing
 
@@ -43,6 +44,13 @@ def operation(kind: str, draw: random.Random) -> Operation:
     )
 
 
+def groups(draw: random.Random) -> Groups:
+    """The times of most passes of the sequence."""
+    values = [20_000 * (8 + min(60, int(draw.expovariate(0.2)))) for _ in range(190)]
+    time = histogram.encode(histogram.from_values(values))
+    return Groups(length=3, ok=len(values), time=time)
+
+
 def trial(client: str, load: Load, block: int) -> Outcome:
     """A valid trial; the mute client tells no CPU, and runs against a server that is not ours."""
     draw = random.Random(f"{client}{load.name}{block}")
@@ -64,6 +72,7 @@ def trial(client: str, load: Load, block: int) -> Outcome:
             elapsed_ns=10**9 + 10**7 * draw.randrange(10),
             send_elapsed_ns=10**9,
             operations={kind: operation(kind, draw) for kind in ("get", "set")},
+            groups=None if mute else groups(draw),
             cpu_user_ns=0 if mute else 4 * 10**8,
             cpu_system_ns=0 if mute else 10**8 + 10**6 * block,
         ),

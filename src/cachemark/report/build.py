@@ -238,7 +238,7 @@ def _unplayed_sittings(experiment: Experiment, outcomes: Sequence[Outcome]) -> l
 
 def _too_few(summaries: list[CellSummary]) -> list[str]:
     """Why a percentile is a dash."""
-    kinds = [kind for s in summaries for kind in (s.total, *s.kinds) if kind]
+    kinds = [kind for s in summaries for kind in (s.total, *s.parts) if kind]
     times = [kind.response for kind in kinds if kind.response]
     return [
         f"–: p{percent:g} needs at least {min_sample_size(percent)} operations, "

@@ -55,7 +55,7 @@ def render(report: Report, width: int | None) -> str:
         _line(row.summary, kind)
         for group in report.groups
         for row in group.rows
-        for kind in [row.summary.total, *row.summary.kinds]
+        for kind in [row.summary.total, *row.summary.parts]
     ]
     return csv_text([COLUMNS, *rows, *[_line(summary, None) for summary in report.missing]])
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import CellSummary, KindSummary, summarise
+from cachemark.analysis.statistics import CellSummary, KindSummary, group_operations, summarise
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome
@@ -21,6 +21,7 @@ from cachemark.report.cells import cell_title
 from cachemark.runs.store import RunHeader
 
 ALL = "all"
+SEQUENCE = "sequence"
 
 
 class OperationSeries(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,12 +33,16 @@ class OperationSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell and its valid trials; `parts` begins with all operations together."""
+    """A cell and its valid trials; `parts` begins with all operations together.
+
+    `groups`: whole repetitions of the sequence as operations, if every trial has their times.
+    """
 
     summary: CellSummary
     outcomes: list[Outcome]
     windows: list[Done]
     parts: list[OperationSeries]
+    groups: OperationSeries | None = None
 
     @property
     def cell(self) -> Cell:
@@ -102,6 +107,7 @@ def _series(summary: CellSummary, ordered: Sequence[Outcome]) -> Series:
         outcomes=valid,
         windows=windows,
         parts=[_part(kind, windows) for kind in kinds if kind],
+        groups=_groups(summary, windows),
     )
 
 
@@ -115,6 +121,13 @@ def _part(summary: KindSummary, windows: list[Done]) -> OperationSeries:
             for window in windows
         ],
     )
+
+
+def _groups(summary: CellSummary, windows: list[Done]) -> OperationSeries | None:
+    if summary.groups is None:
+        return None
+    trials = [group_operations(window) for window in windows]
+    return OperationSeries(kind=SEQUENCE, summary=summary.groups, trials=trials)
 
 
 def _left_out_reason(summary: CellSummary) -> str:

@@ -143,20 +143,24 @@ def self_comparison(group: Group) -> str:
     )
 
 
+def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:
+    """A group is no read: it has neither."""
+    return ["", ""] if kind is summary.groups else [counted(kind.hits), counted(kind.misses)]
+
+
 def operation_table(group: Group) -> Table | None:
-    """The figures of each kind of operation; None if the workload has only one kind."""
+    """The figures of each kind of operation, and of groups; None if the workload has one kind."""
     rows = [
         [
             row.name,
             kind.kind,
             number(kind.rate.value),
             *_percentiles(kind),
-            counted(kind.hits),
-            counted(kind.misses),
+            *_hits_and_misses(kind, row.summary),
         ]
         for row in group.rows
-        if len(row.summary.kinds) > 1
-        for kind in row.summary.kinds
+        if len(row.summary.parts) > 1
+        for kind in row.summary.parts
     ]
     if not rows:
         return None

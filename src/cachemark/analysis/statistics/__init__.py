@@ -36,6 +36,7 @@ from cachemark.analysis.statistics.figures import (
     window_rate,
     withholds,
 )
+from cachemark.analysis.statistics.group_summary import group_operations
 from cachemark.analysis.statistics.interval import (
     CONFIDENCE,
     MIN_INTERVAL_TRIALS,
@@ -96,6 +97,7 @@ __all__ = [
     "ends_by_time",
     "figures_of",
     "geometric_mean",
+    "group_operations",
     "has_timeline",
     "holm",
     "kind_rate",

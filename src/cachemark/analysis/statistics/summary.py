@@ -15,6 +15,12 @@ from cachemark.analysis.statistics.figures import (
     kind_rate,
     trial_response_ns,
 )
+from cachemark.analysis.statistics.group_summary import (
+    group_length,
+    group_name,
+    group_operations,
+    group_rate,
+)
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
@@ -59,6 +65,7 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A cell: the figures of its valid trials, and the reasons why others are not valid.
 
+    `groups`: whole repetitions of the workload's sequence, if every trial has their times.
     `within`: intervals within the trial, if only one is valid.
     """
 
@@ -71,6 +78,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str
     total: KindSummary | None
     kinds: list[KindSummary]
+    groups: KindSummary | None = None
     client_cpu_us: Interval | None
     server_cpu_us: Interval | None
     server_rss_bytes: Interval | None = None
@@ -79,6 +87,11 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     unsupported: str
     remedy: str
+
+    @property
+    def parts(self) -> list[KindSummary]:
+        """The kinds of operation, then the groups."""
+        return [*self.kinds, self.groups] if self.groups else self.kinds
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[CellSummary]:
@@ -105,6 +118,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         server_version=server.version if server else "",
         total=_kind("", valid, kinds) if valid else None,
         kinds=[_kind(kind, valid, [kind]) for kind in kinds],
+        groups=_groups(valid, kinds),
         client_cpu_us=_over_trials(valid, "client-cpu"),
         server_cpu_us=_over_trials(valid, "server-cpu"),
         server_rss_bytes=_over_trials(valid, "server-rss"),
@@ -134,6 +148,27 @@ def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
         service=_times(CensoredTimes(operations, service=True)),
         p50_ns=_across(name, valid, 50),
         p99_ns=_across(name, valid, 99),
+    )
+
+
+def _groups(valid: list[Outcome], kinds: list[str]) -> KindSummary | None:
+    windows = [trial.measure for trial in valid if trial.measure]
+    length = group_length(windows)
+    if not length:
+        return None
+    operations = [operation for window in windows for operation in group_operations(window)]
+    times = _times(CensoredTimes(operations))
+    return KindSummary(
+        kind=group_name(length),
+        ok=sum(operation.ok for operation in operations),
+        rate=group_rate(_rate(valid, kinds), length),
+        hits=0,
+        misses=0,
+        errors={},
+        response=times,
+        service=times,
+        p50_ns=None,
+        p99_ns=None,
     )
 
 

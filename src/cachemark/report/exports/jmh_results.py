@@ -3,7 +3,7 @@
 A benchmark is `experiment.workload`, its parameters are the cell, a fork is a valid trial with one
 iteration. Mode `thrpt` counts operations of all kinds together; if the workload has a sequence, it
 counts passes of the sequence, and `operation` is `sequence`. Mode `sample` has the response times
-of a kind.
+of a kind; of passes of the sequence if every trial has them (`operation` is `sequence`).
 
 As in JMH a score is an arithmetic mean, and its error half of a 99.9 % Student's t interval, which
 needs three forks. Unlike JMH, the error of `sample` is over the forks' means: the operations of a
@@ -17,6 +17,7 @@ import msgspec
 from cachemark.analysis.statistics import mean_half_width, min_sample_size, window_rate
 from cachemark.model.histogram import Histogram
 from cachemark.report.series import (
+    SEQUENCE,
     ExportedRun,
     OperationSeries,
     Series,
@@ -49,8 +50,13 @@ def results(run: ExportedRun) -> list[JmhResult]:
     """All of a run: first what throughput has, then the samples, as JMH lists its modes."""
     name = run.header.experiment.name
     rates = [_throughput(name, series) for series in run.series]
-    samples = [_sample(name, series, p) for series in run.series for p in series.parts]
+    samples = [_sample(name, series, p) for series in run.series for p in _sampled(series)]
     return rates + [found for found in samples if found]
+
+
+def _sampled(series: Series) -> list[OperationSeries]:
+    """First what a throughput counts, if its times are known; then each command."""
+    return [series.groups, *series.parts] if series.groups else series.parts
 
 
 def _throughput(name: str, series: Series) -> JmhResult:
@@ -60,7 +66,7 @@ def _throughput(name: str, series: Series) -> JmhResult:
     return JmhResult(
         series=series,
         benchmark=_benchmark(name, series),
-        params=_params(series, "sequence" if sequence else series.parts[0].kind),
+        params=_params(series, SEQUENCE if sequence else series.parts[0].kind),
         mode="thrpt",
         unit="ops/s",
         score=sum(rates) / len(rates),

@@ -1,4 +1,4 @@
-"""The times that JMH's mode SampleTime published, beside the response times of today's trials."""
+"""The times that JMH's mode SampleTime published, beside those of today's trials."""
 
 from __future__ import annotations
 
@@ -76,8 +76,13 @@ def _measured(row: Row, trials: Sequence[Outcome], percents: Sequence[float]) ->
 
 
 def _response(trial: Outcome) -> Histogram | None:
-    operations = trial.measure.operations.values() if trial.measure else ()
-    return histogram.merge_encoded(operation.response for operation in operations)
+    """Those of groups, the original's operation; where a group is one operation, of operations."""
+    done = trial.measure
+    if done is None:
+        return None
+    if len(trial.workload.sequence) > 1:
+        return histogram.merge_encoded([done.groups.time]) if done.groups else None
+    return histogram.merge_encoded(each.response for each in done.operations.values())
 
 
 def _percentile(of: Histogram, percent: float) -> str:
