@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cachemark_protocol::binary::request::REQUEST_MAGIC;
+use cachemark_storage::Store;
 
 use crate::commands::context::RequestContext;
 use crate::commands::meta::flag_cache::FlagCache;
@@ -94,7 +95,7 @@ impl Session {
         let mut flags = FlagCache::default();
         self.carry_out(
             input,
-            Lookahead::new(input, &context.state.store),
+            &context.state.store,
             |request, rest, connection, context, pause_at| {
                 text::dispatch(request, &mut flags, rest, connection, context, pause_at)
             },
@@ -106,7 +107,7 @@ impl Session {
     fn feed_binary(&mut self, input: &[u8], mut context: RequestContext<'_>) -> Fed {
         self.carry_out(
             input,
-            Lookahead::new(input, &context.state.store),
+            &context.state.store,
             |request, rest, connection, context, _| {
                 binary::dispatch(request, rest, connection, context)
             },
@@ -120,7 +121,7 @@ impl Session {
     fn carry_out<'a, R: Request<'a>>(
         &mut self,
         input: &'a [u8],
-        mut lookahead: Lookahead<'a, R>,
+        store: &'a Store,
         mut dispatch: impl FnMut(
             &ParsedRequest<'a, R>,
             &'a [u8],
@@ -132,6 +133,9 @@ impl Session {
     ) -> Fed {
         let mut fed = Fed { consumed: 0, close: false, paused: false };
         let pause_at = context.out.len() + OUTPUT_PAUSE_BYTES;
+        // Most inputs are one request. Then the lookahead, which has room for several, is not even made.
+        let alone = ParsedRequest::alone(input);
+        let mut lookahead = None;
         while !fed.close {
             if context.out.len() >= pause_at {
                 fed.paused = true;
@@ -144,7 +148,12 @@ impl Session {
             if rest.is_empty() {
                 break;
             }
-            let request = lookahead.request_at(fed.consumed);
+            let request = match &alone {
+                Some(request) if fed.consumed == 0 => request,
+                _ => lookahead
+                    .get_or_insert_with(|| Lookahead::new(input, store))
+                    .request_at(fed.consumed),
+            };
             match dispatch(request, rest, &mut self.connection, context, pause_at) {
                 Some(Consumed { bytes, close }) => {
                     fed.consumed += bytes;

@@ -37,7 +37,8 @@ pub enum Parsed<'a> {
 }
 
 /// Parse the first line of `bytes`.
-#[inline]
+// The fast path is short, and its callers need no call then; `parse_any` stays out of line.
+#[inline(always)]
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     match fast_path::parse(bytes) {
         Some((command, length)) => Parsed::Command(command, length),

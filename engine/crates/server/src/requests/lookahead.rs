@@ -1,6 +1,6 @@
 //! Lookahead over the requests that have arrived already: a few are parsed before the first of them is carried
 //! out, and what they will read is prefetched into the processor's caches, first the buckets of the table,
-//! then the items.
+//! then the items. A request that arrives alone needs none of this.
 
 use cachemark_protocol::binary::request::{HEADER_BYTES, Header};
 use cachemark_protocol::meta::request::MetaVerb;
@@ -34,6 +34,16 @@ pub struct ParsedRequest<'a, R> {
     pub parsed: R,
     /// The prefetched lookup of its first key.
     pub lookup: Option<Lookup<'a>>,
+}
+
+impl<'a, R: Request<'a>> ParsedRequest<'a, R> {
+    /// The request that is the whole input; `None` if there are more, or if it is not complete.
+    #[inline]
+    pub fn alone(input: &'a [u8]) -> Option<ParsedRequest<'a, R>> {
+        let parsed = R::parse(input);
+        let whole = parsed.length() == Some(input.len());
+        whole.then_some(ParsedRequest { offset: 0, parsed, lookup: None })
+    }
 }
 
 /// The requests that were parsed, and which of them is next.
@@ -86,7 +96,7 @@ impl<'a, R: Request<'a>> Lookahead<'a, R> {
 impl<'a> Request<'a> for Parsed<'a> {
     const NONE: Parsed<'a> = Parsed::Incomplete;
 
-    #[inline]
+    #[inline(always)]
     fn parse(bytes: &'a [u8]) -> Parsed<'a> {
         parse(bytes)
     }
