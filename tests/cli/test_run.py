@@ -166,6 +166,7 @@ def _all_end(pids: set[int]) -> None:
 
 FAILING = {
     "exits_at_hello": "exited with status 3: no such module: everything",
+    "exits_with_a_child": "exited with status 3: it leaves a process behind",
     "never_ready": "no answer to hello within 5 s",
     "prints_garbage": "not an answer",
     "prints_a_stack_trace": "not an answer",

@@ -148,13 +148,25 @@ class Worker:
     def receive(self, timeout_s: float) -> Answer | None:
         """Wait for the next answer; None after `timeout_s`. Raises TrialError."""
         deadline = time.monotonic() + timeout_s
-        with selectors.DefaultSelector() as selector:
+        with selectors.DefaultSelector() as selector, self._child.end() as ended:
             selector.register(self.out, selectors.EVENT_READ)
+            selector.register(ended, selectors.EVENT_READ)
             while (answer := self.poll_answer()) is None:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
-                selector.select(left)
+                if [key.fileobj for key, _ in selector.select(left)] == [ended]:
+                    return self._last_answer()
+        return answer
+
+    def _last_answer(self) -> Answer:
+        """What a worker answered before it exited. Raises TrialError if it did not.
+
+        Its output does not end while a process that it started has it.
+        """
+        answer = self.poll_answer()
+        if answer is None:
+            raise self._exited_error()
         return answer
 
     def poll_answer(self) -> Answer | None:

@@ -69,11 +69,17 @@ class Child:
         """Wait for the end of the process; False if it still runs after `timeout_s` seconds."""
         if self.popen.returncode is not None:
             return True
-        ended = os.pidfd_open(self.pid)
-        try:
+        with self.end() as ended:
             poll = select.poll()
             poll.register(ended, select.POLLIN)
             return bool(poll.poll(timeout_s * 1e3))
+
+    @contextlib.contextmanager
+    def end(self) -> Generator[int]:
+        """A file descriptor that is readable once the process has ended. It is not reaped yet."""
+        ended = os.pidfd_open(self.pid)
+        try:
+            yield ended
         finally:
             os.close(ended)
 
