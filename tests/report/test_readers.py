@@ -83,7 +83,7 @@ def test_jmh_prints_the_same_sample(java: list[str], run: ExportedRun) -> None:
     assert kept == [line for line in ours[2:] if line in theirs]
     assert all("p(99.9" in line for line in lost), lost
     (added,) = [line for line in ours[2:] if line not in theirs]
-    assert added.startswith("    [375.000, 400.000) = ")
+    assert added.startswith("    [750.000, 800.000) = ")
 
 
 @pytest.mark.slow("starts a JVM for each result")
