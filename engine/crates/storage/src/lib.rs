@@ -69,6 +69,7 @@ pub use memory::layout::LIMIT_BYTES_MIN;
 pub use region::EvictionObserver;
 pub use region::lookup::Lookup;
 pub use region::optimistic_read::SharedValue;
+pub use store::Store;
 pub use store::entry::{Content, Entry};
 pub use store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
-pub use store::{Store, Usage};
+pub use store::usage::Usage;

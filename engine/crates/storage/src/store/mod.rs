@@ -11,7 +11,7 @@ pub mod outcome;
 mod preconditions;
 #[cfg(test)]
 mod reclaim_test;
-mod usage;
+pub mod usage;
 
 use std::io;
 use std::sync::Arc;
@@ -31,8 +31,6 @@ use crate::region::writer::Writer;
 use crate::store::entry::{Content, Entry};
 use crate::store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 use crate::table::hash;
-
-pub use usage::Usage;
 
 /// A store for many threads, and for many processes if it was created in a file.
 pub struct Store {
