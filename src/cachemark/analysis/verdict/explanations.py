@@ -53,7 +53,7 @@ RULES: dict[str, Explanation] = {
     ),
     "nothing-done": Explanation(
         meaning="No operation succeeded in the window.",
-        remedy="Look at the errors of the trial: `cachemark report RUN --details`.",
+        remedy="Look at the errors of the trial: `cachemark report RUN`.",
     ),
     "no-window": Explanation(meaning="The window had no length, so there is no rate."),
     "idle-servers": Explanation(
