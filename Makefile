@@ -66,8 +66,9 @@ test-rust: ## The engine's tests
 # keep their order: tests/conftest.py puts those that take long first.
 PYTEST := $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
 # Some tests fail only because the others starve them. A real fault fails alone too, and both results are printed.
+# The failures are known by their groups: without `loadgroup` none would be found, and everything would run again.
 AGAIN := || { [ $$? = 1 ] && echo "The tests that failed, once more and alone:" && \
-  $(RUN) pytest -n 0 --maxfail 5 --last-failed --last-failed-no-failures none; }
+  $(RUN) pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none; }
 
 test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
 	$(PYTEST) -m "not slow" $(AGAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make")
 EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
-ALONE = "pytest -n 0 --maxfail 5 --last-failed --last-failed-no-failures none"
+ALONE = "pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none"
 FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
 
 
@@ -50,27 +51,37 @@ def test_make_test_all_runs_every_test() -> None:
 @pytest.mark.parametrize(
     ("body", "passes", "closing"),
     [
-        pytest.param("assert True", True, "1 passed", id="passes"),
-        pytest.param(FAILS_ONCE, True, "1 failed|1 passed", id="fails among others"),
-        pytest.param("assert False", False, "1 failed|1 failed", id="fails alone too"),
-        pytest.param("raise KeyboardInterrupt", False, "no tests ran", id="interrupted"),
+        pytest.param("assert True", True, "3 passed", id="passes"),
+        pytest.param(FAILS_ONCE, True, "1 failed, 2 passed|1 passed", id="fails among others"),
+        pytest.param("assert False", False, "1 failed, 2 passed|1 failed", id="fails alone too"),
     ],
 )
 def test_what_failed_is_run_once_more_and_both_are_told(
     body: str, passes: bool, closing: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    passing = "def test_other():\n    pass\n"
     (tmp_path / "test_it.py").write_text(
-        f"from pathlib import Path\n\ndef test_it():\n    {body}\n"
+        f"from pathlib import Path\n\ndef test_it():\n    {body}\n\n{passing}"
     )
+    (tmp_path / "test_more.py").write_text(passing)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (again,) = re.findall(r"^AGAIN := .*\\\n.*\n", makefile, re.M)
+    first = EVERYTHING.replace("-n 8", "-n 2")
     (tmp_path / "Makefile").write_text(
-        f"RUN := {sys.executable} -m\n{again}\nall:\n\t@$(RUN) pytest -q $(AGAIN)\n"
+        f"RUN := {sys.executable} -m\n{again}\nall:\n\t@$(RUN) {first} $(AGAIN)\n"
     )
-    ended = subprocess.run(["make"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        ["make"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (ended.returncode == 0) == passes, ended.stdout
-    counts = re.findall(r"(\d+ \w+|no tests ran) in \d", ended.stdout)
+    counts = re.findall(r"((?:\d+ \w+,? ?)+) in \d", ended.stdout)
     assert "|".join(counts) == closing, ended.stdout
 
 
