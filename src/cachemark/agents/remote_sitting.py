@@ -149,10 +149,6 @@ def _arm(number: int, arm: Setting, server: StartedServer) -> SittingArm:
 
 def _failed(arm: Setting, error: TrialError) -> Outcome:
     """The outcome of an arm that was not played to its end."""
-
-    def fail() -> None:
-        raise error
-
     trial = TrialRun(arm, lambda _: None)
-    trial.attempt(fail)
+    trial.fail(error)
     return trial.outcome

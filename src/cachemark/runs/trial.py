@@ -131,15 +131,18 @@ class TrialRun:
         """Do something, and say whether it succeeded: a failure is in the outcome."""
         try:
             action()
-        except UnsupportedError as error:
-            self.record(state="unsupported", reason=error.text, remedy=error.remedy)
-            return False
         except TrialError as error:
-            self.record(reason=error.text, remedy=error.remedy)
+            self.fail(error)
             return False
         finally:
             self.record(wall_ms=round((time.monotonic() - self._began_s) * 1e3))
         return True
+
+    def fail(self, error: TrialError) -> None:
+        """Record why the trial was not played to its end."""
+        if isinstance(error, UnsupportedError):
+            self.record(state="unsupported")
+        self.record(reason=error.text, remedy=error.remedy)
 
     def play(self) -> None:
         """Play every phase. Raises UnsupportedError and TrialError."""

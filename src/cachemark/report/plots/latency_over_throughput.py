@@ -6,9 +6,9 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.report.model import ClientRow, Group, Report
-from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.layout import LINES_ACROSS
+from cachemark.report.plots.line_chart import Line, Point, line_chart, rate_axis, unnamed_note
+from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
 
@@ -55,23 +55,15 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
         alt=f"Line chart of p{percent} of the response time over operations per second: "
         f"{lines_text}.",
         spec=line_chart(
-            found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"
+            found,
+            width,
+            240,
+            x=rate_axis("operations per second, as achieved", width),
+            y_title=f"p{percent} of the response time",
         ),
         subtitle="response time over throughput",
         table=_table(clients, groups, percent),
     )
-
-
-def _axis(width: int) -> Spec:
-    return {
-        "type": "quantitative",
-        "scale": {"zero": True, "nice": True},
-        "axis": {
-            "title": "operations per second, as achieved",
-            "labelExpr": SI_LABEL,
-            "tickCount": max(3, width // 110),
-        },
-    }
 
 
 def _line(client: str, groups: list[Group], percent: int) -> Line:

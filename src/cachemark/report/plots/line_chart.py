@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.report.plots.layout import (
+    SI_LABEL,
     TIME_LABEL,
     PlotArea,
     is_wide,
@@ -51,6 +52,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def unnamed_note(lines: int) -> str:
     """The end of a caption: which lines have a name, if not all have; else empty."""
     return f" Only the first {MAX_NAMED_LINES} are named." if lines > MAX_NAMED_LINES else ""
+
+
+def rate_axis(title: str, width: int) -> Spec:
+    """The axis of a plot over a rate in operations per second."""
+    return {
+        "type": "quantitative",
+        "scale": {"zero": True, "nice": True},
+        "axis": {"title": title, "labelExpr": SI_LABEL, "tickCount": max(3, width // 110)},
+    }
 
 
 def line_chart(

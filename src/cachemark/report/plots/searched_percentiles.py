@@ -7,8 +7,7 @@ from statistics import median
 
 from cachemark.analysis.number_format import number, time
 from cachemark.report.model import RatePoint, Section
-from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import Line, Point, line_chart, rate_axis, unnamed_note
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
@@ -38,15 +37,7 @@ def searched_percentiles(section: Section, width: int) -> list[Plot]:
                 found,
                 width,
                 240,
-                x={
-                    "type": "quantitative",
-                    "scale": {"zero": True, "nice": True},
-                    "axis": {
-                        "title": "operations per second, as offered",
-                        "labelExpr": SI_LABEL,
-                        "tickCount": max(3, width // 110),
-                    },
-                },
+                x=rate_axis("operations per second, as offered", width),
                 y_title=f"{section.unit} of the response time",
             ),
             table=Table(
