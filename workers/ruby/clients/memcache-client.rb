@@ -17,9 +17,7 @@ class Client < BaseClient
 
     def library_version = MemCache::VERSION
 
-    def refusal(tape, _setup)
-      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
-    end
+    def refusal(tape, _setup) = refusal_of_repeats(tape)
 
     def open(setup)
       client = MemCache.new(setup.addresses, { logger: LibraryLog.new(Logger::WARN), **(setup.common? ? { timeout: setup.timeout_s } : {}) })

@@ -19,9 +19,7 @@ class Client < BaseClient
 
     def library_version = Memcached::VERSION
 
-    def refusal(tape, _setup)
-      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
-    end
+    def refusal(tape, _setup) = refusal_of_repeats(tape)
 
     # Its distribution is ketama's as it comes; what it calls ketama is the one with md5.
     def open(setup)

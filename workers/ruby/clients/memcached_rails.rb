@@ -22,9 +22,7 @@ class Client < BaseClient
 
     def library_version = Memcached::VERSION
 
-    def refusal(tape, _setup)
-      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
-    end
+    def refusal(tape, _setup) = refusal_of_repeats(tape)
 
     def open(setup)
       log = LibraryLog.new(Logger::WARN)

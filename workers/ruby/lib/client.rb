@@ -26,6 +26,11 @@ class BaseClient
     # Why a trial cannot be done, or nil.
     def refusal(_tape, _setup) = nil
 
+    # The refusal of a library that answers a read of many with a hash.
+    def refusal_of_repeats(tape)
+      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
+    end
+
     # A connected client of the library, or a cache. Raises Unreachable.
     def open(_setup) = nil
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the clients that drive the memcached gem have in common: memcached, memcached_store. It raises an
-# exception for each result of libmemcached 0.32, a miss and a refusal among them.
+# What the clients that drive the memcached gem have in common: memcached, memcached_rails,
+# memcached_store. It raises an exception for each result of libmemcached 0.32, a miss and a refusal among them.
 module MemcachedGem
   # As it comes, the library tries a failed operation again, up to five times.
   COMMON = { exception_retry_limit: 0, auto_eject_hosts: false, tcp_nodelay: true }.freeze
