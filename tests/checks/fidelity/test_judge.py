@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import msgspec
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from cachemark.checks.fidelity.cases import (
 from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor
 from cachemark.checks.fidelity.log import (
     Log,
+    groups_ns,
     lateness_ns,
     percentile,
     responses_ns,
@@ -29,6 +32,7 @@ from cachemark.checks.fidelity.log import (
 )
 from cachemark.model import histogram
 from cachemark.model.protocol import Operation
+from cachemark.model.protocol_results import Groups
 
 MS = 1_000_000
 FLOOR = Floor(p50_ns=50_000, p99_ns=100_000)
@@ -60,7 +64,7 @@ def judged(
     case: Case, injected: list[int], measured: list[int], run_delay_ns: int = 0
 ) -> tuple[str, str]:
     told = histogram.from_values([max(1, each) for each in measured])
-    found = judge.lines(case, FLOOR, np.array(sorted(injected)), told)
+    found = judge.lines(case.answer_ms, FLOOR, np.array(sorted(injected)), told)
     return judge.judged(case, found, EXACT, run_delay_ns)
 
 
@@ -117,7 +121,7 @@ def test_a_wide_tolerance_is_no_pass_either() -> None:
     case = cases()["constant"]
     slow = Floor(p50_ns=50_000, p99_ns=MS)
     times = np.array([2 * MS] * 500)
-    found = judge.lines(case, slow, times, histogram.from_values([2 * MS] * 500))
+    found = judge.lines(case.answer_ms, slow, times, histogram.from_values([2 * MS] * 500))
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
 
 
@@ -130,10 +134,12 @@ def test_a_window_whose_first_read_was_late_is_not_judged_by_it() -> None:
     assert late_ns == 8 * MS
     case = msgspec.structs.replace(STALL, answer_ms={50: 2, 99: 2}, tell_apart_ms=5)
     honest = histogram.from_values([9 * MS] * 100)
-    found = judge.lines(case, FLOOR, responses_ns(log, due), honest)
+    found = judge.lines(case.answer_ms, FLOOR, responses_ns(log, due), honest)
     assert judge.judged(case, found, EXACT, 0, late_ns)[0] == "not judged"
     assert judge.judged(case, found, EXACT, 0, 6 * MS)[0] == "failed"
-    low = judge.lines(case, FLOOR, responses_ns(log, due), histogram.from_values([MS] * 100))
+    low = judge.lines(
+        case.answer_ms, FLOOR, responses_ns(log, due), histogram.from_values([MS] * 100)
+    )
     assert judge.judged(case, low, EXACT, 0, late_ns)[0] == "failed"
 
 
@@ -243,3 +249,84 @@ def test_known_failures_are_told_as_such_and_stay_true() -> None:
     race = [KnownFailure(client="a/x", case="c", reason="its way", sometimes=True)]
     assert mark_known("a/x", passed, race).state == "passed"
     assert {one.case for one in known_failures()} <= set(cases())
+
+
+def groups_log(case: Case, lost: tuple[int, ...] = ()) -> Log:
+    """One read after the other, 0.1 ms apart, with the delays of a script's list."""
+    delays_ms: list[int] = tomllib.loads(case.script)["delay"]["ms"]
+    received_ns, sent_ns, now_ns = [], [], 10**12
+    for number in range(case.load.ops):
+        received_ns.append(now_ns)
+        now_ns += delays_ms[number % len(delays_ms)] * MS
+        sent_ns.append(now_ns)
+        now_ns += MS // 10
+    log = log_of(received_ns, sent_ns)
+    for number in lost:
+        log.fate[number] = "dropped"
+    return log
+
+
+def reported_groups(log: Log, length: int, bug: str) -> Groups:
+    """What a client reports whose reads take 0.03 ms to the server, and their answers as long."""
+    times: list[int] = []
+    way_ns = 30_000
+    for first in range(0, len(log.fate) - length + 1, length):
+        last = first + length - 1
+        begin_ns = log.received_ns[first + (bug == "begins late")] - way_ns
+        end_ns = log.sent_ns[last - (bug == "ends early")] + way_ns
+        right = set(log.fate[first : last + 1]) == {"answered"}
+        if right or bug == "despite a failure":
+            times += [end_ns - begin_ns] * (2 if bug == "twice" else 1)
+    blob = histogram.encode(histogram.from_values(times))
+    return Groups(length=length, ok=len(times), time=blob)
+
+
+def judged_groups(bug: str, lost: tuple[int, ...] = ()) -> tuple[str, str]:
+    case = cases()["groups"]
+    log = groups_log(case, lost)
+    reported = Operation(
+        attempts=case.load.ops, ok=case.load.ops - len(lost), errors={"timeout": len(lost)}
+    )
+    groups = reported_groups(log, case.load.group, bug)
+    counted = judge.counts(log, reported) + judge.group_counts(log, reported, groups)
+    injected = groups_ns(log, case.load.group)
+    told = histogram.merge_encoded([groups.time])
+    assert told is not None
+    found = judge.lines(case.group_answer_ms, FLOOR, injected, told)
+    return judge.judged(case, found, counted, 0)
+
+
+def test_the_times_of_groups_are_those_of_the_log() -> None:
+    assert judged_groups("") == ("passed", "")
+    assert judged_groups("", lost=(7,)) == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    ("bug", "lost", "said"),
+    [
+        ("ends early", (), "p97 is off by -16"),
+        ("begins late", (), "p50 is off by -6"),
+        ("twice", (), "groups: 100, really 50"),
+        ("despite a failure", (7,), "groups: 50, really 49"),
+    ],
+)
+def test_a_client_with_wrong_groups_fails(bug: str, lost: tuple[int, ...], said: str) -> None:
+    state, why = judged_groups(bug, lost)
+    assert (state, said in why) == ("failed", True), why
+
+
+def test_a_group_that_a_stall_cut_is_tried_again() -> None:
+    """A read that timed out in a stall takes its group with it; more groups than reads never."""
+
+    def stalled(groups: int) -> FidelityResult:
+        counts = [
+            CountResult(name="answered", injected=3, measured=2),
+            CountResult(name="lost", injected=0, measured=1),
+            CountResult(name="groups", injected=1, measured=groups),
+        ]
+        return FidelityResult(client="c", case="c", state="failed", counts=counts, stalls=1)
+
+    assert stalled(0).may_be_noise
+    assert stalled(1).may_be_noise
+    assert not stalled(2).may_be_noise
+    assert not stalled(-1).may_be_noise

@@ -171,6 +171,19 @@ impl CaseResult {
         })
     }
 
+    /// How many groups there are, and percentiles of their times. All must be those of the server's log.
+    pub fn groups(self, count: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
+        let TrialResult { result, ground_truth, .. } = self.trial();
+        let length = result.metrics.group_length.expect("a trial with groups");
+        let exact_ns = ground_truth.groups_ns(length as usize);
+        let misplaced = in_wrong_bucket(&result.metrics.groups, &exact_ns);
+        self.check(exact("groups misplaced", 0, misplaced))
+            .exactly("groups", count, |trial| trial.result.metrics.groups.len())
+            .percentiles("group", 0, expected_ns, |trial, percent| {
+                percentile_ns(&trial.result.metrics.groups, percent)
+            })
+    }
+
     /// Percentiles of the response time in a random sample. The third number is the permitted share,
     /// because a sample has an error of its own.
     pub fn sampled(self, expected_ns: &[(f64, f64, f64)]) -> CaseResult {

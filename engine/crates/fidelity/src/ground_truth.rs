@@ -30,6 +30,12 @@ struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// When its right answer came.
+    fn answered_ns(&self) -> Option<u64> {
+        let (_, at_ns) = self.end.filter(|(end, _)| *end == RequestOutcome::Answered)?;
+        Some(at_ns)
+    }
+
     fn intended_ns(&self) -> u64 {
         self.due_ns.unwrap_or(self.sent_ns)
     }
@@ -113,6 +119,16 @@ impl GroundTruth {
             found[part.min(parts - 1)].push(at_ns - request.intended_ns());
         }
         found.into_iter().map(sorted).collect()
+    }
+
+    /// The times of whole groups, sorted: of `length` requests that were sent one after the other, and all
+    /// answered. All requests must be of one lane.
+    pub fn groups_ns(&self, length: usize) -> Vec<u64> {
+        let whole = self.requests.chunks_exact(length).filter_map(|group| {
+            let ends: Option<Vec<u64>> = group.iter().map(RequestRecord::answered_ns).collect();
+            Some(ends?.into_iter().max()? - group.iter().map(|request| request.sent_ns).min()?)
+        });
+        sorted(whole.collect())
     }
 
     /// The service times, sorted.

@@ -5,8 +5,8 @@ use cachemark_load::{
     ThreadConnections, Window, WorkSlice, percentile_ns,
 };
 use cachemark_tape::{
-    Arrivals, IntegerRange, KeyDistribution, KeyShape, Lane, Schedule, Tape, Think, Workload,
-    generate, parse_mix,
+    Arrivals, IntegerRange, KeyDistribution, KeyShape, Lane, Order, Schedule, Tape, Think,
+    Workload, generate, parse_mix, parse_sequence,
 };
 
 use crate::ground_truth::GroundTruth;
@@ -23,6 +23,7 @@ pub struct Trial {
     schedule: Schedule,
     window_ns: u64,
     ops: u64,
+    group: u32,
     connections: usize,
     depth: usize,
     timeout_ns: u64,
@@ -68,6 +69,7 @@ impl Trial {
             schedule,
             window_ns,
             ops: u64::MAX,
+            group: 1,
             connections: 64,
             depth: 64,
             timeout_ns: 10 * SECOND,
@@ -82,6 +84,11 @@ impl Trial {
     /// Limit the number of operations.
     pub fn ops(self, ops: u64) -> Trial {
         Trial { ops, ..self }
+    }
+
+    /// Play the tape's records in groups of this length.
+    pub fn groups(self, length: u32) -> Trial {
+        Trial { group: length, ..self }
     }
 
     pub fn with_connections(self, connections: usize, depth: usize) -> Trial {
@@ -132,12 +139,23 @@ impl Trial {
             shape: KeyShape::Pattern("k{index}".to_owned()),
             size: IntegerRange { low: self.value_bytes, high: self.value_bytes }.into(),
             mix: parse_mix("get").expect("a mix"),
+            order: self.order(),
             run: 1,
             prefill: 0.0,
             ..Workload::default()
         };
         let bytes = generate(&workload, &self.schedule, self.seed).expect("a tape");
         Tape::from_bytes(bytes).expect("our own tape")
+    }
+
+    /// Gets of one key after the other, in groups.
+    fn order(&self) -> Order {
+        if self.group == 1 {
+            return Order::Mixed;
+        }
+        let steps: Vec<_> = (0..self.group).map(|k| format!("get@{k}")).collect();
+        let steps = parse_sequence(&steps.join(" ")).expect("a sequence");
+        Order::Sequence { steps, key_step: self.group }
     }
 
     /// Play the trial with the native client and its event loop.

@@ -3,7 +3,7 @@
 use cachemark_fidelity::{CASES, Case, Check};
 use cachemark_injected_bugs::{Bug, with_bug};
 
-const CAUGHT_BY: [(Bug, &[&str]); 16] = [
+const CAUGHT_BY: [(Bug, &[&str]); 20] = [
     (Bug::SendStamp, &["F5d", "F20"]),
     (Bug::DroppedInFlight, &["F12", "F15"]),
     (Bug::DroppedTimeouts, &["F16"]),
@@ -20,6 +20,10 @@ const CAUGHT_BY: [(Bug, &[&str]); 16] = [
     (Bug::UnverifiedValues, &["F29"]),
     (Bug::RepliesFirst, &["F20 replies"]),
     (Bug::SilentOverflow, &["F7", "F23"]),
+    (Bug::GroupEndsEarly, &["F31"]),
+    (Bug::GroupBeginsLate, &["F31"]),
+    (Bug::GroupTwice, &["F31"]),
+    (Bug::GroupDespiteFailure, &["F31 timeout"]),
 ];
 
 /// The quantities that are wrong with this bug. A panic of the client counts as well.

@@ -39,10 +39,18 @@ pub enum Bug {
     SilentOverflow,
     /// Operations that are due wait until all replies that have arrived are read.
     RepliesFirst,
+    /// A group's time ends before its last operation.
+    GroupEndsEarly,
+    /// A group's time begins after its first operation.
+    GroupBeginsLate,
+    /// Each group is counted twice.
+    GroupTwice,
+    /// A group is counted although one of its operations failed.
+    GroupDespiteFailure,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 20] = [
         Bug::SendStamp,
         Bug::DroppedInFlight,
         Bug::DroppedTimeouts,
@@ -59,6 +67,10 @@ impl Bug {
         Bug::UnverifiedValues,
         Bug::SilentOverflow,
         Bug::RepliesFirst,
+        Bug::GroupEndsEarly,
+        Bug::GroupBeginsLate,
+        Bug::GroupTwice,
+        Bug::GroupDespiteFailure,
     ];
 }
 

@@ -19,10 +19,12 @@ class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The load of a case: reads that hit.
 
     A closed loop ends after `ops`; an open one has `rate` arrivals per second for `duration_ms`.
+    `group`: so many reads in a row are one group, whose whole time is measured.
     """
 
     schedule: Literal["closed", "uniform", "poisson"] = "closed"
     ops: Positive = 1
+    group: Positive = 1
     rate: Annotated[float, Meta(gt=0)] | None = None
     duration_ms: Positive = 1
     callers: Positive = 1
@@ -49,13 +51,17 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One case; the fields are explained in cases.toml. `answer_ms` is by percentile."""
+    """One case; the fields are explained in cases.toml.
+
+    `answer_ms` and `group_answer_ms` are by percentile.
+    """
 
     name: str
     about: str
     script: str
     load: CaseLoad
     answer_ms: dict[float, float] = {}
+    group_answer_ms: dict[float, float] = {}
     slack_ms: Millis = 0
     tell_apart_ms: Millis = 0
     faults: Faults = Faults()

@@ -14,9 +14,11 @@ import msgspec
 import numpy as np
 
 from cachemark.checks.fidelity.cases import Case
-from cachemark.checks.fidelity.log import Log, NsArray, percentile, rank
+from cachemark.checks.fidelity.log import Log, NsArray, groups_ns, percentile, rank
+from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Operation
+from cachemark.model.protocol_results import Groups
 
 State = Literal["passed", "failed", "known", "not judged", "not applicable"]
 _NS_IN_MS = 1e6
@@ -97,7 +99,9 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
         """Whether only times are wrong, or counts by answers that came after a stall."""
         excess = {one.name: one.measured - one.injected for one in self.counts}
         late, answered = excess.pop("lost", 0), excess.pop("answered", 0)
-        if self.state != "failed" or any(excess.values()):
+        # A read that timed out takes its group with it.
+        cut = -excess.pop("groups", 0)
+        if self.state != "failed" or any(excess.values()) or not 0 <= cut <= late:
             return False
         if late == answered == 0:
             return bool(self.lines)
@@ -110,12 +114,12 @@ def tolerance_ns(floor: Floor, answer_ns: float) -> int:
 
 
 def lines(
-    case: Case, floor: Floor, injected: NsArray, measured: Histogram
+    answers_ms: dict[float, float], floor: Floor, injected: NsArray, measured: Histogram
 ) -> list[PercentileResult]:
     """Compare each percentile of the answer with the injected and the measured time."""
     return [
         line(percent, answer_ms, floor, injected, measured.percentile(percent))
-        for percent, answer_ms in case.answer_ms.items()
+        for percent, answer_ms in answers_ms.items()
     ]
 
 
@@ -148,13 +152,32 @@ def counts(log: Log, reported: Operation) -> list[CountResult]:
     answered, wrong = log.count("answered"), log.count("wrong")
     # Reads that were received but not answered. A client may also fail before it sends a read.
     lost = len(log.fate) - answered - wrong
-    unasked = max(0, reported.attempts - len(log.fate))
+    unasked = _unasked(log, reported)
     return [
         CountResult(name="reads", injected=len(log.fate) + unasked, measured=reported.attempts),
         CountResult(name="answered", injected=answered, measured=reported.ok),
         CountResult(name="wrong values", injected=wrong, measured=reported.wrong_values),
         CountResult(name="lost", injected=lost + unasked, measured=sum(reported.errors.values())),
     ]
+
+
+def group_counts(log: Log, reported: Operation, groups: Groups) -> list[CountResult]:
+    """Compare the server's count of groups with the client's; empty if the log does not tell it.
+
+    A read that the client never sent is not in the log: then it is not known which group it is of.
+    """
+    if _unasked(log, reported):
+        return []
+    injected = len(groups_ns(log, groups.length))
+    timed = histogram.decode(groups.time).count if groups.time else 0
+    return [
+        CountResult(name="groups", injected=injected, measured=groups.ok),
+        CountResult(name="times of groups", injected=groups.ok, measured=timed),
+    ]
+
+
+def _unasked(log: Log, reported: Operation) -> int:
+    return max(0, reported.attempts - len(log.fate))
 
 
 def judged(

@@ -49,6 +49,18 @@ def services_ns(log: Log) -> NsArray:
     return np.sort(_array(log.sent_ns)[answered] - _array(log.received_ns)[answered])
 
 
+def groups_ns(log: Log, length: int) -> NsArray:
+    """The times of groups, sorted: from the receipt of the first read to the last byte sent.
+
+    `length` reads that follow one another are a group, if all of them were answered rightly. They
+    must have been sent one after the other.
+    """
+    whole = len(log.fate) // length
+    right = (np.array(log.fate[: whole * length]) == "answered").reshape(whole, length).all(axis=1)
+    first, last = (np.arange(whole)[right] * length + place for place in (0, length - 1))
+    return np.sort(_array(log.sent_ns)[last] - _array(log.received_ns)[first])
+
+
 def lateness_ns(log: Log) -> NsArray:
     """How much later than scripted the last byte was sent, sorted. The host causes this."""
     answered = _answered(log)

@@ -10,11 +10,12 @@ import msgspec
 
 from cachemark import host
 from cachemark.checks.fidelity import judge
-from cachemark.checks.fidelity.cases import Case, floor_of
+from cachemark.checks.fidelity.cases import Case, CaseLoad, floor_of
 from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor, PercentileResult
 from cachemark.checks.fidelity.log import (
     Log,
     NsArray,
+    groups_ns,
     intended_ns,
     percentile,
     responses_ns,
@@ -33,6 +34,7 @@ from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run
+from cachemark.model.protocol_results import Groups
 
 WIRES = ("text", "binary", "meta")
 _READY_S = 60.0
@@ -46,11 +48,14 @@ _FLOOR_WARMUP_OPS = 500
 class PlayedCase(msgspec.Struct, frozen=True, kw_only=True):
     """The client's results of a window, the server's log, and the tape.
 
+    `groups` is None if the case has none.
+
     `run_delay_ns` is how long the client's processes were runnable without a CPU in the window,
     `asked_ns` when the request for the window was sent, on the log's clock.
     """
 
     reported: Operation
+    groups: Groups | None
     unsent: int
     log: Log
     tape: Path
@@ -123,6 +128,7 @@ class ClientUnderTest:
             waited = run_delay_ns(pids) - before
             return PlayedCase(
                 reported=_reads(done),
+                groups=done.groups,
                 unsent=done.unsent,
                 log=server.end(),
                 tape=tape,
@@ -155,8 +161,12 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
     if not case.load.closed and not client.can("open_loop"):
         why = "it plays no open loop"
         return FidelityResult(client=name, case=case.name, state="not applicable", why=why)
+    if case.group_answer_ms and not client.can("groups"):
+        why = "it measures no times of groups"
+        return FidelityResult(client=name, case=case.name, state="not applicable", why=why)
     try:
-        floor = measure_floor(client, case, wire) if case.answer_ms else None
+        timed = case.answer_ms or case.group_answer_ms
+        floor = measure_floor(client, case, wire) if timed else None
         found = _judged(case, floor, client.play(case, wire))
     except UnsupportedError as error:
         client.replace()
@@ -171,6 +181,8 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
 
 def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResult:
     counted = judge.counts(played.log, played.reported)
+    if played.groups:
+        counted += judge.group_counts(played.log, played.reported, played.groups)
     lines: list[PercentileResult] = []
     late_ns = 0
     due = None if case.load.closed else intended_ns(played.tape)
@@ -186,7 +198,8 @@ def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResu
             return FidelityResult(client="", case=case.name, state=state, why=why, counts=counted)
         if due is not None:
             late_ns = start_late_ns(played.log, due, played.asked_ns)
-        lines = judge.lines(case, floor, truth, _histogram(played.reported.response))
+        lines = judge.lines(case.answer_ms, floor, truth, _histogram(played.reported.response))
+        lines += _group_lines(case, floor, played)
     state, why = judge.judged(case, lines, counted, played.run_delay_ns, late_ns)
     if state == "failed" and played.reported.errors:
         why += (
@@ -201,6 +214,16 @@ def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResu
         counts=counted,
         stalls=stalls(played.log, case.load.timeout_ms * 1_000_000),
     )
+
+
+def _group_lines(case: Case, floor: Floor, played: PlayedCase) -> list[PercentileResult]:
+    """What the client reports of whole groups: as its times of reads, they include one floor."""
+    if not case.group_answer_ms:
+        return []
+    if played.groups is None:
+        raise TrialError("no groups, though it has the capability `groups`")
+    injected = groups_ns(played.log, case.load.group)
+    return judge.lines(case.group_answer_ms, floor, injected, _histogram(played.groups.time))
 
 
 def _truth(log: Log, due: NsArray | None) -> NsArray | None:
@@ -235,6 +258,13 @@ def _ignore_progress(_ops: int) -> None:
     """Ignored: a window lasts only seconds."""
 
 
+def _order(load: CaseLoad) -> list[str]:
+    if load.group == 1:
+        return ["--mix", "get=1"]
+    sequence = " ".join(f"get@{step}" for step in range(load.group))
+    return ["--sequence", sequence, "--key-step", str(load.group)]
+
+
 def write_tape(case: Case, path: Path) -> Path:
     """Write the tape of a case: reads of stored keys. Raises UsageError."""
     load = case.load
@@ -245,11 +275,11 @@ def write_tape(case: Case, path: Path) -> Path:
         _KEYS + "{index:08}",
         "--size",
         str(load.value_bytes),
-        "--mix",
-        "get=1",
+        *_order(load),
     ]
     if load.closed:
-        words += ["--ops", str(max(load.ops, 1))]
+        # A tape has whole groups; the end of the run may cut one.
+        words += ["--ops", str(-(-load.ops // load.group) * load.group)]
     else:
         words += ["--schedule", load.schedule, "--rate", f"{load.rate:g}"]
         words += ["--duration", f"{load.duration_ms}ms"]

@@ -2,6 +2,7 @@
 
 mod delays;
 mod failures;
+mod groups;
 mod queues;
 mod recorder;
 mod schedules;
@@ -20,7 +21,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> CaseResult) -
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 39] = [
+pub const CASES: [Case; 42] = [
     case("F1", "constant 1 ms, 10,000/s", delays::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", delays::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", delays::exponential),
@@ -64,4 +65,7 @@ pub const CASES: [Case; 39] = [
     case("F24", "two recorders, 1 ms and 10 ms, merged", recorder::merged),
     case("F28", "the wall clock is set by 1 s, forth and back", delays::wall_clock),
     case("F29", "1 in 10,000 replies is wrong", failures::wrong_replies),
+    case("F31", "groups of four: 3, 1, 2 and 6 ms; each tenth one 18 ms more", groups::of_four),
+    case("F31 depth", "groups of eight, four in flight: twice 1 ms", groups::in_flight),
+    case("F31 timeout", "groups of four, 1 % is never answered", groups::with_timeouts),
 ];

@@ -1,5 +1,6 @@
 //! The times of groups: records of the tape that stay together in one lane, such as one web request.
 
+use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::Tape;
 
 /// The number of operations in a group of a tape; `None` if groups are not timed. In an open loop, and with
@@ -62,9 +63,13 @@ impl Groups {
     #[inline]
     pub(crate) fn ended(&mut self, group: u32, ok: bool, sent_ns: u64, now_ns: u64) -> Option<u64> {
         let playing = &mut self.playing[group as usize];
-        playing.whole &= ok;
-        playing.began_ns = playing.began_ns.min(sent_ns);
-        playing.ended_ns = playing.ended_ns.max(now_ns);
+        playing.whole &= ok || injected(Bug::GroupDespiteFailure);
+        if playing.left < self.length || !injected(Bug::GroupBeginsLate) {
+            playing.began_ns = playing.began_ns.min(sent_ns);
+        }
+        if playing.left > 1 || !injected(Bug::GroupEndsEarly) {
+            playing.ended_ns = playing.ended_ns.max(now_ns);
+        }
         playing.left -= 1;
         if playing.left > 0 {
             return None;
