@@ -41,15 +41,16 @@ sub ($from, $to, $until, $odd) {
 }
 PERL
 
-# One kind. What is before the first reading of the clock and after the second is not timed.
+# One kind. What is before the first reading of the clock and after the second is not timed. NOTE is empty unless
+# groups are timed, VERIFY where there is nothing to verify.
 my $PLAY = <<'PERL';
 BEFORE
 $began = Time::HiRes::clock_gettime($clock);
 CALL;
 $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-$begins[$n] = $began;
+NOTE
 next if $ended < $until && EXPECTED;
-push @$odd, $n, $verify{KIND}->($client, $op, $got) unless EXPECTED;
+VERIFY
 PERL
 
 # A loop for operations; `$grouped`: it notes when each began.
@@ -62,8 +63,7 @@ sub compile ($client, $ops, $grouped) {
     for my $kind (@kinds) {
         my ($text, $form) = $client->calls->{$kind}->@*;
         (my $expected, $verify{$kind}) = $Verify::FORMS{$form}->@*;
-        $branch{$kind} = _branch($kind, $text, $expected, $lean, \%array);
-        $branch{$kind} =~ s/^\$begins.*\n//m unless $grouped;
+        $branch{$kind} = _branch($kind, $text, $expected, $grouped, $lean, \%array);
     }
     for my $name (keys %array) {
         $array{$name} = [map { $client->field($name, $_) } @$ops];
@@ -80,16 +80,17 @@ sub compile ($client, $ops, $grouped) {
 }
 
 # Also notes the arrays that it needs. Where memory is short, values are made just before their turn.
-sub _branch ($kind, $text, $expected, $lean, $arrays) {
+sub _branch ($kind, $text, $expected, $grouped, $lean, $arrays) {
     my $call  = $kind =~ /_noreply$/ ? $text : "\$got = $text";
     my @names = uniq "$call $expected" =~ /\$(key|value|exptime|amount|code|keys|items)\b/g;
     my @late  = grep { $lean && /^(?:value|items)$/ } @names;
     my %part  = (
         BEFORE => join('', map { "my \$$_ = \$client->field('$_', \$op);" } @late),
-        CALL   => $call, KIND => $kind, EXPECTED => $expected,
+        CALL   => $call, EXPECTED => $expected,
+        NOTE   => $grouped         ? '$begins[$n] = $began;' : '',
+        VERIFY => $expected eq '1' ? ''                      : "push \@\$odd, \$n, \$verify{$kind}->(\$client, \$op, \$got) unless $expected;",
     );
-    my $branch = $PLAY =~ s/(BEFORE|CALL|KIND|EXPECTED)/$part{$1}/gr;
-    $branch =~ s/^push.*\n//m if $expected eq '1';    # there is nothing to verify
+    my $branch = $PLAY =~ s/(BEFORE|CALL|NOTE|EXPECTED|VERIFY)/$part{$1}/gr;
     for my $name (grep { !($lean && /^(?:value|items)$/) } @names) {
         $arrays->{$name} = undef;
         $branch =~ s/\$$name\b/\$${name}[\$i]/g;
