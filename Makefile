@@ -99,9 +99,10 @@ format: setup ## Format everything
 ratchets: setup ## Lower the limits on sizes to those of today
 	$(RUN) python tools/ratchets.py --lower
 
-docs: setup ## Print PROTOCOL.md, the JSON Schema and docs/experiment.md from the code
-	$(RUN) python -m cachemark.model.protocol_docs
-	$(RUN) python -m cachemark.cli.experiment_docs
+docs: setup ## Print PROTOCOL.md, its JSON Schema and docs/experiment.md from the code; build the documentation site into site/html
+	@$(RUN) python -m cachemark.model.protocol_docs
+	@$(RUN) python -m cachemark.cli.experiment_docs
+	@$(RUN) python -m tools.docs_site
 
 setup: $(UV) ## Python environment and engine, built again where their sources changed
 	@command -v cargo >/dev/null || { \
@@ -137,7 +138,7 @@ dist: setup ## Wheels and sdists of the last commit into dist/, with checksums
 	@$(RUN) python tools/dist.py
 
 clean: ## Remove everything that was set up
-	rm -rf .tools .venv dist engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts
+	rm -rf .tools .venv dist site engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts
 	git clean -fdXq workers src tests tools benchmarks
 
 $(UV):
