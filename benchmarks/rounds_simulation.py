@@ -248,8 +248,8 @@ def _equal_pairs(machine: Machine, rates: Sequence[float], cells: Sequence[Cell]
 
 def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool:
     """Whether the winner has a significant lead over a runner-up that is equal."""
-    (first, _), (second, _), *_ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
-    pair = (first, second)
+    first, second, *_ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
+    pair = (first.cell, second.cell)
     if pair not in equal and pair[::-1] not in equal:
         return False
     return _differs(looked, pair)

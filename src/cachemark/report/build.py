@@ -75,8 +75,7 @@ def _grid_report(
     trials = trial_rows(outcomes)
     found = rounds.round_answers(experiment, outcomes)
     if found is not None:
-        margin = experiment.margin_percent
-        groups = [rounds.with_rounds(group, found, outcomes, margin) for group in groups]
+        groups = [rounds.with_rounds(group, found) for group in groups]
     return Report(
         header=header,
         answers=rounds.sentences(found, outcomes) if found else list(map(group_answer, groups)),
@@ -90,6 +89,7 @@ def _grid_report(
             *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
             *_rates_without_timeline(outcomes),
+            *rounds.adjustment_notes(found),
             *_disturbances(outcomes, groups),
         ],
         environment=_environment(header),

@@ -14,6 +14,9 @@ from cachemark.report.plots.ranking import leader, ranked_figure
 _SHOWN = {"faster": "conclusive", "slower": "conclusive", "equivalent": "within the margin"}
 
 
+_NO_FIGURE = "No client has a valid figure."
+
+
 class ConclusionRow(msgspec.Struct, frozen=True, kw_only=True):
     """The first client of a group, its lead, and the anchor of the group on the page."""
 
@@ -44,12 +47,14 @@ def headline(report: Report) -> str:
     firsts = Counter(first for group in report.groups if (first := leader(group)))
     if len(report.groups) == 1 or report.header.experiment.search:
         return ""
+    unnamed = [group for group in report.groups if group.no_first]
     if not firsts:
-        nobody = any(group.no_first for group in report.groups)
-        return "Nobody is named first." if nobody else "No client has a valid figure."
-    count = firsts.total()
+        return f"Nobody is named first{_of_sets(unnamed)}." if unnamed else _NO_FIGURE
+    count = firsts.total() + len(unnamed)
     leads = [group.lead.answer for group in report.groups if group.lead]
     text = _firsts(firsts.most_common(), count)
+    if unnamed:
+        text = f"Nobody is named first in {len(unnamed)} of {count}{_of_sets(unnamed)}; {text}"
     if not leads:
         return f"{text}."
     shown = sum(answer in ("faster", "slower") for answer in leads)
@@ -59,9 +64,15 @@ def headline(report: Report) -> str:
     return f"{text}; the lead over the second is conclusive in {part}."
 
 
+def _of_sets(unnamed: list[Group]) -> str:
+    """The first of each set of rounds, where that is settled; empty if it is nowhere."""
+    leaders = dict.fromkeys(name for group in unnamed for name in group.set_leaders)
+    return f" (first of their sets: {', '.join(leaders)})" if leaders else ""
+
+
 def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
     (most, times), *others = firsts
-    if not others:
+    if not others and times == count:
         every = "both" if count == 2 else f"all {count}"
         return f"{most} is first in {every} comparisons"
     text = [f"{most} is first in {times} of {count} comparisons"]

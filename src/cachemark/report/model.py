@@ -42,7 +42,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
     same rate, so the fastest one has the lowest p99. `lead` compares the first two libraries;
     `itself` is the result of the A/A test. `no_first`: why nobody is named as first, although there
-    are several to choose from.
+    are several to choose from. `set_leaders` are then those that are first of a set of rounds.
     """
 
     kind: Kind = "clients"
@@ -56,6 +56,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     lead: Comparison | None
     itself: Comparison | None = None
     no_first: str = ""
+    set_leaders: list[str] = []
 
     @property
     def common(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,13 +10,29 @@ from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranki
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import Answer
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
-from cachemark.analysis.rounds.texts import figure_words, ratio_words, steal_text, texts
-from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, compare
+from cachemark.analysis.rounds.texts import (
+    figure_words,
+    no_first_text,
+    ratio_words,
+    set_leaders,
+    steal_text,
+    texts,
+)
+from cachemark.analysis.statistics import (
+    CellSummary,
+    Comparison,
+    ComparisonAnswer,
+    Interval,
+    Metric,
+)
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
 from cachemark.report.model import ClientRow, Group, Kind
 from cachemark.runs.questions import asked, stop_rule
+
+# Factors nearer to 1 are those of floating-point numbers.
+_ROUNDING = 1e-9
 
 
 def round_answers(
@@ -91,32 +107,44 @@ def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[
             if place.to_winner is not None and place.to_winner.ratio is not None
         ]
         first = ranking.places[0].name
-        lines.append(f"  {answer.question.common}: {first} 1 · {' · '.join(places)}")
+        known = f"{first} 1 · {' · '.join(places)}" if places else "nobody is first yet"
+        lines.append(f"  {answer.question.common}: {known}")
     return lines
 
 
-def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margin: float) -> Group:
+def with_rounds(group: Group, found: Answers) -> Group:
     """The group in the order of its sittings, with the ratios that these show."""
     answer = answer_of(group, found)
     ranking = answer.ranking(answer.primary) if answer else None
     if answer is None or ranking is None or not ranking.places:
         return group
-    winner = ranking.places[0].name
-    places = {place.name: place for place in ranking.places}
-    # Those without a place among the choices, such as the yardstick.
-    others = (
-        compare(outcomes, winner, group.rows[0].summary.cell, margin, group.metric)
-        if group.kind == "clients"
-        else []
-    )
-    apart = {found.client: found for found in others}
+    places = {place.name: place for place in (*ranking.places, *ranking.beside)}
+    reason = no_first_text(ranking, answer.question, found.rule) if ranking.no_first else ""
+    rows = [_row(row, places.get(row.name), ranking, group) for row in group.rows]
     return msgspec.structs.replace(
         group,
-        rows=[_row(row, winner, places, apart, group) for row in _sorted(group, ranking)],
+        rows=sorted(rows, key=lambda row: _order(places.get(row.name), ranking)),
         lead=_comparison(_reversed(ranking.lead), group.metric, group.kind),
-        no_first="",
+        no_first=reason,
+        set_leaders=set_leaders(ranking, answer.question) if reason else [],
         itself=_comparison(ranking.twice, group.metric) or group.itself,
     )
+
+
+def adjustment_notes(found: Answers | None) -> list[str]:
+    """That rates are not the plain means of a client's sittings, where that is so."""
+    places = [
+        place
+        for answer in (found.groups if found else [])
+        if (ranking := answer.ranking(answer.primary)) is not None
+        for place in (*ranking.places, *ranking.beside)
+    ]
+    if all(abs(place.value / place.own - 1) < _ROUNDING for place in places):
+        return []
+    return [
+        "Not all clients played in the same sittings, so the ranked figures are at the level that "
+        "all have in common: they stand to each other as the ratios say."
+    ]
 
 
 def answer_of(group: Group, found: Answers) -> GroupAnswer | None:
@@ -129,28 +157,49 @@ def answer_of(group: Group, found: Answers) -> GroupAnswer | None:
     return None
 
 
-def _sorted(group: Group, ranking: Ranking) -> list[ClientRow]:
-    """The rows that have no place among the choices keep theirs, above or below all others."""
-    order = {place.name: number for number, place in enumerate(ranking.places)}
-    ranked = sorted(
-        (row for row in group.rows if row.name in order), key=lambda row: order[row.name]
-    )
-    rest = iter(ranked)
-    return [next(rest) if row.name in order else row for row in group.rows]
+def _order(place: Place | None, ranking: Ranking) -> tuple[int, int]:
+    """The order of the ranking. What is no choice stands before all that it is ahead of."""
+    if place is None:
+        return len(ranking.places), 1
+    if place in ranking.places:
+        return ranking.places.index(place), 1
+    better = [of for of in ranking.places if (of.value > place.value) == ranking.more_is_better]
+    return len(better), 0
 
 
-def _row(
-    row: ClientRow,
-    winner: str,
-    places: Mapping[str, Place],
-    others: Mapping[str, Comparison],
-    group: Group,
-) -> ClientRow:
-    place = places.get(row.name)
-    comparison = (
-        _comparison(place.to_winner, group.metric, group.kind) if place else others.get(row.name)
+def _row(row: ClientRow, place: Place | None, ranking: Ranking, group: Group) -> ClientRow:
+    if place is None:
+        return msgspec.structs.replace(row, comparison=None, fastest=False)
+    return msgspec.structs.replace(
+        row,
+        summary=_adjusted(row.summary, place.value / place.own, group.metric),
+        comparison=_comparison(place.to_winner, group.metric, group.kind),
+        fastest=place.cell == ranking.places[0].cell and ranking.no_first in ("", "across"),
     )
-    return msgspec.structs.replace(row, comparison=comparison, fastest=row.name == winner)
+
+
+def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummary:
+    """The figure that decides, at the level that all cells have in common.
+
+    Cells that played in different sittings met the machine at different speeds.
+    """
+    total = summary.total
+    if total is None or abs(factor - 1) < _ROUNDING:
+        return summary
+    if metric == "rate":
+        total = msgspec.structs.replace(total, rate=_scaled(total.rate, factor))
+    elif total.p99_ns is not None:
+        total = msgspec.structs.replace(total, p99_ns=_scaled(total.p99_ns, factor))
+    return msgspec.structs.replace(summary, total=total)
+
+
+def _scaled(of: Interval, factor: float) -> Interval:
+    return msgspec.structs.replace(
+        of,
+        value=of.value * factor,
+        low=of.low * factor if of.low is not None else None,
+        high=of.high * factor if of.high is not None else None,
+    )
 
 
 def _reversed(contrast: RoundContrast | None) -> RoundContrast | None:

@@ -28,6 +28,8 @@ HIT_RATIO = "hit ratio"
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
 # In an open loop, all clients have the same rate, so they are compared by p99.
 RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
+# The same where nobody is named first.
+NO_FIRST_HEADING = "of the top row"
 
 
 def group_title(group: Group) -> str:
@@ -63,7 +65,7 @@ def _ranking_table(group: Group) -> Table:
             group.heading,
             "version",
             "ops/s",
-            RATIO_HEADING[group.metric],
+            _ratio_heading(group),
             "p50",
             "p99",
             "p99.9",
@@ -74,6 +76,11 @@ def _ranking_table(group: Group) -> Table:
         ],
         rows=[_ranking_row(row, group) for row in group.rows],
     )
+
+
+def _ratio_heading(group: Group) -> str:
+    nobody = group.no_first and any(row.fastest for row in group.rows)
+    return NO_FIRST_HEADING if nobody else RATIO_HEADING[group.metric]
 
 
 def _ranking_row(row: ClientRow, group: Group) -> list[str]:

@@ -10,7 +10,7 @@ from cachemark.endpoints.clients import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import Plan
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat
 from cachemark.runs.planned_time import block_slices_s
 
 
@@ -41,6 +41,12 @@ def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:
 
     Where libraries are compared, the native client is their yardstick and no choice.
     """
-    libraries = [cell for cell in cells if cell.client.partition("?")[0] != NATIVE]
-    several = len({cell.client for cell in libraries}) > 1
-    return questions_of(libraries if several else list(cells), experiment.twice)
+    native = [cell for cell in cells if _is_native(cell)]
+    libraries = [cell for cell in cells if cell not in native]
+    if len({cell.client for cell in libraries if not is_repeat(cell)}) < 2:
+        return questions_of(cells, experiment.twice)
+    return questions_of(libraries, experiment.twice, beside=native)
+
+
+def _is_native(cell: Cell) -> bool:
+    return cell.client.removesuffix(REPEAT_SUFFIX).partition("?")[0] == NATIVE

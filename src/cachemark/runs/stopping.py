@@ -16,7 +16,7 @@ from cachemark.analysis.rounds.pairs import (
     primary_figure,
     read_sittings,
 )
-from cachemark.analysis.rounds.ranking import undecided_lead
+from cachemark.analysis.rounds.ranking import undecided_firsts
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, is_repeat
 from cachemark.runs.questions import asked, stop_rule
@@ -77,7 +77,7 @@ class Stopping:
             is_closed = self._plan.load(question.cells[0]).schedule == "closed"
             figure = primary_figure(closed=is_closed)
             decisions = decide_family(looked, question.family, figure)
-            needed = undecided_lead(looked, question.cells, ROUND_FIGURES[figure])
+            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure])
             left -= set(question.cells) - may_retire(decisions, needed)
         return frozenset(left)
 

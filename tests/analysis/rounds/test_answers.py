@@ -210,12 +210,13 @@ def test_carry_over_is_told() -> None:
 
 
 def test_the_second_never_does_more_than_the_first() -> None:
-    # b is 2 % better than a where both played, and poor relative to c where a is missing.
+    # b is 2 % better than a where both played; where a is missing, the machine is slow, and b is
+    # poor relative to c.
     made = run({"a": 10_000, "b": 10_200, "c": 5_000}, 4, deviation=0.001)
-    made += run({"b": 10_000, "c": 9_000}, 4, deviation=0.001, first=4)
+    made += run({"b": 9_000, "c": 8_100}, 4, deviation=0.001, first=4)
     question = asked(made)[0]
-    fitted = [cell.client for cell, _ in rank(read_sittings(made), question.cells, RATE)]
-    assert fitted[:2] == ["a", "b"], "the fit and the pair disagree, or this shows nothing"
+    own = {of.cell.client: of.own for of in rank(read_sittings(made), question.cells, RATE)}
+    assert own["a"] > own["b"], "the means and the pair agree, so this shows nothing"
     ranking = answers(made, [question], StopRule(), final=True).groups[0].ranking("rate")
     assert ranking is not None
     assert [place.name for place in ranking.places[:2]] == ["b", "a"]

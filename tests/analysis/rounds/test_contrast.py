@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from cachemark.analysis.rounds.contrast import contrast_alone, contrast_family, 
 from cachemark.analysis.rounds.family import all_pairs
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import ROUND_FIGURES, read_sittings, retired_arms
-from cachemark.analysis.rounds.ranking import arm_effects, rank
+from cachemark.analysis.rounds.ranking import rank
 from cachemark.model.outcome import Cell
 from tests.builders.rounds import outcome, run, sitting
 
@@ -114,8 +116,8 @@ def test_arms_are_ranked_by_what_they_did_beside_each_other() -> None:
         for of in made
     ]
     sittings = read_sittings(made)
-    effects = arm_effects(sittings, [A, B], "rate")
-    assert effects[B] - effects[A] == pytest.approx(0.0953, abs=0.03)
-    assert [found for found, _ in rank(sittings, [A, B], ROUND_FIGURES["rate"])] == [B, A]
-    assert [found for found, _ in rank(sittings, [A, B], ROUND_FIGURES["p50"])] == [B, A]
+    first, second = rank(sittings, [A, B], ROUND_FIGURES["rate"])
+    assert math.log(first.value / second.value) == pytest.approx(0.0953, abs=0.03)
+    assert (first.cell, second.cell) == (B, A)
+    assert [of.cell for of in rank(sittings, [A, B], ROUND_FIGURES["p50"])] == [B, A]
     assert rank({}, [A, B], ROUND_FIGURES["rate"]) == []

@@ -34,7 +34,7 @@ from cachemark.analysis.rounds.pairs import (
     retired_arms,
 )
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.ranking import rank_with_lead
+from cachemark.analysis.rounds.ranking import NoFirst, Rank, Standing, beside, standing
 from cachemark.analysis.rounds.round_course import RoundCourse, round_courses
 from cachemark.analysis.rounds.steal import Steal, steal
 from cachemark.analysis.statistics import Figure
@@ -42,14 +42,17 @@ from cachemark.model.outcome import Cell, Outcome
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell's place in a ranking; `value` is in the figure's unit.
+    """A cell's place in a ranking; `value` and `own` are in the figure's unit.
 
-    `to_winner` and `to_reference`: this cell's figure relative to theirs; None for themselves.
+    `value` is the figure at the level that is common to all cells, `own` the geometric mean of the
+    cell's own sittings. `to_winner` and `to_reference`: this cell's figure relative to theirs; None
+    for themselves, and where the first of the ranking is ahead of nobody.
     """
 
     cell: Cell
     name: str
     value: float
+    own: float
     to_winner: RoundContrast | None
     to_reference: RoundContrast | None
 
@@ -57,8 +60,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The cells of a question by one figure, the best one first.
 
-    `lead` is the winner relative to its runner-up, tested by itself. `pairs` are those of the
-    family. `twice` is the A/A test; `false_difference`: it shows a difference that cannot be.
+    `lead` is the winner relative to its runner-up, tested by itself; None if nobody is named first,
+    for the reason `no_first`. `across` are the winner relative to each cell of another set;
+    `set_leads` are the leads within each set, where there are several. `beside` are cells that are
+    no choices, such as the yardstick, relative to the winner. `pairs` are those of the family.
+    `twice` is the A/A test; `false_difference`: it shows a difference that cannot be.
     """
 
     figure: str
@@ -67,9 +73,18 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     more_is_better: bool
     places: list[Place]
     lead: RoundContrast | None
+    no_first: NoFirst = ""
+    across: list[RoundContrast] = []
+    set_leads: list[RoundContrast] = []
+    beside: list[Place] = []
     pairs: list[RoundContrast]
     twice: RoundContrast | None
     false_difference: bool
+
+    @property
+    def leading(self) -> list[RoundContrast]:
+        """The comparisons that decide who is first."""
+        return [*([self.lead] if self.lead else []), *self.across]
 
 
 class RateAndCpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +124,7 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
         ranking = self.ranking(self.primary)
         if ranking is None or ranking.lead is None:
             return False
-        return all(of.answer != "open" for of in (*ranking.pairs, ranking.lead))
+        return all(of.answer != "open" for of in (*ranking.pairs, *ranking.leading))
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,26 +204,25 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
 
 
 def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
-    ranked, lead = rank_with_lead(looked, question.cells, figure)
+    found = standing(looked, question.cells, figure)
     tested = contrast_family(looked, question.family, figure.name)
     twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
-    table = _Table(looked, figure.name, tested, lead)
+    table = _Table(looked, figure.name, tested, found, question.beside)
     return Ranking(
         figure=figure.name,
         title=figure.title,
         unit=figure.unit,
         more_is_better=figure.more_is_better,
-        places=[
-            Place(
-                cell=cell,
-                name=question.name(cell),
-                value=value,
-                to_winner=table.ratio(cell, ranked[0][0]),
-                to_reference=table.ratio(cell, question.reference),
-            )
-            for cell, value in ranked
+        places=[table.place(of, question) for of in found.ranks],
+        lead=found.lead,
+        no_first=found.no_first,
+        across=found.across,
+        set_leads=found.set_leads,
+        beside=[
+            table.place(of, question)
+            for first in found.ranks[:1]
+            for of in beside(looked.sittings, first, question.beside, figure)
         ],
-        lead=lead,
         pairs=list(tested.values()),
         twice=twice,
         false_difference=_is_significant(twice, looked.rule),
@@ -216,21 +230,37 @@ def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
 
 
 class _Table:
-    """The contrasts of any two cells of a ranking, in the order that is asked for."""
+    """The places of a ranking, with the contrasts of any two cells in the order asked for."""
 
     def __init__(
         self,
         looked: Looked,
         figure: str,
         tested: dict[Pair, RoundContrast],
-        lead: RoundContrast | None,
+        found: Standing,
+        beside: Sequence[Cell],
     ) -> None:
         self._looked, self._figure = looked, figure
         self._known = dict(tested)
-        if lead is not None:
-            # The lead has a test of its own, without the family's correction.
-            self._known.pop((lead.second, lead.first), None)
-            self._known[lead.first, lead.second] = lead
+        unknown = not found.ranks or found.no_first in ("apart", "circle")
+        self._winner = None if unknown else found.ranks[0].cell
+        named = [
+            contrast_alone(looked, (cell, self._winner), figure) for cell in beside if self._winner
+        ]
+        for contrast in (*named, *found.across, *([found.lead] if found.lead else [])):
+            # These have tests of their own, without the family's correction.
+            self._known.pop((contrast.second, contrast.first), None)
+            self._known[contrast.first, contrast.second] = contrast
+
+    def place(self, of: Rank, question: Question) -> Place:
+        return Place(
+            cell=of.cell,
+            name=question.name(of.cell),
+            value=of.value,
+            own=of.own,
+            to_winner=self.ratio(of.cell, self._winner) if self._winner else None,
+            to_reference=self.ratio(of.cell, question.reference),
+        )
 
     def ratio(self, cell: Cell, other: Cell) -> RoundContrast | None:
         """The contrast cell / other; None for a cell with itself."""
@@ -282,9 +312,9 @@ def _more_sittings(groups: Sequence[GroupAnswer]) -> int | None:
     more: list[int] = []
     for group in groups:
         ranking = group.ranking(group.primary)
-        contrasts = [*ranking.pairs, ranking.lead] if ranking else []
+        contrasts = [*ranking.pairs, *ranking.leading] if ranking else []
         for of in contrasts:
-            if of is None or of.answer != "open":
+            if of.answer != "open":
                 continue
             if of.needed is None:
                 return None

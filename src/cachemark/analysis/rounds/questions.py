@@ -20,7 +20,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     `family` are the pairs that are tested together. `reference` is the cell that the others are
     compared with in tables. `twice` are the two arms of the A/A test: the repetition, and the cell
-    that it repeats.
+    that it repeats. `beside` did the same work and are no choices, such as the yardstick.
     """
 
     kind: Literal["clients", "servers"]
@@ -31,6 +31,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     family: tuple[Pair, ...]
     reference: Cell
     twice: Pair | None = None
+    beside: tuple[Cell, ...] = ()
 
     def name(self, cell: Cell) -> str:
         """How a cell is called among those of this question."""
@@ -38,11 +39,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def questions_of(
-    cells: Sequence[Cell], reference_client: str = "", reference_server: str = ""
+    cells: Sequence[Cell],
+    reference_client: str = "",
+    reference_server: str = "",
+    beside: Sequence[Cell] = (),
 ) -> list[Question]:
     """The questions of a run: clients on each server, then servers for each client.
 
     A question needs at least two cells. Where the named reference is missing, it is the first cell.
+    Cells that are `beside` are part of the questions about clients, and no choices.
     """
     asked: dict[tuple[Literal["clients", "servers"], str, str, str], list[Cell]] = {}
     for cell in cells:
@@ -61,6 +66,7 @@ def questions_of(
             == (reference_client if kind == "clients" else reference_server)
         ]
         reference = wanted[0] if wanted else choices[0]
+        others = _same_work(group[0], beside) if kind == "clients" else []
         found.append(
             Question(
                 kind=kind,
@@ -70,10 +76,16 @@ def questions_of(
                 cells=tuple(choices),
                 family=family_of(choices, reference),
                 reference=reference,
-                twice=_twice(group),
+                twice=_twice([*group, *others]),
+                beside=tuple(cell for cell in others if not is_repeat(cell)),
             )
         )
     return found
+
+
+def _same_work(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
+    """Those that did the work of a cell, on its server."""
+    return [other for other in others if msgspec.structs.replace(other, client=cell.client) == cell]
 
 
 def _twice(group: Sequence[Cell]) -> Pair | None:

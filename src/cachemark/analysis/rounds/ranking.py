@@ -1,89 +1,177 @@
-"""The order of arms by a figure, from what they have in common with their sittings."""
+"""The order of arms by a figure, and whether the first of them may be named.
+
+The order comes from the ratios that the report shows (`estimate_pair`): an arm is first if no other
+arm is ahead of it by its own ratio to it. So a ranking cannot contradict its table.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
-import numpy as np
 
 from cachemark.analysis.rounds.contrast import Looked, RoundContrast, contrast_alone
-from cachemark.analysis.rounds.pairs import Sittings, first_sittings
+from cachemark.analysis.rounds.pairs import Sittings, by_set, estimate_pair, first_sittings
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell
 
+# Why nobody is named first: some arms cannot be compared, or each is behind another one, or a
+# comparison with an arm of another set is open.
+NoFirst = Literal["", "apart", "circle", "across"]
 
-def arm_effects(sittings: Sittings, cells: Sequence[Cell], figure: str) -> dict[Cell, float]:
-    """ln of each arm's figure, by the fit log figure ~ arm + sitting.
 
-    Plain means would rank arms by the sittings in which they happened to be valid, or to play. All
-    effects together have the level of the run. Arms that lack the figure somewhere have no effect.
+class Rank(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm of a ranking, best first.
+
+    `value` is its figure at the level that is common to all arms. `own` is the geometric mean of
+    its own sittings: the machine may have been faster in these than in those of other arms.
     """
-    rows: list[tuple[int, int, float]] = []
-    lacking: set[Cell] = set()
-    place = {cell: number for number, cell in enumerate(cells)}
-    for number, arms in enumerate(sittings.values()):
-        for cell, arm in arms.items():
-            value = arm.figures.get(figure)
-            if cell in place and value:
-                rows.append((place[cell], number, math.log(value)))
-            elif cell in place:
-                lacking.add(cell)
-    if not rows:
-        return {}
-    found = _fit(rows, len(cells), len(sittings))
-    present = {cells[arm] for arm, _, _ in rows} - lacking
-    return {cell: found[place[cell]] for cell in cells if cell in present}
+
+    cell: Cell
+    value: float
+    own: float
 
 
-def _fit(rows: Sequence[tuple[int, int, float]], arms: int, sittings: int) -> list[float]:
-    """The effects of arms, by least squares; those of the sittings have the mean 0."""
-    design = np.zeros((len(rows) + 1, arms + sittings))
-    for index, (arm, sitting, _) in enumerate(rows):
-        design[index, arm] = design[index, arms + sitting] = 1
-    # Without this row the level could be in the arms or in the sittings.
-    design[-1, arms:] = 1
-    target = np.array([*(log for _, _, log in rows), 0.0])
-    return np.linalg.lstsq(design, target, rcond=None)[0][:arms].tolist()
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The arms by a figure, and what is known about the first.
+
+    `lead` is the first relative to the second, tested by itself; None if nobody is named first.
+    `across` are the first relative to each arm that it never met. `set_leads` are the leads within
+    each set, where there are several sets.
+    """
+
+    ranks: list[Rank]
+    no_first: NoFirst = ""
+    lead: RoundContrast | None = None
+    across: list[RoundContrast] = []
+    set_leads: list[RoundContrast] = []
 
 
-def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[tuple[Cell, float]]:
-    """The arms and their figures, the best one first."""
-    effects = arm_effects(sittings, cells, figure.name)
-    sign = -1 if figure.more_is_better else 1
+def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[Rank]:
+    """The arms that have the figure in all of their sittings, the best one first."""
+    return _rank(sittings, cells, figure)[0]
+
+
+def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[list[Rank], NoFirst]:
+    logs = _logs(sittings, cells, figure.name)
+    if not logs:
+        return [], ""
+    sign = 1 if figure.more_is_better else -1
+
+    def ahead(cell: Cell, other: Cell) -> float | None:
+        """How far a cell is ahead of another one, on logarithms; None if nobody knows."""
+        estimate = estimate_pair(sittings, cell, other, figure.name).estimate
+        return sign * estimate.value if estimate else None
+
+    # Whoever is ahead of all others wins against each champion, and then stays.
+    champion, *others = logs
+    for cell in others:
+        if (ahead(cell, champion) or 0.0) > 0:
+            champion = cell
+    known = {cell: 0.0 if cell == champion else ahead(cell, champion) for cell in logs}
+    compared = {cell: of for cell, of in known.items() if of is not None}
+    level = sum(logs[cell] - sign * of for cell, of in compared.items()) / len(compared)
+    values = {cell: level + sign * of for cell, of in compared.items()}
+    apart = {cell: log for cell, log in logs.items() if cell not in compared}
+    no_first: NoFirst = "apart" if apart else "circle" if max(compared.values()) > 0 else ""
+    order = sorted(compared, key=lambda cell: -compared[cell])
+    order += sorted(apart, key=lambda cell: -sign * apart[cell])
     return [
-        (cell, math.exp(effects[cell]))
-        for cell in sorted(effects, key=lambda cell: sign * effects[cell])
+        Rank(cell=cell, value=math.exp({**values, **apart}[cell]), own=math.exp(logs[cell]))
+        for cell in order
+    ], no_first
+
+
+def beside(sittings: Sittings, first: Rank, cells: Sequence[Cell], figure: Figure) -> list[Rank]:
+    """Arms that are no choices, at the level of the first of the ranking."""
+    found: list[Rank] = []
+    for cell, log in _logs(sittings, cells, figure.name).items():
+        estimate = estimate_pair(sittings, cell, first.cell, figure.name).estimate
+        value = first.value * math.exp(estimate.value) if estimate else math.exp(log)
+        found.append(Rank(cell=cell, value=value, own=math.exp(log)))
+    return found
+
+
+def _logs(sittings: Sittings, cells: Sequence[Cell], figure: str) -> dict[Cell, float]:
+    """The mean of ln of each arm's figure. An arm that lacks it in a sitting has none."""
+    found: dict[Cell, float] = {}
+    for cell in cells:
+        values = [arms[cell].figures.get(figure) for arms in sittings.values() if cell in arms]
+        logs = [math.log(value) for value in values if value]
+        if logs and len(logs) == len(values):
+            found[cell] = sum(logs) / len(logs)
+    return found
+
+
+def standing(looked: Looked, cells: Sequence[Cell], figure: Figure) -> Standing:
+    """The ranking, and whether its first may be named.
+
+    The first is tested against the second, and against every arm that it never met in a sitting:
+    the interval of such a pair is wide, so the second may be told from the first while a later one
+    is not. All of these tests must agree, so that none of them needs a correction.
+    """
+    ranks, no_first = _rank(looked.sittings, cells, figure)
+    if len(ranks) < 2:
+        return Standing(ranks=ranks)
+    set_leads = _set_leads(looked, [of.cell for of in ranks], figure)
+    if no_first:
+        return Standing(ranks=ranks, no_first=no_first, set_leads=set_leads)
+    first, second = ranks[0].cell, ranks[1].cell
+    across = [
+        contrast_alone(looked, (first, of.cell), figure.name)
+        for of in ranks[1:]
+        if estimate_pair(looked.sittings, first, of.cell, figure.name).through_reference
+    ]
+    is_open = any(contrast.answer == "open" for contrast in across)
+    return Standing(
+        ranks=ranks,
+        no_first="across" if is_open else "",
+        lead=None if is_open else contrast_alone(looked, (first, second), figure.name),
+        across=across,
+        set_leads=set_leads,
+    )
+
+
+def _set_leads(looked: Looked, cells: Sequence[Cell], figure: Figure) -> list[RoundContrast]:
+    """The lead within each set of arms that played in turns; empty if there is only one set."""
+    sets = _sets(looked.sittings, cells)
+    found: list[RoundContrast] = []
+    for members in sets if len(sets) > 1 else []:
+        ranks, no_first = _rank(looked.sittings, members, figure)
+        if len(ranks) > 1 and not no_first:
+            found.append(contrast_alone(looked, (ranks[0].cell, ranks[1].cell), figure.name))
+    return found
+
+
+def _sets(sittings: Sittings, cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells of each set. A set that arms have left is a part of the one that it was."""
+    played: dict[frozenset[str], set[Cell]] = {}
+    for _, arms in by_set(sittings):
+        for cell, arm in arms.items():
+            played.setdefault(frozenset(arm.members), set()).add(cell)
+    whole = [labels for labels in played if not any(labels < other for other in played)]
+    return [
+        [
+            cell
+            for cell in cells
+            if any(cell in of for labels, of in played.items() if labels <= home)
+        ]
+        for home in whole
     ]
 
 
-def rank_with_lead(
-    looked: Looked, cells: Sequence[Cell], figure: Figure
-) -> tuple[list[tuple[Cell, float]], RoundContrast | None]:
-    """The arms, the best one first, and the lead of the first over the second; None without two.
+def undecided_firsts(looked: Looked, cells: Sequence[Cell], figure: Figure) -> frozenset[Cell]:
+    """The arms that may still turn out to be first, while it is open which of them is; else nobody.
 
-    The fit uses all sittings, the lead only those that both played. Where arms are missing in some,
-    the two may disagree about who is first; then the direct comparison is right.
-    """
-    ranked = rank(looked.sittings, cells, figure)
-    if len(ranked) < 2:
-        return ranked, None
-    lead = contrast_alone(looked, (ranked[0][0], ranked[1][0]), figure.name)
-    if lead.ratio is None or lead.ratio.value == 1:
-        return ranked, lead
-    if (lead.ratio.value > 1) == figure.more_is_better:
-        return ranked, lead
-    return [ranked[1], ranked[0], *ranked[2:]], lead.reversed()
-
-
-def undecided_lead(looked: Looked, cells: Sequence[Cell], figure: Figure) -> frozenset[Cell]:
-    """The winner and its runner-up while it is open which of them is first; else nobody.
-
-    In a large group they may both be told from the reference long before.
+    In a large group they may all be told from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    _, lead = rank_with_lead(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
-    if lead is None or lead.answer != "open":
+    found = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
+    if found.lead is not None and found.lead.answer != "open":
         return frozenset()
-    return frozenset((lead.first, lead.second))
+    undecided = [found.lead] if found.lead else [of for of in found.across if of.answer == "open"]
+    if not undecided:
+        return frozenset(of.cell for of in found.ranks[:2])
+    return frozenset(cell for of in undecided for cell in (of.first, of.second))

@@ -51,12 +51,7 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     """Who is first by a figure, by how much, and whether that is settled."""
     lead = ranking.lead
     if lead is None or lead.ratio is None:
-        only = ranking.places[0].name if len(ranking.places) == 1 else ""
-        return (
-            f"Only {only} has this figure."
-            if only
-            else "No answer: " + (lead.why if lead else "no figures") + "."
-        )
+        return _without_lead(ranking, question, of.rule, sitting_s)
     first, second = question.name(lead.first), question.name(lead.second)
     best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
     if lead.scope == "within":
@@ -77,6 +72,57 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     if lead.answer == "open":
         return f"{first} is first and {second} second, but {open_words(lead, of.rule, sitting_s)}"
     return f"{first} has {best}: {ratio} × {second}, the second.{_early(lead)}"
+
+
+def _without_lead(ranking: Ranking, question: Question, rule: StopRule, sitting_s: float) -> str:
+    if ranking.no_first:
+        return f"Nobody is named first: {no_first_text(ranking, question, rule, sitting_s)}"
+    if len(ranking.places) == 1:
+        return f"Only {ranking.places[0].name} has this figure."
+    return "No answer: " + (ranking.lead.why if ranking.lead else "no figures") + "."
+
+
+def no_first_text(
+    ranking: Ranking, question: Question, rule: StopRule, sitting_s: float = 0
+) -> str:
+    """Why nobody is named first, and who is first of each set as far as that is settled."""
+    return f"{_no_first(ranking, question, rule, sitting_s)}{_of_sets(ranking, question)}"
+
+
+def _no_first(ranking: Ranking, question: Question, rule: StopRule, sitting_s: float) -> str:
+    if ranking.no_first == "apart":
+        return "some of them have no sitting in common, and no reference."
+    if ranking.no_first == "circle":
+        return "each of those at the top is behind another one where both played."
+    undecided = [of for of in ranking.across if of.answer == "open"]
+    longest = max(undecided, key=lambda of: of.needed or MAX_SITTINGS)
+    first, other = question.name(longest.first), question.name(longest.second)
+    several = f" and {len(undecided) - 1} more" if len(undecided) > 1 else ""
+    return (
+        f"{first} never met {other}{several} in a sitting, and {first} to {other} is"
+        f" {open_words(longest, rule, sitting_s)}"
+    )
+
+
+def set_leaders(ranking: Ranking, question: Question) -> list[str]:
+    """The first of each set whose lead over the second of the set is settled."""
+    ahead = "above" if ranking.more_is_better else "below"
+    return [question.name(of.first) for of in ranking.set_leads if of.answer == ahead]
+
+
+def _of_sets(ranking: Ranking, question: Question) -> str:
+    """The leaders of sets, in a sentence of their own; empty without sets."""
+    if not ranking.set_leads:
+        return ""
+    leaders = set_leaders(ranking, question)
+    parts = [
+        f"{question.name(of.first)} {ratio_words(of.ratio)} × {question.name(of.second)}"
+        for of in ranking.set_leads
+        if of.ratio is not None and question.name(of.first) in leaders
+    ]
+    if not parts:
+        return f" No lead within one of the {len(ranking.set_leads)} sets is settled either."
+    return f" Settled within their sets by {figure_words(ranking.figure)}: {', '.join(parts)}."
 
 
 def open_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) -> str:

@@ -26,6 +26,7 @@ from cachemark.report.model import Group, Report, Section, TrialRow
 from cachemark.report.plots import Plots, plots
 from cachemark.report.plots.images import svg
 from cachemark.report.plots.plot import Plot
+from cachemark.report.plots.ranking import leader
 from cachemark.report.tables import (
     Table,
     group_title,
@@ -168,7 +169,7 @@ def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figu
     return GroupPart(
         anchor=line.anchor,
         title=group_title(group),
-        answer=f"{line.first} first, {line.figure}",
+        answer=f"{line.first} first, {line.figure}" if leader(group) else "nobody is named first",
         workload=descriptions.workload(workload) if workload else "",
         load=descriptions.load(load) if load else "",
         figures=figures,
