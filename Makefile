@@ -14,7 +14,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist clean
+.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist try-dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,8 +134,11 @@ debian: ## Debian packages that the tests need: servers, PyPy, a browser, reader
 	$(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 
-dist: setup ## Wheels and sdists of the last commit into dist/, with checksums
-	@$(RUN) python tools/dist.py
+dist: $(UV) ## Wheels and sdists of the last commit into dist/, with checksums
+	@$(UV) run --no-project --quiet python tools/dist.py
+
+try-dist: $(UV) ## Install the wheels of dist/ into a clean environment, and use them
+	@$(UV) run --no-project --quiet python tools/try_packages.py
 
 clean: ## Remove everything that was set up
 	rm -rf .tools .venv dist site engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts

@@ -1,7 +1,7 @@
 """Build wheels and sdists of the last commit into dist/: of the engine, and of the rest.
 
-All but the engine's wheel is built of an export of the commit, which knows its hash, and has the
-commit's times: the same commit gives the same bytes. The engine is compiled in the checkout.
+Everything is built from an export of the commit: the packages know its hash, and their files have
+its time. The same commit gives the same bytes, with the same compilers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # `uv run` sets UV.
 UV = os.environ.get("UV", str(ROOT / ".tools" / "bin" / "uv"))
+# The engine's wheel installs where glibc is at least 2.17: on every distribution since 2014.
+_COMPATIBILITY = "manylinux2014"
+# These would change the program, or where cargo puts it.
+_NOT_FOR_CARGO = ("CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "RUSTFLAGS")
 
 
 def main() -> int:
@@ -31,11 +35,12 @@ def main() -> int:
     for stale in out.iterdir():
         stale.unlink()
     with tempfile.TemporaryDirectory() as folder:
-        export(Path(folder))
-        build(Path(folder), "--sdist", out)
-        build(Path(folder), "--wheel", out)
-        build(Path(folder) / "engine", "--sdist", out)
-    build(ROOT / "engine", "--wheel", out)
+        sources = Path(folder)
+        export(sources)
+        build(sources, "--sdist", out)
+        build(sources, "--wheel", out)
+        build(sources / "engine", "--sdist", out)
+        build_engine(sources / "engine", out)
     for package in write_checksums(out):
         print(f"{package.stat().st_size / 1e6:6.2f} MB  {package.relative_to(ROOT)}")
     return 0
@@ -50,13 +55,32 @@ def export(folder: Path) -> None:
 def build(package: Path, kind: str, out: Path) -> None:
     """Build one package, with the backend that its pyproject.toml names."""
     command = [UV, "build", kind, "--quiet", "--no-create-gitignore", "--out-dir", str(out)]
-    environment = {
-        **os.environ,
-        "SOURCE_DATE_EPOCH": git("show", "--no-patch", "--format=%ct", "HEAD").decode().strip(),
-        # The oldest tag of manylinux that the symbols of the program allow.
-        "MATURIN_PEP517_ARGS": "--compatibility pypi",
-    }
-    subprocess.run([*command, str(package)], check=True, env=environment)
+    subprocess.run([*command, str(package)], check=True, env={**os.environ, **_commit_time()})
+
+
+def build_engine(engine: Path, out: Path) -> None:
+    """Build the engine's wheel. zig links it, so that it needs no newer glibc than it has to."""
+    tools = [UV, "run", "--project", str(ROOT), "--locked", "--isolated", "--only-group", "release"]
+    options = ["--release", "--locked", "--quiet", "--zig", "--compatibility", _COMPATIBILITY]
+    environment = {name: os.environ[name] for name in os.environ if name not in _NOT_FOR_CARGO}
+    subprocess.run(
+        [*tools, "--quiet", "maturin", "build", *options, "--out", str(out)],
+        cwd=engine,
+        env={**environment, **_commit_time(), "CARGO_ENCODED_RUSTFLAGS": _same_paths(engine)},
+        check=True,
+    )
+
+
+def _same_paths(engine: Path) -> str:
+    """Flags for rustc: in the program, sources have paths that do not depend on this machine."""
+    cargo_home = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
+    names = {cargo_home: "/cargo", str(engine): "/cachemark/engine"}
+    return "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in names.items())
+
+
+def _commit_time() -> dict[str, str]:
+    time = git("show", "--no-patch", "--format=%ct", "HEAD").decode().strip()
+    return {"SOURCE_DATE_EPOCH": time}
 
 
 def write_checksums(out: Path) -> list[Path]:

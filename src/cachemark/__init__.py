@@ -1,3 +1,5 @@
 """cachemark measures memcached clients and servers under one definition of the work."""
 
-__version__ = "0.1.0"
+from importlib.metadata import version
+
+__version__ = version("cachemark")

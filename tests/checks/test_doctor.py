@@ -15,6 +15,7 @@ from cachemark.checks.doctor.check import Limits, limit_check, word_check
 from cachemark.cli import main
 from cachemark.endpoints.clients import Client
 from cachemark.host import facts
+from cachemark.host.process import ENGINE_REMEDY
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -172,7 +173,7 @@ def test_sampling_leaves_our_cpus_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["", "cachemark-engine 0.0.0"])
 def test_an_engine_that_is_missing_or_another(version: str) -> None:
     check = software.engine(version)
-    assert (check.status, check.remedy) == ("fail", "make setup")
+    assert (check.status, check.remedy) == ("fail", ENGINE_REMEDY)
 
 
 def test_workers_are_counted_by_language(tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from cachemark import __version__
 from cachemark.host.process import binary_path
 from tests.conftest import ROOT
 from tools import dist
+
+RUN = ["run", "quick", "--client", "native", "--server", "embedded", "--blocks", "1"]
 
 
 def in_a_repository() -> bool:
@@ -50,7 +53,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the packages, after a second build has shown that they are reproducible."""
     folder = tmp_path_factory.mktemp("dist")
     first = built(folder / "first")
-    assert sorted(first) == ["cachemark-0.1.0-py3-none-any.whl", "cachemark-0.1.0.tar.gz"]
+    assert sorted(first) == [
+        f"cachemark-{__version__}-py3-none-any.whl",
+        f"cachemark-{__version__}.tar.gz",
+    ]
     assert built(folder / "second of another length") == first
     return folder / "first" / "out"
 
@@ -69,6 +75,14 @@ def test_packages_know_their_commit(packages: Path) -> None:
         file = files.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/src/cachemark/commit.txt")
         assert file is not None
         assert file.read().decode() == commit
+
+
+def test_a_wheel_needs_the_engine_of_its_version(packages: Path) -> None:
+    with zipfile.ZipFile(wheel(packages)) as files:
+        metadata = files.read(f"cachemark-{__version__}.dist-info/METADATA").decode().splitlines()
+    assert f"Requires-Dist: cachemark-engine=={__version__}" in metadata
+    # The rest of the list comes from pyproject.toml.
+    assert any(line.startswith("Requires-Dist: cyclopts") for line in metadata)
 
 
 def test_checksums_are_what_sha256sum_reads(packages: Path, tmp_path: Path) -> None:
@@ -100,12 +114,16 @@ def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) ->
             check=False,
             env={"PATH": os.defpath, "HOME": str(home), "CACHEMARK_ENGINE": binary_path()},
         )
-        for words in (["--version"], ["suites"], ["setup", "perl"])
+        for words in (["--version"], ["suites"], ["setup", "perl"], RUN, ["report"])
     ]
-    assert re.fullmatch(r"cachemark 0\.1\.0 \(\w{12}, package\)\n", said[0].stdout)
+    assert re.fullmatch(
+        rf"cachemark {re.escape(__version__)} \(\w{{12}}, package\)\n", said[0].stdout
+    )
     assert said[1].stdout.startswith("suite")
     # Perl's set-up builds nothing; whether Perl's libraries are there does not matter here.
     assert re.match(r"(ready|missing) +perl ", said[2].stdout), said[2]
+    assert said[3].returncode == 0, said[3]
+    assert "native" in said[4].stdout
     (workers,) = (home / ".cache" / "cachemark" / "workers").iterdir()
     assert (workers / "perl" / "worker.toml").is_file()
     assert sorted(site.rglob("*")) == before

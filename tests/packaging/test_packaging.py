@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
+from cachemark import __version__
 from tests.conftest import ROOT
 
 BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"][
@@ -29,3 +30,23 @@ def test_an_installed_cachemark_carries_workers_and_cases() -> None:
         "conformance": "cachemark/_conformance",
     }
     assert set(wheel["packages"]) == set(wheel["sources"])
+
+
+def test_all_parts_have_the_version_of_the_engine() -> None:
+    """It is written in engine/Cargo.toml only; what depends on another part names the same one."""
+    workspace = tomllib.loads((ROOT / "engine" / "Cargo.toml").read_text(encoding="utf-8"))[
+        "workspace"
+    ]
+    assert workspace["package"]["version"] == __version__
+    parts = {
+        name: dependency
+        for name, dependency in workspace["dependencies"].items()
+        if isinstance(dependency, dict) and "path" in dependency
+    }
+    # Without a version a crate can be a dependency of tests only: cargo removes it from packages.
+    unpublished = parts.pop("cachemark-properties")
+    assert "version" not in unpublished
+    assert len(parts) > 10
+    assert {name: part["version"] for name, part in parts.items()} == dict.fromkeys(
+        parts, f"={__version__}"
+    )

@@ -1,8 +1,10 @@
 //! Gives the program its commit, for `--version`.
 //!
-//! An export of the sources has the commit in `commit.txt`. In a checkout that file has a placeholder, and
-//! git says which commit changed the engine last: so a commit elsewhere builds nothing again.
+//! An export of the sources has the commit in `commit.txt`, and a crate that cargo has packaged in its own
+//! file. In a checkout `commit.txt` has a placeholder, and git says which commit changed the engine last: so a
+//! commit elsewhere builds nothing again.
 
+use std::fs;
 use std::process::Command;
 
 const HASH_CHARACTERS: usize = 12;
@@ -12,13 +14,21 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     let exported = include_str!("commit.txt").trim();
-    let (commit, origin) = if exported.starts_with('$') {
-        (checkout_commit().unwrap_or_else(|| "commit unknown".to_owned()), "checkout")
-    } else {
+    let (commit, origin) = if !exported.starts_with('$') {
         (shortened(exported), "package")
+    } else if let Some(packaged) = packaged_commit() {
+        (shortened(&packaged), "package")
+    } else {
+        (checkout_commit().unwrap_or_else(|| "commit unknown".to_owned()), "checkout")
     };
     println!("cargo::rustc-env=CACHEMARK_COMMIT={commit}");
     println!("cargo::rustc-env=CACHEMARK_ORIGIN={origin}");
+}
+
+/// The commit in the file that `cargo package` adds: `"sha1": "…"`.
+fn packaged_commit() -> Option<String> {
+    let added = fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    added.split('"').skip_while(|part| *part != "sha1").nth(2).map(str::to_owned)
 }
 
 /// The last commit that changed the engine; None where there is no git or no repository.

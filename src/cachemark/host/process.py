@@ -25,6 +25,7 @@ from cachemark.host.stderr_tail import StderrTail
 from cachemark.model.errors import UsageError
 
 ENGINE = "cachemark-engine"
+ENGINE_REMEDY = f"in a checkout `make setup`; else `pip install --upgrade cachemark {ENGINE}`"
 _STDERR_LINE_MAX_CHARACTERS = 200
 _IF_PARENT_LIVES = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
@@ -211,7 +212,7 @@ def cpu_clock(pid: int) -> int:
 
 
 def binary_path() -> str:
-    """The path of cachemark-engine: $CACHEMARK_ENGINE, beside this Python, or on PATH.
+    """The path of cachemark-engine: $CACHEMARK_ENGINE, where pip installs programs, or on PATH.
 
     Raises UsageError if there is none.
     """
@@ -220,8 +221,9 @@ def binary_path() -> str:
         if shutil.which(named) is None:
             raise UsageError(f"CACHEMARK_ENGINE={named}: no such program", "unset it")
         return named
-    places = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent)]
+    of_the_user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    places = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), of_the_user]
     found = shutil.which(ENGINE, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
     if found is None:
-        raise UsageError(f"{ENGINE} is not installed", "run `make setup`")
+        raise UsageError(f"{ENGINE} is not installed", ENGINE_REMEDY)
     return found

@@ -15,7 +15,7 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import memcached
 from cachemark.host import HostFacts
 from cachemark.host.binaries import of_file
-from cachemark.host.process import ENGINE, binary_path
+from cachemark.host.process import ENGINE, ENGINE_REMEDY, binary_path
 from cachemark.model.errors import UsageError
 
 
@@ -42,7 +42,7 @@ def engine(version: str) -> Check:
         value=version or "not installed",
         status="ok" if same else "fail",
         limits=f"fail unless {ENGINE} {__version__}",
-        remedy="" if same else "make setup",
+        remedy="" if same else ENGINE_REMEDY,
     )
 
 

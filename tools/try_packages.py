@@ -1,0 +1,88 @@
+"""Install the packages of dist/ into a clean environment, and use them as their user would.
+
+The environment has no checkout and, once the packages are installed, no Rust toolchain on PATH.
+`--sdist` installs the sdists instead of the wheels. For this a Rust toolchain has to be on PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# The programs of the system: on most machines memcached, and no Rust toolchain.
+_SYSTEM_PATH = "/usr/bin:/bin"
+_RUN = ("--server", "embedded", "--blocks", "1", "--max", "20s")
+_COMMANDS = (
+    ("cachemark", "--version"),
+    ("cachemark-engine", "--version"),
+    ("cachemark", "run", "quick", "--client", "native", *_RUN),
+    ("cachemark", "report"),
+    ("cachemark", "setup", "python"),
+    ("cachemark", "run", "quick", "--client", "native", "--client", "python/pymemcache", *_RUN),
+    ("cachemark", "report"),
+    ("cachemark", "man", "man1"),
+    ("cachemark", "completion", "bash"),
+)
+# The machine may be unfit for measurements: then the exit status is 1.
+_DOCTOR = ("cachemark", "doctor")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Install and try; 1 if a command fails, or if one changed the installed packages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sdist", action="store_true", help="install the sdists")
+    kind = "*.tar.gz" if parser.parse_args(arguments).sdist else "*.whl"
+    packages = sorted(str(path) for path in (ROOT / "dist").glob(kind))
+    if len(packages) != 2:
+        print("try: dist/ has not both packages: run `make dist`", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        return _try(Path(folder), packages)
+
+
+def _try(folder: Path, packages: list[str]) -> int:
+    programs = folder / "environment" / "bin"
+    clean = {"HOME": str(folder), "PATH": f"{programs}:{_SYSTEM_PATH}", "LANG": "C.UTF-8"}
+    with_compilers = {**os.environ, "VIRTUAL_ENV": ""}
+    install = (str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check")
+    _run((sys.executable, "-m", "venv", str(programs.parent)), folder, with_compilers)
+    _run((*install, *packages, "uv"), folder, with_compilers)
+    before = _files(programs.parent)
+    for command in _COMMANDS:
+        _run(command, folder, clean)
+    _run(_DOCTOR, folder, clean, allowed=(0, 1))
+    if changed := _files(programs.parent) ^ before:
+        print(f"try: the installed packages changed: {sorted(changed)[:5]}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _files(folder: Path) -> set[Path]:
+    """The files of an environment, without the bytecode that Python keeps."""
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+def _run(
+    command: tuple[str, ...],
+    folder: Path,
+    environment: Mapping[str, str],
+    allowed: tuple[int, ...] = (0,),
+) -> None:
+    """Run a command, and show it as a transcript does. Ends this program if the command fails."""
+    print(f"$ {' '.join(command)}", flush=True)
+    began = time.monotonic()
+    ended = subprocess.run(command, cwd=folder, env=environment, check=False)
+    print(f"  [status {ended.returncode}, {time.monotonic() - began:.1f} s]", flush=True)
+    if ended.returncode not in allowed:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
