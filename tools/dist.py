@@ -6,13 +6,16 @@ its time. The same commit gives the same bytes, with the same compilers.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,8 +37,7 @@ def main() -> int:
     out.mkdir(exist_ok=True)
     for stale in out.iterdir():
         stale.unlink()
-    with tempfile.TemporaryDirectory() as folder:
-        sources = Path(folder)
+    with sources_folder() as sources:
         export(sources)
         build(sources, "--sdist", out)
         build(sources, "--wheel", out)
@@ -44,6 +46,22 @@ def main() -> int:
     for package in write_checksums(out):
         print(f"{package.stat().st_size / 1e6:6.2f} MB  {package.relative_to(ROOT)}")
     return 0
+
+
+@contextlib.contextmanager
+def sources_folder() -> Generator[Path]:
+    """A folder that has the same name each time: it stands in the list of the engine's parts."""
+    folder = Path(tempfile.gettempdir()) / "cachemark-dist"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise SystemExit(
+            f"dist: {folder} exists: wait for the other `make dist`, or remove what one left behind"
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def export(folder: Path) -> None:

@@ -17,6 +17,22 @@
 //! assert_eq!(store.get(b"greeting", None, now_s + 60, |_| ()), None);
 //! ```
 //!
+//! Processes share a store by the path of its file. A reader of another process sees the value at once:
+//!
+//! ```
+//! use cachemark_storage::{Mode, Store};
+//!
+//! let now_s = 1_800_000_000;
+//! let path = std::env::temp_dir().join(format!("cachemark-example-{}", std::process::id()));
+//! let writer = Store::create(&path, 8 << 20, None)?;
+//! let reader = Store::open(&path)?;
+//! writer.store(Mode::Set, b"visits", 0, 0, b"41", now_s);
+//! writer.arithmetic(b"visits", 1, true, now_s);
+//! assert_eq!(reader.get(b"visits", None, now_s, |item| item.value.to_vec()), Some(b"42".to_vec()));
+//! std::fs::remove_file(&path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! # Design
 //!
 //! **Segments, not slab classes.** Items are written one behind the other into segments of up to 256 KiB.
