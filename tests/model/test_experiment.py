@@ -62,6 +62,7 @@ def _asking_for_rounds(text: str, says: str) -> str:
         ("threads = 2", "threads = 2\n[timing]\nready_ms = 0", "f.toml:20: timing.ready_ms:"),
         ("count = 5", f"count = {10**20}", "workloads[0].keys.count: Expected `int` <="),
         ("threads = 2", "rate = 5", "load 'two': a closed loop has no rate"),
+        ("threads = 2", 'refill = "all"', 'refill "all" is for a closed loop with a depth above 1'),
         ("threads = 2", 'schedule = "poisson"', "load 'two': schedule 'poisson' needs a rate"),
         ("threads = 2", "threads = 2\nconnections = 3", "3 connections cannot be shared"),
         ('loads = ["two"]', 'loads = ["three"]', "workload 'set': no load 'three'"),

@@ -20,6 +20,7 @@ COUNTS = {
     "emcache": {
         "get_k": 4, "set_k": 4, "set_noreply_k": 4, "version_k": 4, "items_k": 4, "megabytes": 4,
         "user_mb": 1, "bytes_mb": 1, "bytes_percent": 1, "rss_mb": 1, "rss_percent": 1,
+        "key_overhead_bytes": 1, "value_overhead_bytes": 1,
     },
     "inprocess-vs-network": {"summed_s": 60, "memory_mb": 28},
     "java-clients": {

@@ -158,6 +158,13 @@ def _check_load(load_: Load, where: str, *, searched: bool) -> None:
         )
     if load_.schedule != "closed" and load_.think is not None:
         raise UsageError(f"{place}: think time is for closed loops only", "remove think")
+    if load_.refill == "all" and (
+        load_.depth == 1 or load_.schedule != "closed" or load_.think is not None
+    ):
+        raise UsageError(
+            f'{place}: refill "all" is for a closed loop with a depth above 1 and no time to think',
+            "remove refill",
+        )
     replay = load_.schedule.startswith("replay")
     if replay and load_.rate is not None:
         raise UsageError(f"{place}: a replay uses the trace's own rate", "remove rate")
