@@ -37,6 +37,7 @@ class TaskLanes:
         record, task, since = self.record, asyncio.current_task(), self.since
         began = since[task] = clock()
         record.peak = max(record.peak, len(since))
+        answer = None
         try:
             answer = await function(*arguments)
         except asyncio.CancelledError:  # by the watch
@@ -52,7 +53,7 @@ class TaskLanes:
             code = TIMEOUT
         del since[task]
         if code < 0:
-            record.failed += 1
+            record.fail(op, code, answer)
         if now >= record.timeline.end_ns:
             record.timeline.advance(now, len(record.codes))
         record.numbers.append(op.number)

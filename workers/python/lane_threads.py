@@ -19,7 +19,7 @@ def closed_loop_lane(session, calls, window, record, _active):
     timeline = record.timeline
     begin_of = None if record.begins is None else record.begins.append
     slice_ends_ns = timeline.end_ns
-    now = clock()
+    now, answer = clock(), None
     # A call that is taken is made: the next slice goes on with the one after it.
     for function, arguments, verify, op in calls if now < window.end_ns else ():
         began = clock()
@@ -34,7 +34,7 @@ def closed_loop_lane(session, calls, window, record, _active):
         if now - began >= window.timeout_ns:
             code = TIMEOUT
         if code < 0:
-            record.failed += 1
+            record.fail(op, code, answer)
         if now >= slice_ends_ns:
             slice_ends_ns = timeline.advance(now, len(record.codes))
         number(op.number)
@@ -57,7 +57,8 @@ def open_loop_lane(session, calls, window, record, active):
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
     lag_of, timeline = record.lags.append, record.timeline
     begin, end = active.append, active.pop
-    now = 0
+    begin_of = None if record.begins is None else record.begins.append
+    now, answer = 0, None
     for due, function, arguments, verify, op in calls:
         if due >= window.end_ns or not wait_until(due, window) or clock() >= window.drain_ns:
             left = record_unsent(calls, (due, function, arguments, verify, op), window, record)
@@ -79,7 +80,7 @@ def open_loop_lane(session, calls, window, record, active):
         if now - began >= window.timeout_ns:
             code = TIMEOUT
         if code < 0:
-            record.failed += 1
+            record.fail(op, code, answer)
         if now >= timeline.end_ns:
             timeline.advance(now, len(record.codes))
         if due < window.lead_in_end_ns:
@@ -88,6 +89,8 @@ def open_loop_lane(session, calls, window, record, active):
         code_of(code)
         time_of(now - began)
         lag_of(began - due)
+        if begin_of:
+            begin_of(began)
     record.sent_ns = record.ended_ns = now or window.start_ns
     return left
 

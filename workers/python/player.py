@@ -10,6 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
+import call_log
 import groups
 import lane_tasks
 import lane_threads
@@ -92,10 +93,10 @@ class Player:
         failed = sum(record.failed for record in self.records)
         return max(0, sum(len(record.codes) for record in self.records) - failed), failed
 
-    def run(self, phase, ops, window):
+    def run(self, phase, ops, window, calls_path=""):
         """Play one phase; blocks until it is over. The fields of `done`."""
-        grouped = self.tape.grouped and phase != "prefill"
-        self.records = [Recorder(Timeline(window), grouped) for _ in self.sessions]
+        with_begins = bool(calls_path) or (self.tape.grouped and phase != "prefill")
+        self.records = [Recorder(Timeline(window), with_begins) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
@@ -166,11 +167,17 @@ class Player:
         answer = session.barrier()
         return self.loop.run_until_complete(answer) if self.loop else answer
 
+    def write_calls(self, phase, path):
+        """Write the call log of the last run. Raises OSError."""
+        call_log.write(path, self.records, self._facts(phase))
+
+    def _facts(self, phase):
+        facts = self.operations
+        return facts.prefill_facts if phase == "prefill" else facts.facts
+
     def _done(self, phase, window, before, after):
         records, start_ns = self.records, window.start_ns
-        facts = self.operations.facts
-        if phase == "prefill":
-            facts = self.operations.prefill_facts
+        facts, grouped = self._facts(phase), self.tape.grouped and phase != "prefill"
         lags = sum((Counter(record.lags) for record in records), Counter())
         return {
             "type": "done",
@@ -190,7 +197,8 @@ class Player:
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
             **summarise(records, encode),
-            "groups": groups.message(records, self.tape.group),
+            "groups": groups.message(records, self.tape.group) if grouped else None,
+            "wrong_replies": call_log.wrong_replies(records),
         }
 
 

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from itertools import compress, repeat
 
+from call_log import keep_wrong
 from histogram import encode
 from tape import READS, STEPS
 from verify import ERRORS, FOUND_MASK, SIZE_BIT, TIMEOUT, WRONG
@@ -23,9 +24,11 @@ _LOOKS_UP = READS | STEPS | {"delete", "touch"}
 class Recorder:
     """The notes of one lane."""
 
-    def __init__(self, timeline, grouped=False):
+    def __init__(self, timeline, with_begins=False):
         self.timeline = timeline
-        self.begins = array("Q") if grouped else None  # when its call began, for groups.py
+        # When each call began: for groups.py and call_log.py.
+        self.begins = array("Q") if with_begins else None
+        self.wrong = []  # (number, answer) of the first wrong values, for call_log.py
         self.firsts = [0]  # slices: how many were noted before each
         self.numbers = array("Q")  # which record of the tape
         self.codes = array("q")  # what it came to, see verify.py
@@ -35,6 +38,12 @@ class Recorder:
         self.lead_in = array("Q")  # slices: the places of what is not counted
         self.failed = self.queued = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0
+
+    def fail(self, op, code, answer):
+        """A call that failed; `answer` is what the library returned, if it is a wrong value."""
+        self.failed += 1
+        if code == WRONG and self.begins is not None:
+            keep_wrong(self.wrong, op.number, answer)
 
     def end_quiet(self, barrier):
         """End operations that had no reply by commands that have one."""

@@ -7,7 +7,7 @@ player.py     one prepared trial, its phases  verify.py        what a reply come
 tape.py       the tape, checked               recorder.py      what is recorded, and its sums
 operation.py  its records, made ready         timeline.py      the window in slices and sections
 slices.py     slices in turn with others      histogram.py     HdrHistogram
-groups.py     the times of whole groups
+groups.py     the times of whole groups       call_log.py      a record of each call
 clients/      one file for each library
 README.md     what a client file has to hold
 """
@@ -93,7 +93,7 @@ class Worker:
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
             "capabilities": [*client.WIRES, *client.FEATURES, "timeline", "slices", "groups",
-                             *kinds],
+                             "calls", *kinds],
         }  # fmt: skip
 
     def prepare(self, request):
@@ -125,18 +125,21 @@ class Worker:
         if self._player is None:
             return failed("protocol", "run before prepare")
         player, results = self._player, queue.SimpleQueue()
+        calls_path = request.get("calls", "")
         self._slices = None
         player.clear_away()
         window = player.window(request.get("start_unix_ns", 0), request.get("duration_ms"))
 
         def play(request):
-            return player.run(request["phase"], request.get("ops"), window)
+            return player.run(request["phase"], request.get("ops"), window, calls_path)
 
         self._window = window
         run = threading.Thread(target=lambda: results.put(answer(play, request)), daemon=True)
         run.start()
         try:
             ended = self._wait_for_run(results, player, window)
+            if calls_path:
+                player.write_calls(request["phase"], calls_path)
             if ended["type"] == "error":
                 self._player = None  # its lanes are in no state to play again
             return ended

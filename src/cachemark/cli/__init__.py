@@ -50,6 +50,7 @@ _VERBS = {
     "jmh": "Run Java clients under JMH",
     "conform": "Run the conformance cases on a client's worker",
     "fidelity": "Compare what clients report with a scripted server's log and known answers",
+    "resilience": "Find out what clients do when their server freezes, dies or answers wrongly",
     "protocol": "Print the worker protocol, for authors of workers",
     "completion": "Print a script that completes verbs and options in a shell",
     "man": "Write manual pages into a folder",

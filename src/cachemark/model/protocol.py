@@ -15,14 +15,17 @@ from msgspec import Meta
 from cachemark.model.errors import DECODE_ERRORS
 from cachemark.model.protocol_capabilities import CAPABILITIES
 from cachemark.model.protocol_results import (
+    CallLogPath,
     Count,
+    GeneratorLag,
     GroupTimes,
-    Histogram,
     LeadIn,
     Operation,
     SectionTimes,
+    SendLag,
     StoreBytes,
     Timeline,
+    WrongReplies,
 )
 
 PROTOCOL_VERSION = 2
@@ -131,6 +134,7 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
         int | None, Meta(description="number of operations after which the run ends")
     ] = None
     duration_ms: Annotated[int | None, Meta(description="time after which the run ends")] = None
+    calls: CallLogPath = ""
 
 
 class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
@@ -255,16 +259,8 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
         Count, Meta(description="from the window's start to the return of the last send or call")
     ]
     operations: Annotated[dict[str, Operation], Meta(description="results by kind of operation")]
-    send_lag: Annotated[
-        Histogram | None, Meta(description="open loop: actual send − intended start")
-    ] = None
-    generator_lag: Annotated[
-        Histogram | None,
-        Meta(
-            description="open loop: the client's own part of the send lag, without the wait for a "
-            "free connection: the time when it was ready to send the operation − intended start"
-        ),
-    ] = None
+    send_lag: SendLag = None
+    generator_lag: GeneratorLag = None
     max_in_flight: Annotated[
         Count, Meta(description="maximum number of outstanding operations")
     ] = 0
@@ -298,6 +294,7 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     groups: GroupTimes = None
     lead_in: LeadIn = None
     store_bytes: StoreBytes = None
+    wrong_replies: WrongReplies = []
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

@@ -7,5 +7,5 @@ CAPABILITIES = (
     "`shared` (callers may share a connection), `cluster` (several servers), `merges` (the client "
     "may answer reads without a command for each), `think` (closed loops with think time), "
     "`timeline` (`done` has a `timeline`), `slices` (`begin_slices`, `slice`, `end_slices`), "
-    "`groups` (`done` has `groups`)"
+    "`groups` (`done` has `groups`), `calls` (it writes a call log when `run` asks for it)"
 )

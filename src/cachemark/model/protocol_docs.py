@@ -17,7 +17,13 @@ from cachemark.model.protocol import (
     REQUESTS,
     Message,
 )
-from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
+from cachemark.model.protocol_results import (
+    Groups,
+    Operation,
+    Sections,
+    Timeline,
+    WrongReply,
+)
 from cachemark.model.struct_defaults import default_of
 
 _INTRODUCTION = """\
@@ -85,7 +91,7 @@ def document() -> str:
     parts += [_section(message) for message in REQUESTS]
     parts.append("## Answers\n")
     parts += [_section(message) for message in ANSWERS]
-    for part in (Operation, Groups, Timeline, Sections):
+    for part in (Operation, Groups, Timeline, Sections, WrongReply):
         parts.append(f"## {part.__name__}, a part of `done`\n")
         parts.append(_body(part))
     return "\n".join(parts)

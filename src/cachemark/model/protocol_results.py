@@ -115,6 +115,15 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class WrongReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the library returned for a read whose value was wrong."""
+
+    record: Annotated[Count, Meta(description="the number of the record on the tape")]
+    value: Annotated[
+        str, Meta(description="the first 4096 bytes of what the library returned, base64")
+    ]
+
+
 SectionTimes = Annotated[
     Sections | None, Meta(description="data for the intervals within one trial")
 ]
@@ -135,4 +144,23 @@ StoreBytes = Annotated[
         description="a cache in the process: the bytes that it takes at the end, by its own "
         "account, with its hash table. Several workers that share a cache report all of it"
     ),
+]
+SendLag = Annotated[Histogram | None, Meta(description="open loop: actual send − intended start")]
+GeneratorLag = Annotated[
+    Histogram | None,
+    Meta(
+        description="open loop: the client's own part of the send lag, without the wait for a "
+        "free connection: the time when it was ready to send the operation − intended start"
+    ),
+]
+CallLogPath = Annotated[
+    str,
+    Meta(
+        description="path of a call log (docs/call-log.md) that the worker writes when the run is "
+        "over, also when a call does not return; empty: no call log"
+    ),
+]
+WrongReplies = Annotated[
+    list[WrongReply],
+    Meta(description="runs with a call log: the first 16 wrong values"),
 ]

@@ -184,7 +184,7 @@ def create_run(
     """Create the folder and the header of a run. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
     stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
-    folder, name = _new_folder(root, stem)
+    folder, name = new_run_folder(root, stem)
     header = RunHeader(
         id=name,
         created_at=now.isoformat(timespec="seconds"),
@@ -206,7 +206,8 @@ def create_run(
     return Run(folder, header)
 
 
-def _new_folder(root: Path, stem: str) -> tuple[Path, str]:
+def new_run_folder(root: Path, stem: str) -> tuple[Path, str]:
+    """Make the folder of a run; its path and its name. Raises UsageError."""
     for number in range(1, 1000):
         name = stem if number == 1 else f"{stem}-{number}"
         try:

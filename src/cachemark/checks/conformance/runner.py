@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from cachemark.checks.conformance import (
+    call_logs,
     capabilities,
     failures,
     groups,
@@ -64,7 +65,7 @@ def checks() -> dict[str, CaseFunction]:
     made: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    cases = (failures, traffic, open_loop, timelines, slices, groups, capabilities)
+    cases = (failures, traffic, open_loop, timelines, slices, groups, capabilities, call_logs)
     for check in (check for module in cases for check in module.CASES):
         made[check.__name__.replace("_", " ")] = check
     return made

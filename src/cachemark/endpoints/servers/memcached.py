@@ -57,7 +57,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         raise absent.error()
     with temporary_folder() as folder:
         socket = folder / "socket" if spec.options.get("unix") == "yes" else None
-        # With -p -1 the system picks the port, and memcached writes it into this file.
+        # memcached writes the port on which it listens into this file.
         ports = folder / "ports"
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
         command = _command(spec, socket)
@@ -84,7 +84,8 @@ def _program(spec: ServerSpec) -> str:
 
 def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
     """The command line; with a Unix socket there is no port."""
-    listen = ["-s", str(socket)] if socket else ["-l", spec.listen, "-p", "-1", "-U", "0"]
+    port = str(spec.port or -1)  # -1: the system picks one
+    listen = ["-s", str(socket)] if socket else ["-l", spec.listen, "-p", port, "-U", "0"]
     # memcached only runs as root if -u says so.
     command = [_program(spec), *listen, "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():

@@ -15,7 +15,8 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed specification. Each kind reads its own `details`.
 
     `inner` is the server that a cluster has `count` times, or the server behind a proxy. `listen`
-    is the IPv4 address of this machine on which the server accepts connections.
+    is the IPv4 address of this machine on which the server accepts connections. `port` is
+    memcached's port; 0: the system picks one.
     """
 
     text: str
@@ -25,6 +26,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     inner: ServerSpec | None = None
     count: int = 1
     listen: str = LOOPBACK
+    port: int = 0
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,62 @@
+"""What is played and what is kept of it: one fault on one client, once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cachemark.checks.resilience.figures import Figures, Phases
+from cachemark.checks.resilience.verdict import Finding, Verdict
+
+Profile = Literal["common", "defaults"]
+PROFILES: tuple[Profile, ...] = ("common", "defaults")
+
+
+class CellName(msgspec.Struct, frozen=True, kw_only=True):
+    """A client as it is typed, its profile, a fault, and the number of the sitting from 1."""
+
+    client: str
+    profile: Profile
+    fault: str
+    sitting: int
+
+    @property
+    def replay(self) -> str:
+        """The command that plays this cell again."""
+        return (
+            f"cachemark resilience '{self.client}' --faults {self.fault} "
+            f"--profile {self.profile} --sittings 1"
+        )
+
+
+class WrongValue(msgspec.Struct, frozen=True, kw_only=True):
+    """A wrong value: the key that was asked for, whose value it is, and its bytes, base64."""
+
+    key: str
+    what: str
+    value: str
+
+
+class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a cell.
+
+    `unsupported` says why a client cannot be played, `failed` why the cell could not be judged;
+    both are empty for a cell that has a verdict. `timeline` counts the calls that ended in each
+    slice of 100 ms, by what they came to.
+    """
+
+    name: CellName
+    library: str = ""
+    library_version: str = ""
+    runtime: str = ""
+    wire: str = ""
+    server: str = ""
+    verdict: Verdict | None = None
+    findings: list[Finding] = []
+    figures: Figures | None = None
+    phases: Phases | None = None
+    timeline: list[dict[str, int]] = []
+    wrong_values: list[WrongValue] = []
+    unsupported: str = ""
+    failed: str = ""

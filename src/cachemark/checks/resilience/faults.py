@@ -1,0 +1,78 @@
+"""The faults, read from faults.toml: what happens to the server, who makes it, and for how long."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cachemark.model.errors import UsageError
+
+Millis = Annotated[int, Meta(ge=1)]
+ProxyFault = dict[str, str | int | float]
+
+
+class Freeze(
+    msgspec.Struct, frozen=True, tag="freeze", tag_field="kind", forbid_unknown_fields=True
+):
+    """The server's process is stopped, and continued."""
+
+
+class Restart(
+    msgspec.Struct, frozen=True, tag="restart", tag_field="kind", forbid_unknown_fields=True
+):
+    """The server is killed; an empty one follows on the same port."""
+
+
+class Proxy(msgspec.Struct, frozen=True, tag="proxy", tag_field="kind", forbid_unknown_fields=True):
+    """A proxy between client and server makes it; `fault` is its command."""
+
+    fault: ProxyFault
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault; the fields are explained in faults.toml."""
+
+    name: str
+    about: str
+    make: Freeze | Restart | Proxy
+    during_ms: Millis
+    before_ms: Millis = 2000
+    after_ms: Millis = 5000
+    quick: bool = False
+
+    @property
+    def loses_data(self) -> bool:
+        """Whether the server forgets what it stored."""
+        return isinstance(self.make, Restart)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    fault: list[Fault]
+
+
+@cache
+def all_faults() -> dict[str, Fault]:
+    """Every fault by name, in the order of the file."""
+    path = Path(__file__).with_name("faults.toml")
+    return {fault.name: fault for fault in msgspec.toml.decode(path.read_bytes(), type=_File).fault}
+
+
+def chosen_faults(names: Sequence[str], *, quick: bool) -> list[Fault]:
+    """The faults that were named, or all, or the quick ones. Raises UsageError."""
+    known = all_faults()
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.4)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"no fault {name!r}", f"{hint}faults: {', '.join(known)}")
+    return [
+        fault
+        for name, fault in known.items()
+        if (name in names if names else fault.quick or not quick)
+    ]

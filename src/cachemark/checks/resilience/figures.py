@@ -1,0 +1,158 @@
+"""The figures of a cell, from its calls and from samples of the client's process. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.checks.resilience.answers import ERRORS, Answer
+from cachemark.checks.resilience.call_log import Call
+
+GOOD_IN_A_ROW = 100
+TIMELINE_SLICE_MS = 100
+_MS = 1_000_000
+_Judged = Sequence[tuple[Call, Answer]]
+
+
+class Phases(msgspec.Struct, frozen=True, kw_only=True):
+    """When the calls began, when the fault began and ended, and when the calls ended.
+
+    In ns of CLOCK_MONOTONIC.
+    """
+
+    start_ns: int
+    fault_ns: int
+    fault_end_ns: int
+    end_ns: int
+
+
+class ProcessSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client's processes use at an instant."""
+
+    cpu_ns: int
+    threads: int
+    descriptors: int
+    rss_bytes: int
+
+
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples before the fault, at its end, and when the calls had ended."""
+
+    before: ProcessSample
+    fault_end: ProcessSample
+    after: ProcessSample
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of a cell. Times that are None never came.
+
+    `during` and `after` count the calls that ended in the fault and after it, by what they came
+    to. `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
+    `connections` were opened from the fault's begin on; `connections_per_s` divides them by the
+    length of the fault and one second more. `cpus` is the CPU time that the client used in the
+    fault, in CPUs. `lost_calls` is 1 if calls never returned.
+    """
+
+    calls: int
+    during: dict[str, int]
+    after: dict[str, int]
+    wrong: int
+    stale: int
+    false_misses: int
+    first_error_ms: float | None
+    longest_ms: float
+    p99_during_ms: float | None
+    recovery_ms: float | None
+    lost_calls: int
+    unsent: int
+    connections: int
+    connections_per_s: float
+    cpus: float
+    threads_grown: int
+    descriptors_grown: int
+    rss_grown_bytes: int
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What was observed while a cell was played."""
+
+    calls: Sequence[Call]
+    answers: Sequence[Answer]
+    phases: Phases
+    samples: Samples
+    returned: bool
+    unsent: int
+    connections: int
+
+
+def figures(played: Played) -> Figures:
+    """All figures of a cell."""
+    phases, samples = played.phases, played.samples
+    judged: _Judged = list(zip(played.calls, played.answers, strict=True))
+    in_fault = [(c, a) for c, a in judged if phases.fault_ns <= c.end_ns < phases.fault_end_ns]
+    later: _Judged = [(c, a) for c, a in judged if c.end_ns >= phases.fault_end_ns]
+    overlapping = [
+        c for c, _ in judged if c.end_ns >= phases.fault_ns and c.begin_ns < phases.fault_end_ns
+    ]
+    counted = Counter(played.answers)
+    fault_ns = max(1, phases.fault_end_ns - phases.fault_ns)
+    return Figures(
+        calls=len(judged),
+        during=dict(Counter(answer for _, answer in in_fault)),
+        after=dict(Counter(answer for _, answer in later)),
+        wrong=counted["wrong"],
+        stale=counted["stale"],
+        false_misses=counted["false miss"],
+        first_error_ms=_first_error_ms(judged, phases),
+        longest_ms=max((c.end_ns - c.begin_ns for c, _ in judged), default=0) / _MS,
+        p99_during_ms=_p99_ms(overlapping),
+        recovery_ms=_recovery_ms(later, phases),
+        lost_calls=int(not played.returned),
+        unsent=played.unsent,
+        connections=played.connections,
+        connections_per_s=played.connections / (fault_ns / 1e9 + 1),
+        cpus=(samples.fault_end.cpu_ns - samples.before.cpu_ns) / fault_ns,
+        threads_grown=samples.after.threads - samples.before.threads,
+        descriptors_grown=samples.after.descriptors - samples.before.descriptors,
+        rss_grown_bytes=samples.after.rss_bytes - samples.before.rss_bytes,
+    )
+
+
+def timeline(
+    calls: Sequence[Call], answers: Sequence[Answer], phases: Phases
+) -> list[dict[str, int]]:
+    """How many calls ended in each slice of 100 ms, by what they came to."""
+    slices = max(1, math.ceil((phases.end_ns - phases.start_ns) / (TIMELINE_SLICE_MS * _MS)))
+    found: list[Counter[str]] = [Counter() for _ in range(slices)]
+    for call, answer in zip(calls, answers, strict=True):
+        at = (call.end_ns - phases.start_ns) // (TIMELINE_SLICE_MS * _MS)
+        found[min(max(at, 0), slices - 1)][answer] += 1
+    return [dict(counts) for counts in found]
+
+
+def _first_error_ms(judged: _Judged, phases: Phases) -> float | None:
+    ends = (c.end_ns for c, a in judged if a in ERRORS and c.end_ns >= phases.fault_ns)
+    first = next(ends, None)
+    return None if first is None else (first - phases.fault_ns) / _MS
+
+
+def _p99_ms(calls: Sequence[Call]) -> float | None:
+    times = sorted(call.end_ns - call.begin_ns for call in calls)
+    return times[math.ceil(0.99 * len(times)) - 1] / _MS if times else None
+
+
+def _recovery_ms(later: _Judged, phases: Phases) -> float | None:
+    """From the fault's end to the end of the first of 100 right answers in a row."""
+    began_ns, in_a_row = 0, 0
+    for call, answer in later:
+        if answer != "right":
+            in_a_row = 0
+            continue
+        began_ns = call.end_ns if in_a_row == 0 else began_ns
+        in_a_row += 1
+        if in_a_row == GOOD_IN_A_ROW:
+            return (began_ns - phases.fault_end_ns) / _MS
+    return None

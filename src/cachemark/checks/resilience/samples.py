@@ -1,0 +1,28 @@
+"""Samples what the client's processes use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cachemark.checks.resilience.figures import ProcessSample
+from cachemark.endpoints.servers.running import merge_process_use, process_use
+from cachemark.host.cpu_meter import family
+
+
+def sample(pid: int, root: Path = Path("/proc")) -> ProcessSample:
+    """What a process and its descendants use now. Processes that have ended count as nothing."""
+    pids = family(pid)
+    use = merge_process_use([use for each in pids if (use := process_use(each)) is not None])
+    return ProcessSample(
+        cpu_ns=use.cpu_ns,
+        threads=use.threads,
+        descriptors=sum(_descriptors(root / str(each) / "fd") for each in pids),
+        rss_bytes=use.rss_bytes,
+    )
+
+
+def _descriptors(folder: Path) -> int:
+    try:
+        return len(list(folder.iterdir()))
+    except OSError:
+        return 0

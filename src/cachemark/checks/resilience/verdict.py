@@ -1,0 +1,92 @@
+"""The verdict of a cell: every rule with its limit in one table, and the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from cachemark.checks.resilience.figures import GOOD_IN_A_ROW, Figures
+
+Verdict = Literal["unsafe", "hangs", "degraded", "safe"]
+# Worst first.
+VERDICTS: tuple[Verdict, ...] = ("unsafe", "hangs", "degraded", "safe")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule that a cell broke."""
+
+    rule: str
+    verdict: Verdict
+    why: str
+
+
+class Rule(NamedTuple):
+    """A rule is broken if its figure is above its limit; without a limit, if the figure never came.
+
+    `figure` is a field of Figures. `why` is a sentence that may name the figure as `{value}`.
+    `common_only`: the rule is about the time-out that only the profile `common` sets.
+    """
+
+    name: str
+    verdict: Verdict
+    figure: str
+    limit: float | None
+    why: str
+    common_only: bool = False
+
+
+# fmt: off
+RULES: tuple[Rule, ...] = (
+    Rule("wrong value", "unsafe", "wrong", 0, "{value:,.0f} reads got a wrong value"),
+    Rule("stale value", "unsafe", "stale", 0,
+         "{value:,.0f} reads got a value that had been overwritten before they began"),
+    Rule("lost call", "hangs", "lost_calls", 0, "a call did not return"),
+    Rule("longest call", "hangs", "longest_ms", 5000,
+         "a call lasted {value:,.0f} ms: callers wait as long as the fault lasts"),
+    Rule("no recovery", "hangs", "recovery_ms", None,
+         f"no {GOOD_IN_A_ROW} right answers in a row after the fault: it may need a restart"),
+    Rule("time-out", "degraded", "longest_ms", 1000,
+         "a call lasted {value:,.0f} ms with a time-out of 500 ms", common_only=True),
+    Rule("slow recovery", "degraded", "recovery_ms", 2000,
+         "it recovered {value:,.0f} ms after the fault"),
+    Rule("errors as misses", "degraded", "false_misses", 0,
+         "{value:,.0f} misses of keys that the server had: failures look like misses"),
+    Rule("reconnects", "degraded", "connections_per_s", 25,
+         "it opened {value:,.0f} connections a second for 4 callers"),
+    Rule("CPU", "degraded", "cpus", 0.5, "it used {value:.2f} CPUs while the fault lasted"),
+    Rule("descriptors", "degraded", "descriptors_grown", 8,
+         "it holds {value:,.0f} more file descriptors than before"),
+    Rule("threads", "degraded", "threads_grown", 8,
+         "it has {value:,.0f} more threads than before"),
+)
+# fmt: on
+
+
+def findings(figures: Figures, profile: str) -> list[Finding]:
+    """Every rule that the figures of a cell break, in the order of the table."""
+    found: list[Finding] = []
+    for rule in RULES:
+        value: float | None = getattr(figures, rule.figure)
+        applies = profile == "common" or not rule.common_only
+        if applies and _is_broken(rule, value):
+            why = rule.why.format(value=value)
+            found.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
+    return found
+
+
+def verdict_of(found: Sequence[Finding]) -> Verdict:
+    """The worst verdict among the findings."""
+    return worst([one.verdict for one in found]) or "safe"
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The worst of some verdicts; None of none."""
+    return next((verdict for verdict in VERDICTS if verdict in verdicts), None)
+
+
+def _is_broken(rule: Rule, value: float | None) -> bool:
+    if rule.limit is None:
+        return value is None
+    return value is not None and value > rule.limit

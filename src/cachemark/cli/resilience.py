@@ -1,0 +1,168 @@
+"""`cachemark resilience`: what clients do when their server misbehaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+
+from cachemark import host
+from cachemark.checks.resilience.cell import PROFILES, CellOutcome
+from cachemark.checks.resilience.faults import chosen_faults
+from cachemark.cli.exit_status import FAILED, OK
+from cachemark.cli.output import console, print_text
+from cachemark.endpoints.clients import (
+    Client,
+    ClientSpec,
+    matching_clients,
+    parse_client,
+    registry,
+)
+from cachemark.host import process
+from cachemark.model.errors import UsageError
+from cachemark.report.json_text import json_text
+from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
+from cachemark.report.resilience.matrix import matrix
+from cachemark.runs.resilience import (
+    ResiliencePlan,
+    ResilienceRun,
+    create_resilience_run,
+    open_resilience_run,
+    play_rest,
+)
+
+# The libraries that most programs of their language use.
+_BEST_KNOWN = (
+    "native",
+    "c/libmemcached",
+    "go/gomemcache",
+    "java/spymemcached",
+    "node/memjs",
+    "php/memcached",
+    "python/pymemcache",
+    "ruby/dalli",
+)
+_QUICK_SITTINGS, _SITTINGS = 1, 3
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where the run is stored, and whether to continue a stopped one."""
+
+    runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
+    resume: Annotated[
+        str | None,
+        Parameter(help="continue a stopped run (its id, or `latest`), or print its report again"),
+    ] = None
+
+
+def resilience(
+    *clients: Annotated[
+        str, Parameter(help="such as go/gomemcache or ruby/*; default: all that are set up")
+    ],
+    faults: Annotated[
+        tuple[str, ...], Parameter(negative="", help="only these faults (may be repeated)")
+    ] = (),
+    profile: Annotated[
+        tuple[Literal["common", "defaults"], ...],
+        Parameter(
+            negative="",
+            help="the settings that all clients share, or the library's own (default: both)",
+        ),
+    ] = (),
+    quick: Annotated[
+        bool, Parameter(negative="", help="the quick faults, the best-known clients, one sitting")
+    ] = False,
+    sittings: Annotated[
+        int | None, Parameter(help="how often each cell is played (3; with --quick 1)")
+    ] = None,
+    storage: Annotated[Storage | None, Parameter(name="*")] = None,
+    json: Annotated[bool, Parameter(negative="", help="print the outcomes as JSON")] = False,
+) -> int:
+    """Find out what clients do when their server freezes, dies or answers wrongly.
+
+    Each cell is one fault on one client: four callers read and write while the fault begins and
+    ends, and each of their calls is judged. This needs memcached. The exit status is 1 if a client
+    is unsafe or if a cell could not be judged.
+    """
+    storage = storage or Storage()
+    known = registry(process.binary_path())
+    if storage.resume is not None:
+        if clients or faults or profile or quick or sittings is not None:
+            raise UsageError(
+                "--resume continues a run with the options that it was started with",
+                "leave the other options out",
+            )
+        name = "" if storage.resume == "latest" else storage.resume
+        run = open_resilience_run(name, storage.runs)
+    else:
+        plan = ResiliencePlan(
+            clients=_clients(clients, known, quick=quick),
+            profiles=list(profile or PROFILES),
+            faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
+            sittings=_sittings(sittings, quick=quick),
+        )
+        run = create_resilience_run(storage.runs, plan, host.facts())
+    return _play_and_show(run, known, json=json)
+
+
+def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) -> int:
+    out = console(stderr=json)
+    found = run.outcomes()
+    for outcome in play_rest(run, partial(parse_client, known=known), found):
+        _print_progress(out, outcome)
+        found.append(outcome)
+    if json:
+        print_text(json_text(found))
+    else:
+        faults = run.header.plan.faults
+        print_matrix(out, matrix(found, faults), faults)
+        out.print(f"outcomes {run.folder / 'cells.jsonl'}", soft_wrap=True, markup=False)
+    bad = any(one.failed or one.verdict == "unsafe" for one in found)
+    return FAILED if bad else OK
+
+
+def _print_progress(out: Console, outcome: CellOutcome) -> None:
+    name = outcome.name
+    word = outcome.verdict or ("unsupported" if outcome.unsupported else "failed")
+    why = outcome.unsupported or "; ".join(reasons([outcome]))
+    text = f"[{COLOURS.get(word, 'dim')}]{word}[/]  {escape(name.client)}  {name.profile}  "
+    text += f"{name.fault}  {name.sitting}"
+    out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=True)
+
+
+def _sittings(asked: int | None, *, quick: bool) -> int:
+    if asked is not None and asked < 1:
+        raise UsageError(f"--sittings {asked}: at least 1", "such as --sittings 3")
+    return asked or (_QUICK_SITTINGS if quick else _SITTINGS)
+
+
+def _clients(typed: Sequence[str], known: dict[str, Client], *, quick: bool) -> list[str]:
+    """The clients that were typed, or all that can be started here. Raises UsageError."""
+    if not typed:
+        usual = _BEST_KNOWN if quick else tuple(known)
+        chosen = [text for text in usual if text in known and _is_ready(known[text])]
+        if not chosen:
+            raise UsageError("no client is set up here", "`cachemark setup` builds them")
+        return chosen
+    texts = matching_clients(typed, known)
+    for spec in (parse_client(text, known) for text in texts):
+        _check_playable(spec)
+    return list(texts)
+
+
+def _is_ready(client: Client) -> bool:
+    return not client.missing() and not client.in_process
+
+
+def _check_playable(spec: ClientSpec) -> None:
+    if missing := spec.client.missing():
+        raise UsageError(missing, spec.client.setup)
+    if "profile" in spec.options:
+        raise UsageError(f"client {spec.text!r}: a profile", "use --profile")

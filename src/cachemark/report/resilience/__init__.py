@@ -1,0 +1,1 @@
+"""Reports of `cachemark resilience`: the matrix of clients and faults, as text and as a page."""

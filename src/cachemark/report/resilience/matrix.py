@@ -1,0 +1,89 @@
+"""Outcomes of cells → a matrix of clients and faults, worst first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.checks.resilience.cell import CellOutcome, Profile
+from cachemark.checks.resilience.verdict import VERDICTS, Verdict, worst
+
+
+class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One client with one fault, over all sittings.
+
+    `verdict` is the worst; None if no sitting has one, and then `note` says why. `times` is how
+    many of the judged sittings had that verdict.
+    """
+
+    fault: str
+    verdict: Verdict | None
+    times: int
+    sittings: int
+    note: str
+    outcomes: list[CellOutcome]
+
+    @property
+    def text(self) -> str:
+        """The verdict in words; sittings that differ say so."""
+        if self.verdict is None:
+            return self.note or "–"
+        differs = f" {self.times}/{self.sittings}" if self.times < self.sittings else ""
+        return f"{self.verdict}{differs}"
+
+
+class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One client with one profile, and its cells in the order of the faults."""
+
+    client: str
+    profile: Profile
+    library: str
+    cells: list[MatrixCell]
+    unsupported: str
+
+    @property
+    def counts(self) -> list[int]:
+        """How many faults have each verdict, worst first."""
+        return [sum(cell.verdict == verdict for cell in self.cells) for verdict in VERDICTS]
+
+
+def matrix(outcomes: Sequence[CellOutcome], faults: Sequence[str]) -> list[MatrixRow]:
+    """The rows: clients that can be played, worst first, then those that cannot."""
+    players = dict.fromkeys(_player(one) for one in outcomes)
+    rows = [
+        _row(player, [o for o in outcomes if _player(o) == player], faults) for player in players
+    ]
+    return sorted(rows, key=lambda row: (bool(row.unsupported), [-n for n in row.counts]))
+
+
+def _player(outcome: CellOutcome) -> tuple[str, Profile]:
+    return outcome.name.client, outcome.name.profile
+
+
+def _row(
+    player: tuple[str, Profile], mine: Sequence[CellOutcome], faults: Sequence[str]
+) -> MatrixRow:
+    client, profile = player
+    library = next((f"{o.library} {o.library_version}" for o in mine if o.library), "")
+    return MatrixRow(
+        client=client,
+        profile=profile,
+        library=library,
+        cells=[_cell(fault, [one for one in mine if one.name.fault == fault]) for fault in faults],
+        unsupported=next((one.unsupported for one in mine if one.unsupported), ""),
+    )
+
+
+def _cell(fault: str, outcomes: list[CellOutcome]) -> MatrixCell:
+    verdicts: list[Verdict] = [one.verdict for one in outcomes if one.verdict is not None]
+    found = worst(verdicts)
+    note = "failed" if any(one.failed for one in outcomes) else ""
+    return MatrixCell(
+        fault=fault,
+        verdict=found,
+        times=sum(verdict == found for verdict in verdicts),
+        sittings=len(verdicts),
+        note="unsupported" if any(one.unsupported for one in outcomes) else note,
+        outcomes=outcomes,
+    )

@@ -1,0 +1,157 @@
+"""Runs of `cachemark resilience` on disk: a header, and the outcome of each cell as a JSON line.
+
+An outcome is on disk before the next cell begins, so a stopped run can be continued.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from cachemark import __version__
+from cachemark.checks.resilience.cell import CellName, CellOutcome, Profile
+from cachemark.checks.resilience.faults import all_faults
+from cachemark.checks.resilience.play import CellPlayer
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.host import HostFacts
+from cachemark.host.atomic_file import write_file
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.runs.store import new_run_folder
+
+_FORMAT = 1
+_HEADER = "resilience.json"
+_CELLS = "cells.jsonl"
+
+
+class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is played: every fault on every client with every profile, in each sitting."""
+
+    clients: list[str]
+    profiles: list[Profile]
+    faults: list[str]
+    sittings: int
+
+    def cells(self) -> list[CellName]:
+        """The cells in the order in which they are played."""
+        return [
+            CellName(client=client, profile=profile, fault=fault, sitting=sitting)
+            for sitting in range(1, self.sittings + 1)
+            for client in self.clients
+            for profile in self.profiles
+            for fault in self.faults
+        ]
+
+
+class ResilienceHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The description of a run, written once."""
+
+    format: int = _FORMAT
+    id: str
+    created_at: str
+    cachemark: str
+    plan: ResiliencePlan
+    host: HostFacts
+
+
+class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run on disk."""
+
+    folder: Path
+    header: ResilienceHeader
+
+    def outcomes(self) -> list[CellOutcome]:
+        """The outcomes in the order in which the cells were played. Raises UsageError."""
+        path = self.folder / _CELLS
+        try:
+            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+            # A killed process can leave an incomplete last line.
+            return [
+                msgspec.json.decode(line, type=CellOutcome) for line in lines if line[-1:] == b"\n"
+            ]
+        except (OSError, *DECODE_ERRORS) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from error
+
+    def append(self, outcome: CellOutcome) -> None:
+        """Add an outcome, which is on disk when this returns. Raises UsageError."""
+        path = self.folder / _CELLS
+        try:
+            if path.exists():
+                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+            with path.open("ab") as file:
+                file.write(msgspec.json.encode(outcome) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"{path}: cannot be written: {error}", "make room, then use --resume"
+            ) from error
+
+
+def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> ResilienceRun:
+    """Create the folder and the header of a run. Raises UsageError."""
+    now = datetime.datetime.now(datetime.UTC)
+    folder, name = new_run_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-resilience")
+    header = ResilienceHeader(
+        id=name,
+        created_at=now.isoformat(timespec="seconds"),
+        cachemark=__version__,
+        plan=plan,
+        host=host,
+    )
+    try:
+        write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error}") from error
+    return ResilienceRun(folder=folder, header=header)
+
+
+def open_resilience_run(name: str, root: Path) -> ResilienceRun:
+    """Open a run by its id in `root`, or by its folder; empty: the latest. Raises UsageError."""
+    known = sorted(path.parent for path in root.glob(f"*/{_HEADER}"))
+    folders = [root / name, Path(name)] if name else known[-1:]
+    for folder in folders:
+        path = folder / _HEADER
+        if not path.is_file():
+            continue
+        try:
+            header = msgspec.json.decode(path.read_bytes(), type=ResilienceHeader)
+        except (OSError, *DECODE_ERRORS) as error:
+            raise UsageError(f"{path}: not a run of `resilience`: {error}") from error
+        if header.format != _FORMAT:
+            raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
+        return ResilienceRun(folder=folder, header=header)
+    hint = f"the latest is {known[-1].name}" if known else f"{root} holds none"
+    raise UsageError(f"no run of `resilience` {name!r}", hint)
+
+
+def play_rest(
+    run: ResilienceRun,
+    spec_of: Callable[[str], ClientSpec],
+    done: Iterable[CellOutcome],
+) -> Iterator[CellOutcome]:
+    """Play the cells that have no outcome yet; each is kept before it is given. Raises UsageError.
+
+    A client that cannot be played is not tried again with another fault.
+    """
+    ended = {outcome.name for outcome in done}
+    left = [cell for cell in run.header.plan.cells() if cell not in ended]
+    if not left:
+        return
+    faults = all_faults()
+    unsupported: dict[tuple[str, Profile], str] = {}
+    with temporary_folder() as folder:
+        player = CellPlayer(folder)
+        for cell in left:
+            if reason := unsupported.get((cell.client, cell.profile), ""):
+                outcome = CellOutcome(name=cell, unsupported=reason)
+            else:
+                outcome = player.play(spec_of(cell.client), cell, faults[cell.fault])
+            if outcome.unsupported:
+                unsupported[cell.client, cell.profile] = outcome.unsupported
+            run.append(outcome)
+            yield outcome

@@ -1,0 +1,140 @@
+"""Figures from calls, and verdicts from figures: each rule is broken by something, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from cachemark.checks.resilience.answers import Answer
+from cachemark.checks.resilience.call_log import Call
+from cachemark.checks.resilience.figures import (
+    Figures,
+    Phases,
+    Played,
+    ProcessSample,
+    Samples,
+    figures,
+    timeline,
+)
+from cachemark.checks.resilience.verdict import RULES, VERDICTS, findings, verdict_of
+
+_MS = 1_000_000
+_PHASES = Phases(start_ns=0, fault_ns=1000 * _MS, fault_end_ns=2000 * _MS, end_ns=4000 * _MS)
+_IDLE = ProcessSample(cpu_ns=0, threads=4, descriptors=10, rss_bytes=1 << 20)
+
+
+def played(
+    answers: Sequence[tuple[int, int, Answer]],
+    *,
+    returned: bool = True,
+    connections: int = 0,
+    at_end: ProcessSample = _IDLE,
+) -> Played:
+    """Calls as (begin, end, answer) in ms, in the order of their ends."""
+    calls = [
+        Call(
+            begin_ns=begin * _MS,
+            end_ns=end * _MS,
+            record=0,
+            key=0,
+            is_write=False,
+            length=0,
+            caller=0,
+            outcome="ok",
+        )
+        for begin, end, _ in answers
+    ]
+    return Played(
+        calls=calls,
+        answers=[answer for _, _, answer in answers],
+        phases=_PHASES,
+        samples=Samples(before=_IDLE, fault_end=at_end, after=at_end),
+        returned=returned,
+        unsent=0,
+        connections=connections,
+    )
+
+
+def good(begin_ms: int, end_ms: int) -> list[tuple[int, int, Answer]]:
+    return [(at, at + 1, "right") for at in range(begin_ms, end_ms, 10)]
+
+
+QUIET = [*good(0, 1000), *good(2000, 4000)]
+
+
+def test_the_figures_of_a_client_that_fails_fast_and_recovers() -> None:
+    failing: list[tuple[int, int, Answer]] = [
+        (at, at + 2, "timeout") for at in range(1200, 2100, 10)
+    ]
+    found = figures(played([*good(0, 1000), *failing, *good(2110, 4000)]))
+    assert found.first_error_ms == 202
+    assert found.longest_ms == found.p99_during_ms == 2
+    assert found.recovery_ms == 111
+    assert found.during == {"timeout": 80}
+    assert found.after == {"timeout": 10, "right": 189}
+    assert verdict_of(findings(found, "common")) == "safe"
+
+
+def test_a_single_failure_begins_the_count_of_right_answers_again() -> None:
+    late: list[tuple[int, int, Answer]] = [(2500, 2500, "connection")]
+    found = figures(played([*good(0, 1000), *good(2000, 2500), *late, *good(2500, 4000)]))
+    assert found.recovery_ms == 501
+    assert figures(played([*good(0, 1000), *good(3100, 4000)])).recovery_ms is None
+
+
+BROKEN: dict[str, Played] = {
+    "wrong value": played([*QUIET, (4000, 4001, "wrong")]),
+    "stale value": played([*QUIET, (4000, 4001, "stale")]),
+    "lost call": played(QUIET, returned=False),
+    "longest call": played([*QUIET, (1000, 6001, "right")]),
+    "no recovery": played(good(0, 1000)),
+    "time-out": played([*QUIET, (3000, 4001, "timeout")]),
+    "slow recovery": played([*good(0, 1000), *good(4010, 5100)]),
+    "errors as misses": played([*QUIET, (4000, 4001, "false miss")]),
+    "reconnects": played(QUIET, connections=51),
+    "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
+    "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=19)),
+    "threads": played(QUIET, at_end=msgspec.structs.replace(_IDLE, threads=13)),
+}
+
+
+def test_every_rule_has_an_example() -> None:
+    assert set(BROKEN) == {rule.name for rule in RULES}
+    assert verdict_of(findings(figures(played(QUIET)), "common")) == "safe"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_rule_is_broken_and_says_why(name: str) -> None:
+    (rule,) = (rule for rule in RULES if rule.name == name)
+    broken = [one for one in findings(figures(BROKEN[name]), "common") if one.rule == name]
+    (found,) = broken
+    assert found.verdict == rule.verdict
+    assert found.why
+    assert "{" not in found.why
+
+
+def test_the_time_out_is_a_rule_of_the_profile_that_sets_one() -> None:
+    found = findings(figures(BROKEN["time-out"]), "defaults")
+    assert not [one for one in found if one.rule == "time-out"]
+
+
+def test_rules_name_figures_and_verdicts_that_exist() -> None:
+    fields = set(Figures.__struct_fields__)
+    for rule in RULES:
+        assert rule.figure in fields
+        assert rule.verdict in VERDICTS
+
+
+def test_the_worst_finding_is_the_verdict() -> None:
+    found = figures(played([*good(0, 1000), (1000, 6001, "wrong")]))
+    assert verdict_of(findings(found, "common")) == "unsafe"
+
+
+def test_a_timeline_has_every_call_once() -> None:
+    calls = played([*QUIET, (4000, 9000, "timeout")])
+    slices = timeline(calls.calls, calls.answers, _PHASES)
+    assert len(slices) == 40
+    assert sum(sum(counts.values()) for counts in slices) == len(calls.calls)
+    assert slices[-1]["timeout"] == 1, "a call that ends after the window is in the last slice"

@@ -1,0 +1,78 @@
+"""`cachemark resilience` as it is typed: bad input, a cell that is played, a run that goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.resilience.faults import all_faults, chosen_faults
+from cachemark.endpoints.clients import registry
+from cachemark.host import process
+from tests.cli.in_process import Inside, inside
+from tests.conftest import Cli
+
+__all__ = ["inside"]
+
+CLIENT = registry(process.binary_path())["python/pymemcache"]
+
+
+def test_bad_input_names_what_there_is(inside: Inside) -> None:
+    for arguments, said in [
+        (["native", "--faults", "frozen-1"], "did you mean 'frozen-1s'?"),
+        (["native", "--sittings", "0"], "at least 1"),
+        (["python/nobody"], "no client 'python/nobody'"),
+        (["--resume", "nowhere"], "no run of `resilience` 'nowhere'"),
+        (["native", "--resume", "latest"], "leave the other options out"),
+        (["native@defaults"], "use --profile"),
+    ]:
+        ended = inside("resilience", *arguments)
+        assert ended.returncode == 2, ended
+        assert said in ended.stderr
+    assert not Path("results").exists(), "a run was made although the input was bad"
+
+
+def test_the_faults_are_whole() -> None:
+    for fault in all_faults().values():
+        assert fault.about[0].islower(), "it follows a colon in reports"
+        assert fault.before_ms >= 1000, "a client in a JIT-compiled language has to warm up"
+    assert [f.name for f in chosen_faults(["restarted", "frozen-1s"], quick=False)] == [
+        "frozen-1s",
+        "restarted",
+    ]
+    assert 0 < len(chosen_faults([], quick=True)) < len(all_faults())
+
+
+def test_a_client_that_cannot_be_played_says_why(cli: Cli) -> None:
+    ended = cli("resilience", "native/store", "--faults", "frozen-1s", "--sittings", "1", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert len(found) == 2, "one for each profile"
+    assert all("no server" in one["unsupported"] for one in found)
+
+
+@pytest.mark.skipif(bool(CLIENT.missing()), reason=CLIENT.setup)
+@pytest.mark.slow("plays two faults, of ten seconds each")
+def test_faults_are_played_and_judged(cli: Cli, tmp_path: Path) -> None:
+    """No value is wrong however slow the machine is, and what was played is not repeated."""
+    options = ("--faults", "frozen-100ms", "--faults", "restarted", "--profile", "common")
+    ended = cli("resilience", "python/pymemcache", *options, "--sittings", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (header,) = tmp_path.glob("results/*/resilience.json")
+    lines = (header.parent / "cells.jsonl").read_bytes().splitlines()
+    found = {cell["name"]["fault"]: cell for cell in map(json.loads, lines)}
+    assert set(found) == {"frozen-100ms", "restarted"}
+    for cell in found.values():
+        assert cell["figures"]["wrong"] == cell["figures"]["stale"] == 0, cell["findings"]
+        assert cell["figures"]["calls"] > 1000
+        assert sum(sum(each.values()) for each in cell["timeline"]) == cell["figures"]["calls"]
+    down = found["restarted"]["figures"]
+    assert down["during"].get("connection", 0) > 0, down
+    assert down["connections"] > 0, down
+
+    (header.parent / "cells.jsonl").write_bytes(lines[0] + b"\n" + lines[1] + b'\n{"torn')
+    again = cli("resilience", "--resume", "latest")
+    assert again.returncode == 0, again.stderr
+    assert "python/pymemcache" in again.stdout
+    assert (header.parent / "cells.jsonl").read_bytes().splitlines()[:2] == lines
