@@ -25,15 +25,27 @@ _TIMEOUT_MS = 10_000
 
 def clients() -> list[Any]:
     """Every registered client as a parameter; one whose runtime is not set up is skipped."""
-    known = registry(process.binary_path()).values()
-    return [pytest.param(client, id=client.id, marks=_marks(client)) for client in known]
+    known = list(registry(process.binary_path()).values())
+    first = _first_of_each_kind(known)
+    return [pytest.param(client, id=client.id, marks=_marks(client, first)) for client in known]
 
 
-def _marks(client: Client) -> list[pytest.MarkDecorator]:
+def _first_of_each_kind(known: list[Client]) -> set[str]:
+    """A network client and an in-process cache of each language: its whole loop is played."""
+    first: dict[tuple[str, bool], str] = {}
+    for client in known:
+        if not client.id.endswith("/null"):
+            first.setdefault((client.id.split("/")[0], client.in_process), client.id)
+    return set(first.values())
+
+
+def _marks(client: Client, first: set[str]) -> list[pytest.MarkDecorator]:
     # Where tests are spread over processes, one process has all tests of a client.
     marks = [pytest.mark.xdist_group(client.id)]
     if client.id.startswith("pypy/"):
         marks.append(pytest.mark.slow("plays the files of python/* again, in PyPy"))
+    elif client.id not in first and not client.id.endswith("/null"):
+        marks.append(pytest.mark.slow("plays a further library with the loop of its language"))
     if missing := client.missing():
         marks.append(pytest.mark.skip(reason=f"{missing}: {client.setup}"))
     return marks
