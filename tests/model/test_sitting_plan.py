@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachemark.model.outcome import Cell
-from cachemark.model.sitting_plan import MAX_SET, MAX_SITTING, sittings_of
+from cachemark.model.sitting_plan import MAX_SET, MAX_SITTING, references_of, sittings_of
 
 
 def grid(clients: int, servers: int, loads: int) -> list[Cell]:
@@ -47,6 +47,27 @@ def test_clients_of_one_server_meet_in_a_set_or_share_the_reference(
             pair = {(f"c{first}", f"s{server}"), (f"c{second}", f"s{server}")}
             together = any(pair <= part for part in here)
             assert together or all(("c1", f"s{server}") in part for part in here)
+
+
+@given(st.integers(9, 60), st.integers(1, 2))
+def test_the_sets_of_a_server_share_two_references(clients: int, servers: int) -> None:
+    sittings = sittings_of(grid(clients, servers, 1), "c1")
+    sets = [frozenset(part) for sitting in sittings for part in map(_names, sitting)]
+    for first, second in combinations(sets, 2):
+        of_one_server = {server for _, server in first} == {server for _, server in second}
+        assert len(first & second) == (2 if of_one_server else 0)
+
+
+def _names(part: list[Cell]) -> list[tuple[str, str]]:
+    return [(cell.client, cell.server) for cell in part]
+
+
+def test_the_second_reference_is_a_client_that_starts_quickly() -> None:
+    names = ["java/x", "python/x", "go/x", "c/x", "ruby/x"]
+    cells = [Cell(client=name, server="s", workload="w", load="l") for name in names]
+    assert [cell.client for cell in references_of(cells, "java/x")] == ["java/x", "c/x"]
+    assert [cell.client for cell in references_of(cells, "c/x")] == ["c/x", "go/x"]
+    assert [cell.client for cell in references_of(cells[:1], "c/x")] == ["java/x"]
 
 
 def test_two_servers_with_seven_clients_each_are_one_sitting_of_two_sets() -> None:

@@ -12,7 +12,7 @@ from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.stopping import Stopping
+from cachemark.runs.stopping import Stopping, shared_cells
 from tests.builders.outcomes import measured
 
 TEXT = """
@@ -90,7 +90,7 @@ def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() ->
     rates["h"] = rates["i"] * 0.955
     plan = make_plan(msgspec.structs.replace(experiment(), clients=names, servers=["embedded"]))
     of_six = [sitting for sitting in plan.sittings if sitting.block < 6]
-    noise = random.Random(1)
+    noise = random.Random(2)
     outcomes = [
         msgspec.structs.replace(made, trial=trial)
         for sitting in of_six
@@ -102,7 +102,31 @@ def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() ->
     for sitting in (sitting for sitting in plan.sittings if sitting.block == 6):
         left |= clients(stopping.next_sets(sitting, outcomes, 1.0))
     assert {"h", "i"} <= left
-    assert not left & set("bcdefg")
+    # a and b are the references of both sets.
+    assert not left & set("cdefg")
+
+
+def test_the_references_stay_as_long_as_a_set_does_and_no_set_stays_for_them() -> None:
+    names = ["a", *(f"c{number}" for number in range(12))]
+    rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}
+    # c10 and c11 are in the last set, and it is open which of them is first.
+    rates["c10"] = rates["c11"] * 0.955
+    plan = make_plan(msgspec.structs.replace(experiment(), clients=names))
+    noise = random.Random(1)
+    outcomes = [
+        outcome_of(trial.block, trial.cell.client, rates, noise)
+        for sitting in plan.sittings
+        if sitting.block < 6
+        for trial in sitting.trials
+    ]
+    assert {cell.client for cell in shared_cells(plan)} == {"a", "c0"}
+    stopping = Stopping(plan, 0.0)
+    kept = [
+        names
+        for sitting in plan.sittings
+        if sitting.block == 6 and (names := clients(stopping.next_sets(sitting, outcomes, 1.0)))
+    ]
+    assert kept == [{"a", "a#again", "c0", "c10", "c11"}]
 
 
 def test_a_fixed_number_of_sittings_is_played_whatever_they_show() -> None:

@@ -14,6 +14,8 @@ from cachemark.model.outcome import Cell
 # A square of more cells takes too long: an odd number of n cells needs 2n rows of n slices.
 MAX_SET = 8
 MAX_SITTING = 16
+# Clients without a JIT compiler or an interpreter to start, by the beginnings of their names.
+_STEADY = ("native", "c/", "rust/", "go/")
 Sets = list[list[Cell]]
 
 
@@ -22,8 +24,8 @@ def sittings_of(grid: Sequence[Cell], reference: str) -> list[Sets]:
 
     Cells of one workload and load are compared with each other. Up to MAX_SET of them are one set.
     Above that, a set has the clients of one server, or, with one or two clients, the servers of one
-    client. Where even these are too many, the sets overlap: each begins with the cell of
-    `reference`, or else with the first cell, through which cells of different sets are compared.
+    client. Where even these are too many, the sets overlap: each begins with the same references,
+    through which cells of different sets are compared (see `references_of`).
     """
     tables: dict[tuple[str, str], list[Cell]] = {}
     for cell in grid:
@@ -45,26 +47,47 @@ def _sets(table: list[Cell], reference: str) -> Sets:
 
 
 def _overlapping(group: list[Cell], reference: str) -> Sets:
-    """Cut a group into sets of about equal size that share their first cell.
+    """Cut a group into sets of about equal size that share their first cells.
 
     Two settings or versions of one client stay together: they are compared first of all.
     """
     if len(group) <= MAX_SET:
         return [group]
-    shared = next((cell for cell in group if cell.client == reference), group[0])
+    shared = references_of(group, reference)
     units: dict[tuple[str, str], list[Cell]] = {}
     for cell in group:
-        if cell is not shared:
+        if cell not in shared:
             units.setdefault((library_of(cell), cell.server), []).append(cell)
-    room = MAX_SET - 1
+    room = MAX_SET - len(shared)
     parts = [unit[at : at + room] for unit in units.values() for at in range(0, len(unit), room)]
     size = -(-sum(map(len, parts)) // -(-sum(map(len, parts)) // room))
     sets: Sets = []
     for part in parts:
-        if not sets or len(sets[-1]) - 1 + len(part) > size:
-            sets.append([shared])
+        if not sets or len(sets[-1]) - len(shared) + len(part) > size:
+            sets.append([*shared])
         sets[-1] += part
     return sets
+
+
+def references_of(group: Sequence[Cell], reference: str) -> list[Cell]:
+    """The two cells that all sets of a group share: that of `reference`, or else the first, first.
+
+    With two, what one of them does differently in a sitting counts half, and nothing is lost if one
+    of them fails. The second is a client that starts quickly and is steady from its first slice:
+    one of a compiled language, if there is one.
+    """
+    first = next((cell for cell in group if cell.client == reference), group[0])
+    others = [
+        cell
+        for cell in group
+        if library_of(cell) != library_of(first) or cell.server != first.server
+    ]
+    return [first, *sorted(others, key=_startup_rank)[:1]]
+
+
+def _startup_rank(cell: Cell) -> int:
+    ranks = (n for n, prefix in enumerate(_STEADY) if cell.client.startswith(prefix))
+    return next(ranks, len(_STEADY))
 
 
 def library_of(cell: Cell) -> str:

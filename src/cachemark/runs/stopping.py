@@ -6,6 +6,7 @@ look, and gives its time to the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from cachemark.analysis.rounds.contrast import decide_family, look
@@ -32,6 +33,7 @@ class Stopping:
         self._questions = asked(plan.experiment, plan.playable)
         self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
         self._needed = {_client_of(cell) for cell in plan.playable if is_repeat(cell)}
+        self._shared = shared_cells(plan)
         self._began_s = began_s
         self._sittings = 0
         self._looked_at: dict[int, frozenset[Cell]] = {}
@@ -43,10 +45,7 @@ class Stopping:
         if self._out_of_time(now_s):
             return []
         retired = self._retired(sitting.block, outcomes)
-        still_open = [
-            any(not is_repeat(trial.cell) and trial.cell not in retired for trial in part)
-            for part in sitting.sets
-        ]
+        still_open = self._open_sets(sitting, retired)
         kept = [
             [trial for trial in part if trial.cell not in retired or self._is_needed(trial.cell)]
             for part, is_open in zip(sitting.sets, still_open, strict=True)
@@ -54,6 +53,15 @@ class Stopping:
         ]
         self._sittings += bool(kept)
         return kept
+
+    def _open_sets(self, sitting: Sitting, retired: frozenset[Cell]) -> list[bool]:
+        """Which sets have a cell of their own that is open.
+
+        References are in other sets, too. Where only they are open, all of their sets are.
+        """
+        left = self._cells - retired
+        counted = left - self._shared or left
+        return [any(trial.cell in counted for trial in part) for part in sitting.sets]
 
     def _out_of_time(self, now_s: float) -> bool:
         """Whether a sitting of the usual length would end too late; the first one is played."""
@@ -82,8 +90,15 @@ class Stopping:
         return frozenset(left)
 
     def _is_needed(self, cell: Cell) -> bool:
-        """Whether a cell is played for the sake of others: both arms of the A/A test."""
-        return _client_of(cell) in self._needed
+        """Whether a cell is played for the sake of others: the A/A test's arms, and references."""
+        return _client_of(cell) in self._needed or cell in self._shared
+
+
+def shared_cells(plan: Plan) -> frozenset[Cell]:
+    """The references: cells that several sets of a block have."""
+    block = [sitting.trials for sitting in plan.sittings if sitting.block == 0]
+    times = Counter(trial.cell for trials in block for trial in trials)
+    return frozenset(cell for cell, count in times.items() if count > 1)
 
 
 def _client_of(cell: Cell) -> str:
