@@ -1,7 +1,7 @@
 //! One simulated trial: a tape, a load and a scripted server.
 
 use cachemark_load::{
-    Clock, EventLoop, KindMetrics, Player, RunResult, SECTION_COUNT, SharedState,
+    Clock, EventLoop, KindMetrics, Player, Refill, RunResult, SECTION_COUNT, SharedState,
     ThreadConnections, Window, WorkSlice, percentile_ns,
 };
 use cachemark_tape::{
@@ -26,6 +26,7 @@ pub struct Trial {
     group: u32,
     connections: usize,
     depth: usize,
+    refill: Refill,
     timeout_ns: u64,
     value_bytes: u32,
     warmup_ns: u64,
@@ -72,6 +73,7 @@ impl Trial {
             group: 1,
             connections: 64,
             depth: 64,
+            refill: Refill::Each,
             timeout_ns: 10 * SECOND,
             value_bytes: 0,
             warmup_ns: 0,
@@ -93,6 +95,11 @@ impl Trial {
 
     pub fn with_connections(self, connections: usize, depth: usize) -> Trial {
         Trial { connections, depth, ..self }
+    }
+
+    /// Send the next operations of a connection when all of it have ended.
+    pub fn refilling_all(self) -> Trial {
+        Trial { refill: Refill::All, ..self }
     }
 
     pub fn timeout(self, timeout_ns: u64) -> Trial {
@@ -202,7 +209,8 @@ impl Trial {
             let end_ns = start_ns + length_ns;
             let section_ns = Some(length_ns / SECTION_COUNT as u64);
             let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
-            let player = Player::new(tape, work_slice, window, self.connections, self.depth);
+            let player = Player::new(tape, work_slice, window, self.connections, self.depth)
+                .with_refill(self.refill);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;
             EventLoop::new(
                 player,

@@ -33,7 +33,7 @@ pub use operation::{Failure, OperationCounts};
 #[cfg(feature = "tls")]
 pub use options::TlsTrust;
 pub use options::{
-    Address, ClientOptions, ConnectionOptions, Credentials, Hashing, IoBackend, WireName,
+    Address, ClientOptions, ConnectionOptions, Credentials, Hashing, IoBackend, Refill, WireName,
 };
 pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{

@@ -10,7 +10,7 @@ use std::time::Duration;
 use backends::backends_and_wires;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Hashing, IoBackend, PhaseLimits,
-    PrepareError, RunControl, RunResult, WireName,
+    PrepareError, Refill, RunControl, RunResult, WireName,
 };
 use cachemark_tape::Tape;
 use common::{counts, server, tape};
@@ -58,6 +58,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareErr
         threads: 1,
         connections: how.connections,
         depth: how.depth,
+        refill: Refill::Each,
         segment: (0, 1),
         timeout: Duration::from_secs(20),
     };

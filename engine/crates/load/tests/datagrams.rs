@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, PhaseLimits,
-    PrepareError, RunControl, WireName,
+    PrepareError, Refill, RunControl, WireName,
 };
 use cachemark_tape::{
     IntegerDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
@@ -81,6 +81,7 @@ fn client(
         threads: 1,
         connections: 2,
         depth,
+        refill: Refill::Each,
         segment: (0, 1),
         timeout,
     };

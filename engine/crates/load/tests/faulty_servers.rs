@@ -14,7 +14,7 @@ use std::time::Duration;
 use backends::backends_and_wires;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, KindMetrics,
-    PhaseLimits, RunControl, RunResult, WireName,
+    PhaseLimits, Refill, RunControl, RunResult, WireName,
 };
 use cachemark_tape::{
     IntegerRange, KeyDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
@@ -202,6 +202,7 @@ fn play_against(
         threads: 1,
         connections: 2,
         depth: 1,
+        refill: Refill::Each,
         segment: (0, 1),
         timeout: Duration::from_millis(timeout_ms),
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Hashing, InProcess, PhaseLimits,
-    PrepareError, RunControl,
+    PrepareError, Refill, RunControl,
 };
 use cachemark_storage::Store;
 use cachemark_tape::Tape;
@@ -29,6 +29,7 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
         threads: 1,
         connections: 1,
         depth: 1,
+        refill: Refill::Each,
         segment: (0, 1),
         timeout: Duration::from_secs(30),
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use backends::backends_and_wires;
 use cachemark_load::{
-    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, Refill, RunControl,
 };
 use common::{counts, server, tape};
 
@@ -31,6 +31,7 @@ fn values_are_read_as_they_were_stored() {
                 threads: 1,
                 connections: 2,
                 depth,
+                refill: Refill::Each,
                 segment: (0, 1),
                 timeout: Duration::from_secs(60),
             };

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, Refill, RunControl,
 };
 use cachemark_null::{RequestCounting, RequestPlan, Responder, play};
 use cachemark_tape::{KeyShape, Schedule, Tape, Workload, generate, parse_mix};
@@ -67,6 +67,7 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
             threads: 1,
             connections: 4,
             depth: 4,
+            refill: Refill::Each,
             segment: (0, 1),
             timeout: Duration::from_secs(10),
         };

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_load::{
-    Client, ClientOptions, ConnectionOptions, PhaseLimits, PrepareError, RunControl, RunResult,
+    Client, ClientOptions, ConnectionOptions, PhaseLimits, PrepareError, Refill, RunControl,
+    RunResult,
 };
 use cachemark_tape::Tape;
 
@@ -28,6 +29,7 @@ pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, Stri
         threads: arguments.threads as usize,
         connections: arguments.connections() as usize,
         depth: arguments.depth as usize,
+        refill: Refill::Each,
         segment: (0, 1),
         timeout: arguments.timeout,
     };

@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     };
     let cases: Vec<&Case> = CASES.iter().filter(asked).collect();
     if cases.is_empty() {
-        return fail(format!("no case {:?}; the cases are F1 to F31", arguments.cases));
+        return fail(format!("no case {:?}; the cases are F1 to F32", arguments.cases));
     }
     if cachemark_injected_bugs::ENABLED {
         return fail("this build can inject bugs: it is for tests only".to_owned());

@@ -26,6 +26,8 @@ pub struct Prepare {
     pub connections: usize,
     #[serde(default = "one")]
     pub depth: usize,
+    #[serde(default = "each")]
+    pub refill: String,
     pub tape: String,
     #[serde(default = "whole")]
     pub segment: (u64, u64),
@@ -268,6 +270,10 @@ fn text() -> String {
 
 fn one() -> usize {
     1
+}
+
+fn each() -> String {
+    "each".to_owned()
 }
 
 fn whole() -> (u64, u64) {

@@ -19,6 +19,7 @@ pub fn hello() -> Ready {
     capabilities.extend([
         "threads",
         "pipeline",
+        "refill_all",
         "open_loop",
         "unix",
         "cluster",
@@ -56,6 +57,7 @@ pub fn options(prepare: &Prepare) -> Result<ClientOptions, OptionError> {
         threads: prepare.threads,
         connections: prepare.connections,
         depth: prepare.depth,
+        refill: prepare.refill.parse().map_err(OptionError::Failed)?,
         segment: prepare.segment,
         timeout: Duration::from_millis(prepare.timeout_ms),
     })

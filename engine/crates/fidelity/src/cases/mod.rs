@@ -21,7 +21,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> CaseResult) -
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 42] = [
+pub const CASES: [Case; 44] = [
     case("F1", "constant 1 ms, 10,000/s", delays::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", delays::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", delays::exponential),
@@ -68,4 +68,6 @@ pub const CASES: [Case; 42] = [
     case("F31", "groups of four: 3, 1, 2 and 6 ms; each tenth one 18 ms more", groups::of_four),
     case("F31 depth", "groups of eight, four in flight: twice 1 ms", groups::in_flight),
     case("F31 timeout", "groups of four, 1 % is never answered", groups::with_timeouts),
+    case("F32", "four in flight, refilled when all are answered", groups::refilled_together),
+    case("F32 each", "four in flight, refilled one by one", groups::refilled_one_by_one),
 ];

@@ -147,9 +147,10 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
 /// The player of a phase for one thread.
 fn player_of_thread<'run, W: Wire>(phase: &PhaseContext<'run>, number: usize) -> Player<'run, W> {
     let PhaseContext { options, tape, routing, limits, window, .. } = *phase;
-    let ClientOptions { threads, connections, depth, segment, .. } = *options;
+    let ClientOptions { threads, connections, depth, refill, segment, .. } = *options;
     let work_slice = work_slice_of(limits, (threads, segment), number, tape);
-    let player = Player::<W>::new(tape, work_slice, window, connections / threads, depth);
+    let player = Player::<W>::new(tape, work_slice, window, connections / threads, depth)
+        .with_refill(refill);
     match routing {
         Some(routing) => player.with_routing(routing),
         None => player,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::address::Address;
 use super::connection::ConnectionOptions;
 use super::hashing::Hashing;
+use super::refill::Refill;
 
 /// What a client connects to, and with how many threads and connections.
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ pub struct ClientOptions {
     /// Connections to each server, over all threads: a multiple of `threads`.
     pub connections: usize,
     pub depth: usize,
+    pub refill: Refill,
     /// This client plays part `segment.0` of `segment.1` of the tape.
     pub segment: (u64, u64),
     pub timeout: Duration,

@@ -6,6 +6,7 @@ mod connection;
 mod credentials;
 mod hashing;
 mod io_backend;
+mod refill;
 #[cfg(feature = "tls")]
 mod tls_trust;
 mod wire_name;
@@ -16,6 +17,7 @@ pub use connection::ConnectionOptions;
 pub use credentials::Credentials;
 pub use hashing::Hashing;
 pub use io_backend::IoBackend;
+pub use refill::Refill;
 #[cfg(feature = "tls")]
 pub use tls_trust::TlsTrust;
 pub use wire_name::WireName;

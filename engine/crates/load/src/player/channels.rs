@@ -1,10 +1,13 @@
 //! Channels: which of them can take another operation. A channel is one connection to each server. With
 //! one server, channels and connections are the same. The depth counts operations per channel.
 
+use crate::options::Refill;
+
 /// The channels of a player.
 pub(crate) struct Channels {
     servers: usize,
     depth: usize,
+    refill: Refill,
     /// Index: connection.
     up: Vec<bool>,
     /// Index: channel.
@@ -16,10 +19,11 @@ pub(crate) struct Channels {
 
 impl Channels {
     /// Channels that are all up and free.
-    pub(crate) fn new(channels: usize, servers: usize, depth: usize) -> Channels {
+    pub(crate) fn new(channels: usize, servers: usize, depth: usize, refill: Refill) -> Channels {
         Channels {
             servers,
             depth,
+            refill,
             up: vec![true; channels * servers],
             in_flight: vec![0; channels],
             // `next_candidate` takes from the end.
@@ -68,6 +72,9 @@ impl Channels {
 
     #[inline]
     fn add_candidate(&mut self, channel: usize) {
+        if self.refill == Refill::All && self.in_flight[channel] > 0 {
+            return;
+        }
         if !std::mem::replace(&mut self.is_candidate[channel], true) {
             self.candidates.push(channel);
         }

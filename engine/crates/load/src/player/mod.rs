@@ -20,6 +20,7 @@ pub use work_slice::WorkSlice;
 
 use crate::connection::{Connection, READ_BYTES, Text, Wire, WriteBatch};
 use crate::operation::Failure;
+use crate::options::Refill;
 use crate::record::{Intervals, Metrics, Recorder, Window};
 use crate::routing::{KeyRouting, TapeView};
 
@@ -34,6 +35,7 @@ pub struct Player<'tape, W = Text> {
     tape_origin_ns: u64,
     slice: Option<Box<SliceState>>,
     depth: usize,
+    refill: Refill,
     /// Which server has which key, if there are several servers.
     routing: Option<&'tape KeyRouting>,
     connections: Vec<Connection<'tape, W>>,
@@ -77,9 +79,10 @@ impl<'tape, W: Wire> Player<'tape, W> {
             tape_origin_ns: window.start_ns,
             slice: None,
             depth,
+            refill: Refill::Each,
             routing: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
-            channels: Channels::new(connections, 1, depth),
+            channels: Channels::new(connections, 1, depth, Refill::Each),
             unsent: VecDeque::with_capacity(connections),
             shared: vec![0; READ_BYTES],
             queue: VecDeque::with_capacity(1024),
@@ -93,11 +96,18 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
+    /// The same for another `refill`. Call it before `with_routing`.
+    pub fn with_refill(mut self, refill: Refill) -> Player<'tape, W> {
+        self.refill = refill;
+        self.channels = Channels::new(self.connections.len(), 1, self.depth, refill);
+        self
+    }
+
     /// The same for several servers, with as many connections to each of them.
     pub fn with_routing(mut self, routing: &'tape KeyRouting) -> Player<'tape, W> {
         let (channels, servers) = (self.connections.len(), routing.servers());
         self.connections = (0..channels * servers).map(|_| Connection::new(self.depth)).collect();
-        self.channels = Channels::new(channels, servers, self.depth);
+        self.channels = Channels::new(channels, servers, self.depth, self.refill);
         self.unsent = VecDeque::with_capacity(self.connections.len());
         self.routing = Some(routing);
         self.view = TapeView::new(self.tape, Some(routing));
