@@ -22,7 +22,7 @@ from cachemark.model.protocol import Prepare, Ready, Run
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
-PIPELINING = ("java/folsom", "java/spymemcached")
+PIPELINING = ("native", "java/folsom", "java/spymemcached")
 DEPTH = 8
 OPS = 80
 # Long enough for any machine: it only ends a test that fails.
@@ -115,12 +115,13 @@ def test_all_are_answered_before_the_next_are_sent(client: str, tmp_path: Path) 
     assert server.ahead <= 0
 
 
-def test_each_answer_makes_room_for_the_next_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["native", "java/folsom"])
+def test_each_answer_makes_room_for_the_next_command(client: str, tmp_path: Path) -> None:
     """The server waits for the ninth command before it answers the second."""
-    if missing := CLIENTS["java/folsom"].missing():
-        pytest.skip(f"{missing}: {CLIENTS['java/folsom'].setup}")
+    if missing := CLIENTS[client].missing():
+        pytest.skip(f"{missing}: {CLIENTS[client].setup}")
     with one_by_one(insists=True) as server:
-        assert play("java/folsom", server, tmp_path, "each") == OPS
+        assert play(client, server, tmp_path, "each") == OPS
     assert server.refilled
 
 
