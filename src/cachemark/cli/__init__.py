@@ -34,6 +34,7 @@ _VERBS = {
     "report": "Print the report of a stored run",
     "explain": "Say how a figure came about, or what a verdict or a rule means",
     "compare": "Compare two runs, or two clients, servers or loads of one",
+    "web": "Serve pages of all runs: search, reports, comparisons",
     "history": "List the runs, or show cells over time, machines and versions",
     "export": "Write a run to one file",
     "import": "Import a run that was exported elsewhere",

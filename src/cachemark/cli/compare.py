@@ -20,10 +20,8 @@ from cachemark.report.compare import (
     ComparisonReport,
     Gate,
     GateAnswer,
-    Side,
     check_gate,
-    compare_runs,
-    compare_within_run,
+    compare_stored,
     gate_answer,
 )
 from cachemark.report.formats import fits_together
@@ -151,7 +149,7 @@ def compare(
         _refuse_few(found, second)
     names = tuple(dict.fromkeys([*figure, *gating.gate]))
     with fits_together((second or found)[-1]):
-        compared = _compare(found, second, wanted, names, margin)
+        compared = compare_stored(found, second, _filter(wanted), names, margin)
     if not gating.active:
         _write(compared, forms)
         return OK
@@ -204,31 +202,7 @@ def _refuse_with_play(runs: tuple[str, ...], cells: Cells, figures: tuple[str, .
         )
 
 
-def _compare(
-    found: list[Run],
-    others: list[Run],
-    cells: Cells,
-    figures: tuple[str, ...],
-    margin: float | None,
-) -> ComparisonReport:
-    wanted = CellFilter(
+def _filter(cells: Cells) -> CellFilter:
+    return CellFilter(
         client=cells.client, server=cells.server, workload=cells.workload, load=cells.load
     )
-    first = found[0]
-    percent = first.header.experiment.margin_percent if margin is None else margin
-    if len(found) == 1 and not others:
-        return compare_within_run(first.header, first.outcomes(), wanted, figures, percent)
-    if not others:
-        raise UsageError(
-            f"{len(found)} runs were given: which is compared with which?",
-            "name one baseline and one other run, or baseline runs --with other runs",
-        )
-    folders = [run.folder.resolve() for run in (*found, *others)]
-    if len(set(folders)) < len(folders):
-        twice = next(run.id for run in others if folders.count(run.folder.resolve()) > 1)
-        raise UsageError(f"{twice}: cannot be compared with itself", "name different runs")
-    return compare_runs(_side(found), _side(others), wanted, figures, percent)
-
-
-def _side(runs: list[Run]) -> Side:
-    return Side(headers=[run.header for run in runs], outcomes=[run.outcomes() for run in runs])

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.cli.output import console
-from cachemark.endpoints.servers import Kind, kinds, parse_spec
+from cachemark.endpoints.servers import kinds, readiness
 from cachemark.endpoints.servers.third_party import FOLDER
 from cachemark.model.errors import TrialError, UsageError
 
@@ -28,17 +28,8 @@ def servers(
         table.add_column(column, overflow="fold")
     for kind in kinds():
         what = f"{kind.summary}; {kind.note}" if kind.note else kind.summary
-        table.add_row(kind.name, escape(what), escape(kind.form), escape(_state(kind)))
+        table.add_row(kind.name, escape(what), escape(kind.form), escape(readiness(kind)))
     console().print(table)
-
-
-def _state(kind: Kind) -> str:
-    """Whether the kind can run without options; some cannot, since they need an address."""
-    try:
-        missing = kind.missing(parse_spec(kind.simplest_form or kind.name))
-    except UsageError:
-        return "–"
-    return f"{missing.reason}: {missing.remedy}" if missing else "ready"
 
 
 def _set_up(name: str) -> None:

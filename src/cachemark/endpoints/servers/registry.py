@@ -140,6 +140,15 @@ _KINDS = (
 )
 
 
+def readiness(kind: Kind) -> str:
+    """`ready`, or what a kind lacks here. `–`: it needs an address, so nobody can say."""
+    try:
+        lacking = kind.missing(parse_spec(kind.simplest_form or kind.name))
+    except UsageError:
+        return "–"
+    return f"{lacking.reason}: {lacking.remedy}" if lacking else "ready"
+
+
 def kinds() -> tuple[Kind, ...]:
     """All kinds."""
     return _KINDS

@@ -12,6 +12,7 @@ from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, g
 from cachemark.report.compare.in_turns import compare_in_turns
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
 from cachemark.report.compare.selection import CellFilter
+from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
 from cachemark.report.json_text import render_json
@@ -45,6 +46,7 @@ __all__ = [
     "check_gate",
     "compare_in_turns",
     "compare_runs",
+    "compare_stored",
     "compare_within_run",
     "gate_answer",
     "gate_line",

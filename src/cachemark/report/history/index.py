@@ -20,7 +20,7 @@ from cachemark.model.work_identity import fingerprint
 from cachemark.runs.store import Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 2
+VERSION = 3
 # Stands for a figure that the verdict on a trial withholds.
 WITHHELD = "withheld"
 FILE = "index.sqlite"
@@ -33,7 +33,7 @@ _RUN = (
 )  # fmt: skip
 _TRIAL = (
     "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
-    "valid", "reason", "library_version", "runtime", "server_version",
+    "valid", "verdict", "reason", "library_version", "runtime", "server_version",
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _make(connection: sqlite3.Connection) -> None:
 
 def _refresh(connection: sqlite3.Connection, root: Path) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
-    found = {name: _stamp(root / name) for name in run_names(root)}
+    found = {name: stamp_of(root / name) for name in run_names(root)}
     for folder in known.keys() | found.keys():
         if known.get(folder) == found.get(folder):
             continue
@@ -131,7 +131,7 @@ def _refresh(connection: sqlite3.Connection, root: Path) -> None:
             _add(connection, root, folder, found[folder])
 
 
-def _stamp(folder: Path) -> str:
+def stamp_of(folder: Path) -> str:
     """A value that changes with every file from which a run is read."""
     found: list[str] = []
     for name in ("run.json", "outcomes.jsonl"):
@@ -201,7 +201,8 @@ def _trial_row(folder: str, outcome: Outcome) -> tuple[object, ...]:
     worker, server = outcome.worker, outcome.server
     return (
         folder, trial.index, trial.block, cell.client, cell.server, cell.workload, cell.load,
-        fingerprint(outcome), outcome.load.schedule, valid, "" if valid else reason,
+        fingerprint(outcome), outcome.load.schedule, valid,
+        outcome.verdict or outcome.state, "" if valid else reason,
         worker.library_version if worker else "", worker.runtime if worker else "",
         server.version if server else "",
         *[_figure(outcome, figure) if valid else None for figure in FIGURES.values()],

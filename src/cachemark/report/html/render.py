@@ -21,17 +21,35 @@ def render(report: Report, width: int | None) -> str:
     """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
     report = clean_all(report)
-    script = _file("script.js")
+    script = script_text()
     return (
         _templates()
         .get_template("page.html.jinja")
         .render(
             page=page(report),
-            sides_of=_column_classes,
-            style=Markup(f"{variables()}\n{_file('style.css')}\n{plot_colour_rules()}"),
+            sides_of=column_classes,
+            style=Markup(f"{style_sheet()}\n{plot_colour_rules()}"),
             script=Markup(script),
-            script_hash=_hash(script),
+            policy=content_policy(),
         )
+    )
+
+
+def style_sheet() -> str:
+    """The style sheet of the page without the colours of plots; other pages use it too."""
+    return f"{variables()}\n{_file('style.css')}"
+
+
+def script_text() -> str:
+    """The page's script; other pages use it too."""
+    return _file("script.js")
+
+
+def content_policy() -> str:
+    """The content security policy of the page, for a server that sends it as a header."""
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script_text())}'; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -49,7 +67,7 @@ def _templates() -> Environment:
     return made
 
 
-def _column_classes(table: Table) -> list[str]:
+def column_classes(table: Table) -> list[str]:
     """A CSS class for each column: text is aligned left, figures right."""
     return [
         "words"

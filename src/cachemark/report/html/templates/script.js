@@ -3,7 +3,7 @@
 
 const themes = ["system", "light", "dark"];
 const button = document.getElementById("theme");
-let theme = "system";
+let theme = document.documentElement.dataset.theme || "system";
 function show() {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;

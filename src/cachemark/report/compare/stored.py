@@ -1,0 +1,43 @@
+"""Comparison of stored runs: two sides of runs, or the parts of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.model.errors import UsageError
+from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.selection import CellFilter
+from cachemark.report.compare.two_runs import Side, compare_runs
+from cachemark.report.compare.within_run import compare_within_run
+from cachemark.runs.store import Run
+
+
+def compare_stored(
+    baselines: Sequence[Run],
+    others: Sequence[Run],
+    wanted: CellFilter,
+    figures: Sequence[str],
+    margin_percent: float | None,
+) -> ComparisonReport:
+    """Compare the other runs with the baseline runs; without others, the parts of one run.
+
+    Without a margin, that of the first run is used. Raises UsageError.
+    """
+    first = baselines[0]
+    margin = first.header.experiment.margin_percent if margin_percent is None else margin_percent
+    if len(baselines) == 1 and not others:
+        return compare_within_run(first.header, first.outcomes(), wanted, figures, margin)
+    if not others:
+        raise UsageError(
+            f"{len(baselines)} runs were given: which is compared with which?",
+            "name one baseline and one other run, or baseline runs --with other runs",
+        )
+    folders = [run.folder.resolve() for run in (*baselines, *others)]
+    if len(set(folders)) < len(folders):
+        twice = next(run.id for run in others if folders.count(run.folder.resolve()) > 1)
+        raise UsageError(f"{twice}: cannot be compared with itself", "name different runs")
+    return compare_runs(_side(baselines), _side(others), wanted, figures, margin)
+
+
+def _side(runs: Sequence[Run]) -> Side:
+    return Side(headers=[run.header for run in runs], outcomes=[run.outcomes() for run in runs])

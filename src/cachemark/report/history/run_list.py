@@ -1,0 +1,73 @@
+"""The runs of a store, searched and filtered: what was played in each, and with which verdicts."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from cachemark.report.history.index import RunIndex
+from cachemark.report.history.model import RunRow
+from cachemark.report.history.query import HistoryQuery, query_history
+
+# Stands beside the verdicts and states of trials.
+UNREADABLE = "unreadable"
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """What a listed run must have; an empty text asks for nothing. `text` may be in any name."""
+
+    text: str = ""
+    suite: str = ""
+    client: str = ""
+    server: str = ""
+    host: str = ""
+    verdict: str = ""
+
+
+class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of the list, and the names of what was played in it."""
+
+    run: RunRow
+    clients: list[str]
+    servers: list[str]
+    verdicts: dict[str, int]
+
+
+def list_runs(index: RunIndex) -> list[ListedRun]:
+    """All runs of the store, latest first. A run that cannot be read is in the list too."""
+    played: dict[str, list[sqlite3.Row]] = {}
+    sql = """
+        SELECT folder, client, server, verdict, count(*) AS trials FROM trial
+        GROUP BY folder, client, server, verdict ORDER BY folder, client, server, verdict
+    """
+    for row in index.rows(sql):
+        played.setdefault(row["folder"], []).append(row)
+    runs = query_history(index, HistoryQuery()).runs
+    return [_listed(run, played.get(run.folder, [])) for run in reversed(runs)]
+
+
+def _listed(run: RunRow, rows: list[sqlite3.Row]) -> ListedRun:
+    verdicts: dict[str, int] = {UNREADABLE: 1} if run.problem else {}
+    for row in rows:
+        verdicts[row["verdict"]] = verdicts.get(row["verdict"], 0) + row["trials"]
+    return ListedRun(
+        run=run,
+        clients=list(dict.fromkeys(row["client"] for row in rows)),
+        servers=list(dict.fromkeys(row["server"] for row in rows)),
+        verdicts=verdicts,
+    )
+
+
+def matches(listed: ListedRun, wanted: RunFilter) -> bool:
+    """Whether a run has everything that a filter asks for."""
+    run = listed.run
+    names = [run.folder, run.experiment, run.host, run.problem, *listed.clients, *listed.servers]
+    return (
+        wanted.text.lower() in "\n".join(names).lower()
+        and wanted.suite in ("", run.experiment)
+        and wanted.host in ("", run.host)
+        and (not wanted.client or wanted.client in listed.clients)
+        and (not wanted.server or wanted.server in listed.servers)
+        and (not wanted.verdict or wanted.verdict in listed.verdicts)
+    )

@@ -1,0 +1,94 @@
+"""The application: routes, and what becomes of errors."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.report import html
+from cachemark.web.context import Context, context
+from cachemark.web.guard import Guard
+from cachemark.web.layout import problem_page
+from cachemark.web.pages import cell_history, comparison, import_run, login, machine, runs
+from cachemark.web.settings import WebSettings
+
+
+def make_app(settings: WebSettings) -> Guard:
+    """The application behind its guard."""
+    app = Starlette(
+        routes=_routes(),
+        exception_handlers={
+            HTTPException: _http_problem,
+            UsageError: _problem,
+            TrialError: _problem,
+            Exception: _fault,
+        },
+    )
+    app.state.context = Context(settings)
+    return Guard(app, settings)
+
+
+def _routes() -> list[BaseRoute]:
+    return [
+        Route("/", _to_runs),
+        Route("/login", login.login_page),
+        Route("/login", login.login, methods=["POST"]),
+        Route("/runs", runs.run_list),
+        Route("/runs/{run}", runs.run_page),
+        Route("/runs/{run}/report", runs.report_page),
+        Route("/runs/{run}/report/{form}", runs.report_file),
+        Route("/runs/{run}/archive", runs.archive),
+        Route("/compare", comparison.comparison_page),
+        Route("/history", cell_history.history_page),
+        Route("/machine", machine.machine_page),
+        Route("/machine/doctor", machine.doctor_page, methods=["POST"]),
+        Route("/import", import_run.import_page),
+        Route("/import", import_run.import_archive, methods=["POST"]),
+        Route("/favicon.ico", _icon),
+        Route("/assets/report.css", _style_sheet),
+        Route("/assets/report.js", _script),
+        Mount("/assets", StaticFiles(directory=_assets())),
+    ]
+
+
+def _to_runs(_: Request) -> Response:
+    return RedirectResponse("/runs")
+
+
+def _icon(_: Request) -> Response:
+    return RedirectResponse("/assets/icon.svg")
+
+
+def _style_sheet(_: Request) -> Response:
+    return Response(html.style_sheet(), media_type="text/css")
+
+
+def _script(_: Request) -> Response:
+    return Response(html.script_text(), media_type="text/javascript")
+
+
+def _assets() -> Path:
+    return Path(str(resources.files("cachemark.web") / "assets"))
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem_page(context(request).settings, error.status_code, error.detail)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UsageError | TrialError)
+    return problem_page(context(request).settings, 422, error.text, error.remedy)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    text = "a fault of cachemark: its terminal shows what happened"
+    return problem_page(context(request).settings, 500, f"{text} ({type(error).__name__})")

@@ -1,0 +1,136 @@
+"""Which requests are served: the host that they name, where they come from, who sends them.
+
+The decisions are pure functions of a request's headers. The middleware carries them out, and adds
+the headers that restrict what a page may load.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cachemark.web.layout import problem_page
+from cachemark.web.settings import WebSettings
+
+COOKIE = "cachemark"
+SAFE_METHODS = ("GET", "HEAD")
+# Without a session, these are served too: they show how to get one.
+_OPEN_PATHS = ("/login", "/favicon.ico")
+_OPEN_FOLDER = "/assets/"
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # With `no-referrer` a browser would not tell the origin of a form either.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request is not served."""
+
+    status: int
+    text: str
+    remedy: str = ""
+
+
+def refusal(
+    method: str, path: str, headers: Mapping[str, str], settings: WebSettings
+) -> Refusal | None:
+    """Why a request is not served; None if it is. `headers` have lower-case names."""
+    host = headers.get("host", "")
+    if not _is_own_host(host, settings.names):
+        return Refusal(
+            status=421,
+            text=f"this server is not {host or 'named'}",
+            remedy="open it by its address, as cachemark printed it",
+        )
+    if method not in SAFE_METHODS:
+        if settings.read_only and path != "/login":
+            return Refusal(status=403, text="this server is read-only")
+        # Another page cannot forge this header, and every browser sends it with a POST.
+        if headers.get("origin", "") != f"{settings.scheme}://{host}":
+            return Refusal(
+                status=403,
+                text="the request comes from another page, or from no page",
+                remedy="use the form on this server's own page",
+            )
+    if not is_open(path) and not has_session(headers, settings):
+        return Refusal(status=401, text="this page needs the token", remedy="open /login")
+    return None
+
+
+def is_open(path: str) -> bool:
+    """Whether a page is served without a session."""
+    return path in _OPEN_PATHS or path.startswith(_OPEN_FOLDER)
+
+
+def has_session(headers: Mapping[str, str], settings: WebSettings) -> bool:
+    """Whether the visitor has shown the token, or needs none."""
+    if not settings.token:
+        return True
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return False
+    return cookie is not None and same(cookie.value, settings.session)
+
+
+def same(given: str, secret: str) -> bool:
+    """Whether a text is the secret, in a time that does not depend on where they differ."""
+    return secrets.compare_digest(given.encode(), secret.encode())
+
+
+def _is_own_host(host: str, names: frozenset[str]) -> bool:
+    """Whether a Host header names this server. An address in figures cannot be rebound."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name.lower() in names
+    return True
+
+
+class Guard:
+    """Middleware that serves what may be served, with the headers of a strict server."""
+
+    def __init__(self, app: ASGIApp, settings: WebSettings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_restricted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        found = refusal(scope["method"], scope["path"], Headers(scope=scope), self._settings)
+        app = self._app
+        if found is not None and found.status == 401 and scope["method"] in SAFE_METHODS:
+            app = RedirectResponse("/login", 303)
+        elif found is not None:
+            app = problem_page(self._settings, found.status, found.text, found.remedy)
+        await app(scope, receive, send_restricted)

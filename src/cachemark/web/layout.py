@@ -1,0 +1,48 @@
+"""Templates → pages. Every text that is not our own is made harmless and escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from http import HTTPStatus
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from cachemark.model.foreign_text import clean
+from cachemark.report.html import column_classes
+from cachemark.web.settings import WebSettings
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=ChoiceLoader(
+            [PackageLoader("cachemark.web"), PackageLoader("cachemark.report.html")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+
+
+def _harmless(value: object) -> object:
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def page(settings: WebSettings, name: str, status: int = 200, **values: object) -> HTMLResponse:
+    """The page of a template."""
+    text = (
+        _templates()
+        .get_template(f"{name}.html.jinja")
+        .render(settings=settings, sides_of=column_classes, here=name, **values)
+    )
+    return HTMLResponse(text, status)
+
+
+def problem_page(settings: WebSettings, status: int, text: str, remedy: str = "") -> HTMLResponse:
+    """A page that says why there is no other."""
+    title = HTTPStatus(status).phrase
+    return page(settings, "problem", status, title=title, text=text, remedy=remedy)

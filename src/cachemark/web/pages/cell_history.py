@@ -1,0 +1,50 @@
+"""Cells over time, machines and versions."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cachemark.model.errors import UsageError
+from cachemark.report.history import HistoryQuery, RunIndex, query_history
+from cachemark.report.history.run_list import list_runs
+from cachemark.report.history.tables import notes, tables
+from cachemark.web.context import context
+from cachemark.web.layout import page, problem_page
+from cachemark.web.stored import problem_of_store
+
+_FIELDS = ("name", "server", "host")
+
+
+def history_page(request: Request) -> Response:
+    """The form, and the history of the cells that were asked for."""
+    settings = context(request).settings
+    missing = problem_of_store(settings.root)
+    if missing is not None:
+        return problem_page(settings, 404, missing.text, missing.remedy)
+    given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    problem, found = "", None
+    with RunIndex(settings.root) as index:
+        known = list_runs(index)
+        if given["name"]:
+            try:
+                found = query_history(index, _query(given))
+            except UsageError as error:
+                problem = str(error)
+    return page(
+        settings,
+        "history",
+        400 if problem else 200,
+        given=given,
+        problem=problem,
+        clients=sorted({name for listed in known for name in listed.clients}),
+        tables=tables(found) if found else [],
+        notes=notes(found) if found else [],
+    )
+
+
+def _query(given: dict[str, str]) -> HistoryQuery:
+    def texts(name: str) -> tuple[str, ...]:
+        return (given[name],) if given[name] else ()
+
+    return HistoryQuery(names=texts("name"), server=texts("server"), host=texts("host"))

@@ -1,0 +1,65 @@
+"""The import of an archive: checked as `cachemark import` checks it, in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.errors import UsageError
+from cachemark.model.foreign_text import clean
+from cachemark.runs.archive import MAX_BYTES, SUFFIX
+from cachemark.web.context import context
+from cachemark.web.forms import check_csrf_header
+from cachemark.web.layout import page
+from cachemark.web.verbs import verb_output
+
+_IMPORT_S = 180.0
+
+
+def import_page(request: Request) -> Response:
+    """The form. Its script sends the file as the body of a request."""
+    return page(context(request).settings, "import")
+
+
+async def import_archive(request: Request) -> Response:
+    """Import the archive that is the body: the run's name, or what is wrong with the archive."""
+    here = context(request)
+    check_csrf_header(request, here.settings)
+    if not here.busy.acquire(blocking=False):
+        raise HTTPException(409, "the doctor, or another import, is at work already")
+    try:
+        with temporary_folder() as folder:
+            path = folder / f"archive{SUFFIX}"
+            await _save_body(request, path)
+            said = await run_in_threadpool(_import, path, here.settings.root)
+    except UsageError as error:
+        said = {"problem": f"{error.text}. {error.remedy}".strip(), "run": ""}
+    finally:
+        here.busy.release()
+    return JSONResponse(
+        {name: clean(text) for name, text in said.items()}, 422 if said["problem"] else 200
+    )
+
+
+async def _save_body(request: Request, path: Path) -> None:
+    length = 0
+    with path.open("wb") as file:
+        async for chunk in request.stream():
+            length += len(chunk)
+            if length > MAX_BYTES:
+                raise UsageError(f"the file is longer than {MAX_BYTES // 2**20} MiB")
+            file.write(chunk)
+
+
+def _import(path: Path, root: Path) -> dict[str, str]:
+    try:
+        said = verb_output("import", str(path), "--runs", str(root), timeout_s=_IMPORT_S)
+    except UsageError as error:
+        text = error.text.removeprefix(f"{path}: ")
+        raise UsageError(f"the archive {text}", error.remedy) from error
+    return {"problem": "", "run": said.partition(":")[0]}

@@ -1,0 +1,67 @@
+"""This machine: the clients and servers that are ready here, and what the doctor finds."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cachemark.checks.doctor import Check
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.servers import kinds, readiness
+from cachemark.host import process
+from cachemark.report.tables import Table
+from cachemark.web.context import context
+from cachemark.web.forms import form_of
+from cachemark.web.layout import page
+from cachemark.web.verbs import verb_output
+
+_DOCTOR_S = 180.0
+
+
+def machine_page(request: Request) -> Response:
+    """The clients and the servers."""
+    return page(context(request).settings, "machine", tables=_tables(), checks=None)
+
+
+async def doctor_page(request: Request) -> Response:
+    """The same, after the doctor has measured the machine."""
+    here = context(request)
+    await form_of(request, here.settings)
+    if not here.busy.acquire(blocking=False):
+        raise HTTPException(409, "the doctor, or an import, is at work already")
+    try:
+        made = await run_in_threadpool(_checks)
+        tables = await run_in_threadpool(_tables)
+    finally:
+        here.busy.release()
+    return page(here.settings, "machine", tables=tables, checks=made)
+
+
+def _tables() -> dict[str, Table]:
+    clients = [
+        [client.id, client.language, client.concurrency, _client_state(client)]
+        for client in registry(process.binary_path()).values()
+    ]
+    servers = [[kind.name, kind.summary, kind.form, readiness(kind)] for kind in kinds()]
+    return {
+        "clients": Table(
+            columns=["client", "language", "callers", "state"], rows=clients, prose=True
+        ),
+        "servers": Table(columns=["server", "what", "write", "state"], rows=servers, prose=True),
+    }
+
+
+def _client_state(client: Client) -> str:
+    """Whether the client's worker can be started. It is not: that would disturb a measurement."""
+    lacking = client.missing().removeprefix(f"{client.id}: ")
+    if not lacking:
+        return "ready"
+    return f"{lacking}: {client.setup}" if client.setup else lacking
+
+
+def _checks() -> list[Check]:
+    text = verb_output("doctor", "--json", statuses=(0, 1), timeout_s=_DOCTOR_S)
+    return msgspec.json.decode(text, type=list[Check])

@@ -1,0 +1,99 @@
+"""The process of `cachemark web`: its socket, its low priority, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from cachemark.model.errors import UsageError
+from cachemark.web.app import make_app
+from cachemark.web.settings import WebSettings
+
+_NICENESS = 19
+_MOST_CONNECTIONS = 128
+# What is still being sent when the server is to end.
+_GRACE_S = 2
+
+
+def bound_socket(settings: WebSettings) -> socket.socket:
+    """A socket on the address of the settings. Raises UsageError."""
+    try:
+        found = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        # Visitors may come before the first answer is ready.
+        made.listen(_MOST_CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"{settings.host}:{settings.port}: cannot be listened on: {error}",
+            "choose another --port; 0 takes any that is free",
+        ) from error
+    return made
+
+
+class WebServer:
+    """A server, and the thread that it runs in, from entering until leaving.
+
+    The thread has the lowest priority, and so have the threads and processes that it starts: what
+    is measured on this machine comes first.
+    """
+
+    def __init__(self, settings: WebSettings) -> None:
+        self._listening = bound_socket(settings)
+        self._server = uvicorn.Server(_config(settings))
+        self._thread = threading.Thread(target=self._run, name="web")
+        host, port = self._listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"{settings.scheme}://{shown}:{port}"
+
+    def __enter__(self) -> WebServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+
+    def wait(self) -> None:
+        """Wait until the server has ended by itself, or this thread is interrupted."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        self._server.run(sockets=[self._listening])
+
+
+def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
+    """Serve until the process is interrupted, which is the usual end.
+
+    `announce` gets the address.
+    """
+    with contextlib.suppress(KeyboardInterrupt), WebServer(settings) as server:
+        announce(server.address)
+        server.wait()
+
+
+def _config(settings: WebSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_app(settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE_S,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )

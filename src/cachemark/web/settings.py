@@ -1,0 +1,53 @@
+"""What `cachemark web` serves, and to whom."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from pathlib import Path
+
+import msgspec
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The store, the address, and what visitors may do.
+
+    `token` is what a visitor has to know; empty: nothing. `session` is the cookie of those who
+    have shown it, `csrf` what every form of our own pages carries. `names` are the hosts by which
+    this server may be addressed, besides addresses in figures.
+    """
+
+    root: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    read_only: bool = False
+    token: str = ""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    session: str = msgspec.field(default_factory=lambda: secrets.token_urlsafe(32))
+    csrf: str = msgspec.field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of its address."""
+        return "https" if self.tls_cert else "http"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The host names that a request may be addressed to. Names of others could be rebound."""
+        own = {"localhost"} if is_loopback(self.host) else {"localhost", socket.gethostname()}
+        return frozenset(name.lower() for name in (*own, self.host))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def new_token() -> str:
+    """A token for visitors from other machines."""
+    return secrets.token_urlsafe(24)

@@ -1,0 +1,73 @@
+"""The store as visitors see it: runs by their names, and reports that were made once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from starlette.exceptions import HTTPException
+
+from cachemark.model.errors import UsageError
+from cachemark.report import html
+from cachemark.report.formats import load_report
+from cachemark.report.history.index import stamp_of
+from cachemark.report.model import Report
+from cachemark.runs.store import Run, open_run, run_names
+
+_KEPT = 8
+_Value = TypeVar("_Value", Report, str)
+
+
+def stored_run(name: str, root: Path) -> Run:
+    """The run of that name in the store. Raises HTTPException for all other names.
+
+    So no text of a request is ever used as a path.
+    """
+    if name not in run_names(root):
+        raise HTTPException(404, f"there is no run {name!r} in this store")
+    return open_run(name, root)
+
+
+class ReportCache:
+    """The latest reports, as values and as pages: drawing one takes seconds of CPU time.
+
+    One report is made at a time, since a measurement may be going on.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reports: OrderedDict[tuple[str, str], Report] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def report(self, run: Run) -> Report:
+        """A run's report as a value. Raises UsageError."""
+        with self._lock:
+            return _kept(self._reports, run, load_report)
+
+    def page(self, run: Run) -> str:
+        """A run's report as an HTML page. Raises UsageError."""
+        report = self.report(run)
+        with self._lock:
+            return _kept(self._pages, run, lambda _: html.render(report, None))
+
+
+def _kept(
+    kept: OrderedDict[tuple[str, str], _Value], run: Run, make: Callable[[Run], _Value]
+) -> _Value:
+    key = str(run.folder), stamp_of(run.folder)
+    if key not in kept:
+        kept[key] = make(run)
+    kept.move_to_end(key)
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
+    return kept[key]
+
+
+def problem_of_store(root: Path) -> UsageError | None:
+    """Why there is no store; None if there is one."""
+    if root.is_dir():
+        return None
+    return UsageError(f"{root}: no such folder", "make a run: cachemark run quick")

@@ -1,0 +1,81 @@
+"""A store of made-up runs, the server that shows it, and requests without a browser."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from cachemark.web.server import WebServer
+from cachemark.web.settings import WebSettings
+from tests.builders.hostile_text import TERMINAL, XML, hostile_run
+from tests.builders.outcomes import measured
+from tests.builders.stored_runs import kept, made_header, other_host, trials
+
+RUN, OTHER, HOSTILE, BROKEN = "first", "second", "hostile", "broken"
+# Tags, quotes and control characters, wherever a name can be.
+HOSTILE_TEXTS = (*TERMINAL[:2], *XML[:3], "\"'><img src=x onerror=alert(1)>")
+
+
+def made_store(root: Path) -> None:
+    """Two runs of the same cells, one of a stranger, and one that cannot be read."""
+    kept(root, made_header(RUN, 1), [*trials("a", 50_000), *trials("b", 40_000)])
+    invalid = msgspec.structs.replace(measured("c", 0, 1000), verdict="INVALID", reasons=["noise"])
+    other = made_header(OTHER, 2, host=other_host(name="elsewhere"))
+    kept(root, other, [*trials("a", 60_000), *trials("b", 40_000), invalid])
+    head, outcomes = hostile_run(HOSTILE_TEXTS)
+    kept(root, msgspec.structs.replace(head, id=HOSTILE), outcomes)
+    (root / BROKEN).mkdir()
+    (root / BROKEN / "run.json").write_text('{"id": "<script>1</script>"}', encoding="utf-8")
+
+
+class Answer(NamedTuple):
+    """A response."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+class Visitor:
+    """Requests of one address. `cookie` is sent with each."""
+
+    def __init__(self, address: str, settings: WebSettings) -> None:
+        self.address, self.settings = address, settings
+        self.cookie = ""
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """A GET; the path is sent as it is."""
+        return self._request("GET", path, b"", headers)
+
+    def post(self, path: str, fields: dict[str, str] | bytes, **headers: str) -> Answer:
+        """A POST as a form of our own pages sends it, but for what `headers` replaces."""
+        own = {"origin": self.address, "x-cachemark-csrf": self.settings.csrf}
+        if isinstance(fields, dict):
+            fields = urlencode({"csrf": self.settings.csrf, **fields}).encode()
+        return self._request("POST", path, fields, {**own, **headers})
+
+    def _request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=120)
+        if self.cookie:
+            headers = {"cookie": self.cookie, **headers}
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+        finally:
+            connection.close()
+        return Answer(response.status, {n.lower(): v for n, v in response.getheaders()}, text)
+
+
+@contextmanager
+def served(root: Path, **changes: object) -> Iterator[Visitor]:
+    """A server of a store, on a port that the system picks."""
+    settings = msgspec.structs.replace(WebSettings(root=root), **changes)
+    with WebServer(settings) as server:
+        yield Visitor(server.address, settings)

@@ -1,0 +1,164 @@
+"""The pages in a headless Chromium: one browser and one server for all tests of this file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from cachemark.runs.archive import export_run
+from cachemark.runs.store import open_run
+from tests.web.serving import HOSTILE, OTHER, RUN, Visitor, made_store, served
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    pytest.mark.slow("it starts a browser"),
+]
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 360, "height": 740}
+PAGES = (
+    "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/compare?baseline={RUN}&first=a&second=b",
+    "/history?name=*", "/machine", "/import",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    root = tmp_path_factory.mktemp("store") / "results"
+    made_store(root)
+    with served(root) as visitor:
+        yield visitor
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # As root, as in a container, Chromium has no sandbox.
+        args = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Browser, visitor: Visitor, **options: Any) -> Iterator[Page]:
+    """A page in a context of its own. It must ask no other host, and complain of nothing."""
+    context = browser.new_context(base_url=visitor.address, **{"viewport": DESK, **options})
+    page = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert [url for url in asked if not url.startswith((visitor.address, "data:", "blob:"))] == []
+    assert said == []
+
+
+def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:
+    with opened(browser, visitor) as page:
+        page.goto("/")
+        page.get_by_label("Client").select_option("c")
+        page.get_by_role("button", name="Show").click()
+        assert page.get_by_role("status").inner_text() == "1 of 4 runs"
+        page.get_by_role("link", name=OTHER).click()
+        assert page.locator("h1").inner_text() == "Which of the two is faster?"
+        page.get_by_role("link", name="Report with charts").click()
+        assert page.locator("figure.plot svg.wide").count() > 1
+
+
+def test_two_clients_of_a_run_are_compared(browser: Browser, visitor: Visitor) -> None:
+    with opened(browser, visitor) as page:
+        page.goto(f"/runs/{RUN}")
+        page.locator("fieldset", has_text="Two clients").get_by_role("button").click()
+        assert page.locator("h2").first.inner_text() == "b against a"
+        assert page.get_by_role("status").inner_text() == "2 worse"
+        page.get_by_label("Other run").select_option(OTHER)
+        page.get_by_role("button", name="Compare").click()
+        assert page.locator("h2").first.inner_text() == f"{OTHER} against {RUN}"
+
+
+def test_an_export_is_imported(browser: Browser, visitor: Visitor, tmp_path: Path) -> None:
+    archive = export_run(open_run(RUN, visitor.settings.root), tmp_path)
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(archive.read_bytes()[:-30])
+    with served(tmp_path / "results") as other, opened(browser, other) as page:
+        page.goto("/import")
+        page.get_by_label("File").set_input_files(archive)
+        page.get_by_role("button", name="Import").click()
+        page.wait_for_url(f"**/runs/{RUN}")
+        assert "imported" in page.locator(".facts").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export").click()
+        assert download.value.suggested_filename == f"{RUN}.cachemark.zip"
+        saved = tmp_path / "saved.zip"
+        download.value.save_as(saved)
+        assert saved.read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing(browser: Browser, visitor: Visitor, path: str) -> None:
+    for scheme in ("light", "dark"):
+        with opened(browser, visitor, color_scheme=scheme) as page:
+            page.goto(path)
+            found = Axe().run(page).response
+        told = [
+            f"{scheme}: {v['id']}: {v['help']}: {node['html'][:200]}"
+            for v in found["violations"]
+            for node in v["nodes"]
+        ]
+        assert told == []
+
+
+def test_a_phone_does_not_scroll_sideways(browser: Browser, visitor: Visitor) -> None:
+    with opened(browser, visitor, viewport=PHONE) as page:
+        for path in PAGES:
+            page.goto(path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+
+
+def test_a_chosen_theme_holds_for_all_pages(browser: Browser, visitor: Visitor) -> None:
+    paper = "getComputedStyle(document.querySelector('.card')).backgroundColor"
+    with opened(browser, visitor, color_scheme="light") as page:
+        page.goto("/runs")
+        assert page.evaluate(paper) == "rgb(255, 255, 255)"
+        for name in ("system", "light"):
+            page.get_by_role("button", name=f"Theme: {name}").click()
+        page.goto("/machine")
+        assert page.evaluate(paper) == "rgb(23, 27, 32)"
+        assert page.get_by_role("button", name="Theme: dark").is_visible()
+
+
+def test_by_keyboard_alone(browser: Browser, visitor: Visitor) -> None:
+    with opened(browser, visitor) as page:
+        page.goto("/runs")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#content")
+        page.keyboard.press("Tab")
+        page.keyboard.type("second")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**text=second*")
+        link = page.get_by_role("link", name=OTHER)
+        link.focus()
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/runs/{OTHER}")
+
+
+def test_names_of_strangers_are_shown_and_not_obeyed(browser: Browser, visitor: Visitor) -> None:
+    with opened(browser, visitor) as page:
+        for path in ("/runs", f"/runs/{HOSTILE}", f"/runs/{HOSTILE}/report", "/history?name=*"):
+            page.goto(path)
+            assert page.locator("img").count() == 0
+            assert page.get_by_text("onerror=alert(1)").count() > 0, path

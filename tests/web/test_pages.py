@@ -1,0 +1,216 @@
+"""Pages of stored runs, asked for without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cachemark.model.errors import UsageError
+from cachemark.runs.archive import export_run
+from cachemark.runs.store import open_run, run_names
+from cachemark.web.server import bound_socket
+from cachemark.web.settings import WebSettings
+from tests.builders.hostile_text import is_unsafe
+from tests.cli.in_process import Inside, inside
+from tests.web.serving import BROKEN, HOSTILE, OTHER, RUN, Visitor, made_store, served
+
+__all__ = ["inside"]
+
+PAGES = (
+    "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/runs/{RUN}/report/csv", "/compare",
+    f"/compare?baseline={RUN}", f"/compare?baseline={RUN}&other={OTHER}",
+    f"/compare?baseline={RUN}&first=a&second=b", "/history", "/history?name=*", "/machine",
+    "/import", "/login",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("store") / "results"
+    made_store(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def visitor(root: Path) -> Iterator[Visitor]:
+    with served(root) as visitor:
+        yield visitor
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_strict_and_harmless(visitor: Visitor, path: str) -> None:
+    answer = visitor.get(path)
+    assert answer.status == 200, answer.text
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not any(map(is_unsafe, answer.text))
+    assert "<script>1" not in answer.text
+    assert "<img" not in answer.text
+
+
+def test_a_broken_run_does_not_hide_the_others(visitor: Visitor) -> None:
+    answer = visitor.get("/runs")
+    for name in (RUN, OTHER, HOSTILE):
+        assert f'<a href="/runs/{name}">' in answer.text
+    assert f"{BROKEN}/run.json: not a run" in answer.text
+    assert visitor.get(f"/runs/{BROKEN}").status == 422
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("client=c", {OTHER}),
+        ("host=elsewhere", {OTHER}),
+        ("verdict=INVALID&client=a", {OTHER}),
+        ("client=a", {RUN, OTHER}),
+        ("text=FIRST", {RUN}),
+        ("suite=made&server=embedded&client=b", {RUN, OTHER}),
+        ("verdict=unreadable", {BROKEN}),
+        ("client=nobody", set[str]()),
+        ("client=a&page=99999999999", {RUN, OTHER}),
+    ],
+)
+def test_runs_are_found(visitor: Visitor, query: str, expected: set[str]) -> None:
+    text = visitor.get(f"/runs?{query}").text
+    found = {name for name in (RUN, OTHER, HOSTILE) if f'href="/runs/{name}"' in text}
+    assert found | ({BROKEN} if f"{BROKEN}/run.json" in text else set()) == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/nobody", "/runs/..", "/runs/..%2f..%2fetc", "/runs/%2fetc", "/runs/.",
+        f"/runs/{RUN}/../../x", f"/runs/{RUN}/report/html", f"/runs/{RUN}/report/..%2frun.json",
+        "/assets/../app.py", "/assets/..%2fapp.py", "/assets//etc/passwd", "/nothing",
+    ],
+)  # fmt: skip
+def test_no_path_of_a_request_reaches_a_file(visitor: Visitor, path: str) -> None:
+    assert visitor.get(path).status == 404
+
+
+def test_answers_are_those_of_compare(visitor: Visitor) -> None:
+    within = visitor.get(f"/compare?baseline={RUN}&first=a&second=b").text
+    assert "b against a" in within
+    assert "paired by block" in within
+    assert ">worse<" in within
+    across = visitor.get(f"/compare?baseline={RUN}&other={OTHER}").text
+    assert "second against first" in across
+    assert "no answer" in across
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("baseline=&other=", "baseline"),
+        (f"baseline={RUN}&first=a&second=", "second"),
+        (f"baseline={RUN}&other={OTHER}&margin=much", "margin"),
+        (f"baseline={RUN}&other={OTHER}&margin=nan", "margin"),
+        (f"baseline={RUN}&first=a&second=b&factor=colour", "factor"),
+    ],
+)
+def test_a_bad_value_is_marked_at_its_field(visitor: Visitor, query: str, field: str) -> None:
+    answer = visitor.get(f"/compare?{query}")
+    assert answer.status == 400
+    assert f'aria-describedby="wrong-{field}"' in answer.text
+    assert answer.text.count("aria-invalid") == answer.text.count('id="wrong-')
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        (f"/compare?baseline={RUN}&other={RUN}", 400, "cannot be compared with itself"),
+        (f"/compare?baseline={RUN}&first=a&second=zz", 400, "--client zz: not in first"),
+        (f"/compare?baseline={RUN}&other=nobody", 404, "there is no run"),
+        ("/history?name=nobody", 400, "no such client or cell in the store"),
+    ],
+)
+def test_what_cannot_be_answered_is_said(
+    visitor: Visitor, path: str, status: int, text: str
+) -> None:
+    answer = visitor.get(path)
+    assert answer.status == status
+    assert text in answer.text
+
+
+def test_a_store_that_is_not_there(tmp_path: Path) -> None:
+    with served(tmp_path / "none") as visitor:
+        for path in ("/runs", "/history?name=a"):
+            answer = visitor.get(path)
+            assert answer.status == 404
+            assert "no such folder" in answer.text
+            assert "cachemark run quick" in answer.text
+
+
+def test_the_token_becomes_a_cookie(root: Path) -> None:
+    with served(root, token="the token") as visitor:
+        sent_away = visitor.get("/runs")
+        assert (sent_away.status, sent_away.headers["location"]) == (303, "/login")
+        assert visitor.post("/import", b"").status == 401
+        assert visitor.post("/login", {"token": "another"}).status == 403
+        assert visitor.post("/login", {"token": "the token", "csrf": "forged"}).status == 403
+        answer = visitor.post("/login", {"token": "the token"})
+        assert answer.status == 303
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert "the token" not in cookie
+        visitor.cookie = cookie.partition(";")[0]
+        assert visitor.get("/runs").status == 200
+
+
+def test_forms_of_other_pages_are_refused(visitor: Visitor) -> None:
+    assert visitor.post("/machine/doctor", {}, origin="http://evil.example").status == 403
+    assert visitor.post("/machine/doctor", {"csrf": "forged"}).status == 403
+    assert visitor.post("/import", b"", **{"x-cachemark-csrf": "forged"}).status == 403
+    assert visitor.post("/machine/doctor", b"x" * 300_000).status == 413
+    assert visitor.get("/runs", host="evil.example").status == 421
+
+
+def test_read_only_shows_no_form_and_takes_none(root: Path) -> None:
+    with served(root, read_only=True) as visitor:
+        assert 'href="/import"' not in visitor.get("/runs").text
+        assert visitor.post("/import", b"").status == 403
+        assert "<form" not in visitor.get("/machine").text
+
+
+@pytest.mark.slow("it starts the import of the command line three times")
+def test_an_archive_is_checked_before_it_is_imported(root: Path, tmp_path: Path) -> None:
+    content = export_run(open_run(RUN, root), tmp_path).read_bytes()
+    store = tmp_path / "results"
+    with served(store) as visitor:
+        tampered = content.replace(b"report", b"repork")[:-40]
+        for bad in (tampered, b"no archive"):
+            answer = visitor.post("/import", bad)
+            assert answer.status == 422
+            assert "the archive" in answer.text
+            assert run_names(store) == []
+        assert visitor.post("/import", content).text == f'{{"problem":"","run":"{RUN}"}}'
+        assert "imported" in visitor.get(f"/runs/{RUN}").text
+
+
+def test_a_port_in_use_is_said() -> None:
+    first = bound_socket(WebSettings(root=Path("results")))
+    port = first.getsockname()[1]
+    with first, pytest.raises(UsageError, match=f"127.0.0.1:{port}: cannot be listened on"):
+        bound_socket(WebSettings(root=Path("results"), port=port))
+
+
+def test_without_the_extra_there_is_one_line(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    said = inside("web")
+    assert said.returncode == 2
+    assert said.stderr == (
+        "cachemark: pages need packages that are an extra\n  pip install 'cachemark[web]'\n"
+    )
+
+
+def test_options_that_do_not_fit(inside: Inside) -> None:
+    assert "one without the other" in inside("web", "--tls-cert", "x").stderr
+    assert "no such file" in inside("web", "--tls-cert", "x", "--tls-key", "y").stderr
+    assert "not a port" in inside("web", "--port", "65536").stderr
