@@ -15,9 +15,11 @@ CLIENT = ("c", "client", "127.0.0.2")
 
 
 def test_roles_and_addresses_are_read(tmp_path: Path) -> None:
-    hosts = load_hosts(write_hosts(tmp_path, (SERVER, CLIENT, ("d", "client", "127.0.0.2"))))
+    others = (("d", "client", "127.0.0.2"), ("e", "load", "127.0.0.3"))
+    hosts = load_hosts(write_hosts(tmp_path, (SERVER, CLIENT, *others)))
     assert hosts.server.name == "s"
     assert [host.name for host in hosts.clients] == ["c", "d"]
+    assert [host.name for host in hosts.generators] == ["e"]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,9 @@ def test_roles_and_addresses_are_read(tmp_path: Path) -> None:
         ((SERVER, CLIENT, ("t", "server", "127.0.0.1")), "two servers on one address: s and t"),
         ((SERVER, CLIENT, ("t", "server", "127.0.0.3")), "2 hosts have the role server: s, t"),
         ((SERVER, CLIENT, CLIENT), "two hosts have the name 'c'"),
-        ((SERVER, ("c", "load", "127.0.0.2")), "Invalid enum value 'load'"),
+        ((SERVER, ("c", "loads", "127.0.0.2")), "Invalid enum value 'loads'"),
+        ((SERVER, ("c", "load", "127.0.0.2")), "no host has the role client"),
+        ((SERVER, ("c", "client+load", "127.0.0.2")), "host 'c' has the roles client and load"),
         ((SERVER, ("c", "client", "server1")), "'server1' is no IPv4 address"),
         ((SERVER, ("c", "client", "10.0.0.2")), "hosts that are not loopback need TLS"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.model.experiment import Keys, Load, Timing, Workload
+from cachemark.model.experiment import Keys, Load, Measure, Timing, Workload
 from cachemark.model.work_identity import changed_settings, definition, fingerprint
 from tests.builders.outcomes import measured
 
@@ -23,11 +23,13 @@ def test_settings_that_change_the_work_change_the_fingerprint() -> None:
             {"workload": Workload(name="mixed", mix={"get": 9, "set": 2})},
             {"workload": Workload(name="mixed", mix={"get": 9, "set": 1}, keys=Keys(count=5))},
             {"load": Load(name="one", depth=2)},
+            {"load": Load(name="one", measure=Measure())},
+            {"load": Load(name="one", measure=Measure(rate=5))},
             {"timing": Timing(measure_ms=5)},
             {"timing": Timing(timeout_ms=5)},
         )
     }
-    assert len(fingerprints) == 6
+    assert len(fingerprints) == 8
 
 
 def test_names_order_and_time_limits_do_not_change_the_fingerprint() -> None:

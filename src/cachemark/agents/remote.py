@@ -30,7 +30,7 @@ from cachemark.model.hosts import Host
 from cachemark.model.outcome import HostNoise, HostPart, TapeFacts
 from cachemark.model.protocol import Done, Prepare, Run
 from cachemark.model.server_stats import ServerStats
-from cachemark.runs.trial import Setting
+from cachemark.runs.setting import Setting
 
 # By the planned start the request to play must have reached all hosts: some time, and some for
 # each host. The coordinator needs 2 to 4 ms of CPU time to ask one.
@@ -79,15 +79,15 @@ def host_part(
     )
 
 
-def write_tapes(coordinator: Coordinator, setting: Setting) -> None:
-    """Let each host of clients write a trial's tape, and compare it. Raises TrialError."""
+def write_tapes(coordinator: Coordinator, setting: Setting, hosts: Sequence[Host]) -> None:
+    """Let each of these hosts write a trial's tape, and compare it. Raises TrialError."""
     request = WriteTape(
         workload=setting.workload,
         load=setting.load,
         timing=setting.timing,
         seed=setting.trial.tape_seed,
     )
-    names = [host.name for host in coordinator.hosts.clients]
+    names = [host.name for host in hosts]
     tapes = coordinator.ask_each(dict.fromkeys(names, request), TapeFacts, _TAPE_S)
     for name, tape in tapes.items():
         if tape.sha256 != setting.tape.facts.sha256:
@@ -126,14 +126,13 @@ def stats_of(reading: ServerReading) -> list[ServerStats]:
 
 
 class RemoteFleet:
-    """The workers on all hosts of clients. Each host plays its own segments of the tape."""
+    """The workers on several hosts. Each host plays its own segments of the tape."""
 
-    def __init__(self, coordinator: Coordinator, clocks: Mapping[str, ClockReading]) -> None:
-        self._coordinator, self._clocks = coordinator, clocks
-        self._names = [host.name for host in coordinator.hosts.clients]
+    def __init__(self, coordinator: Coordinator, hosts: Sequence[Host]) -> None:
+        self._coordinator = coordinator
+        self.names = [host.name for host in hosts]
         self.started: dict[str, StartedWorkers] = {}
         self.played: dict[str, Played] = {}
-        self.began_unix_ns = 0
 
     def start(self, client: str, load: Load, ready_s: float) -> StartedWorkers:
         """Start the workers; returns what those of the first host are.
@@ -142,9 +141,9 @@ class RemoteFleet:
         """
         request = StartWorkers(client=client, load=load, ready_s=ready_s)
         self.started = self._coordinator.ask_each(
-            dict.fromkeys(self._names, request), StartedWorkers, ready_s + _START_S
+            dict.fromkeys(self.names, request), StartedWorkers, ready_s + _START_S
         )
-        first, *others = self._names
+        first, *others = self.names
         for name in others:
             if self.started[name].ready != self.started[first].ready:
                 raise TrialError(
@@ -158,22 +157,64 @@ class RemoteFleet:
         """Connect all workers. Raises TrialError, UnsupportedError."""
         segments, first = sum(one.count for one in self.started.values()), 0
         requests: dict[str, PrepareWorkers] = {}
-        for name in self._names:
+        for name in self.names:
             requests[name] = PrepareWorkers(
                 request=request, first=first, segments=segments, ready_s=ready_s
             )
             first += self.started[name].count
         self._coordinator.ask_each(requests, msgspec.Raw, ready_s + _START_S)
 
+    def keep(self, played: Mapping[str, Played]) -> Done:
+        """Keep what its hosts played in a phase; returns their sum."""
+        self.played = {name: played[name] for name in self.names}
+        return merge([self.played[name].done for name in self.names])
+
+
+class RemotePlayer:
+    """Plays phases on the hosts of clients and, where there are some, on those that make the load.
+
+    `generated` is what the latter did in the last phase.
+    """
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        clocks: Mapping[str, ClockReading],
+        clients: RemoteFleet,
+        generators: RemoteFleet | None,
+    ) -> None:
+        self._coordinator, self._clocks = coordinator, clocks
+        self._clients, self._generators = clients, generators
+        self.generated: Done | None = None
+        self.began_unix_ns = 0
+
+    @property
+    def played(self) -> dict[str, Played]:
+        """What each host has done in the last phase."""
+        return self._clients.played | (self._generators.played if self._generators else {})
+
     def run(self, request: Run, watch: RunMonitor) -> Done:
-        """Play a phase on all hosts, from one instant on. Raises TrialError."""
-        ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(self._names)
+        """Play a phase, from one instant on. The generators alone store the keys.
+
+        Raises TrialError.
+        """
+        clients, generators = self._clients, self._generators
+        if generators is None:
+            return clients.keep(self._play(clients.names, request, watch))
+        if request.phase == "prefill":
+            return generators.keep(self._play(generators.names, request, watch))
+        played = self._play([*clients.names, *generators.names], request, watch)
+        self.generated = generators.keep(played)
+        return clients.keep(played)
+
+    def _play(self, names: Sequence[str], request: Run, watch: RunMonitor) -> dict[str, Played]:
+        ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(names)
         start_ns = time.time_ns() + ahead_ns
         silence_s = watch.silence_timeout_s
         limit_s = None
         if request.duration_ms is not None:
             limit_s = request.duration_ms / 1e3 + silence_s + _GRACE_S
-        self.played = self._coordinator.ask_each(
+        played = self._coordinator.ask_each(
             {
                 name: PlayPhase(
                     run=msgspec.structs.replace(
@@ -181,13 +222,13 @@ class RemoteFleet:
                     ),
                     silence_s=silence_s,
                 )
-                for name in self._names
+                for name in names
             },
             Played,
             limit_s,
         )
         self.began_unix_ns = start_ns
-        return merge([self.played[name].done for name in self._names])
+        return played
 
 
 def _build(started: StartedWorkers) -> str:

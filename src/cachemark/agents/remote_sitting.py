@@ -21,8 +21,9 @@ from cachemark.agents.remote import host_part, start_servers, started_or_raise, 
 from cachemark.analysis.verdict.hosts import worst_noise
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import HostNoise, HostPart, Outcome
+from cachemark.runs.setting import Setting
 from cachemark.runs.sitting import SittingDisplay, SittingSetting
-from cachemark.runs.trial import Setting, TrialRun
+from cachemark.runs.trial import TrialRun
 
 
 def play_remote_sitting(
@@ -54,7 +55,7 @@ class _RemoteSitting:
         coordinator = self._coordinator
         before = coordinator.clocks()
         for arm in {arm.tape.facts.sha256: arm for arm in self._arms}.values():
-            write_tapes(coordinator, arm)
+            write_tapes(coordinator, arm, [self._client])
         self._display.doing(f"{len(self._arms)} servers start on {self._server.name}")
         started = self._started(start_servers(coordinator, [a.server.text for a in self._arms]))
         if started:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from cachemark.agents.clock import ClockReading
@@ -16,6 +16,7 @@ from cachemark.agents.messages import (
 )
 from cachemark.agents.remote import (
     RemoteFleet,
+    RemotePlayer,
     RemoteServer,
     host_part,
     stats_of,
@@ -30,14 +31,15 @@ from cachemark.analysis.verdict.hosts import (
     worst_noise,
 )
 from cachemark.model.experiment import Load
-from cachemark.model.hosts import left_after
+from cachemark.model.hosts import Host, left_after
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import Plan
 from cachemark.model.protocol import Run
 from cachemark.runs.audit import Audit
 from cachemark.runs.prefill import run_prefill
+from cachemark.runs.setting import Setting
 from cachemark.runs.sitting import SittingDisplay, SittingSetting
-from cachemark.runs.trial import Setting, TrialRun
+from cachemark.runs.trial import TrialRun
 from cachemark.runs.window import Window, counts_since, tick_s, use_between
 
 
@@ -57,7 +59,7 @@ class HostsStage:
 
     def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
         """Play a trial. Raises HostLostError if a host was lost before, and the run has to stop."""
-        self._drop_lost(setting.load)
+        self._drop_lost(setting.cell_load)
         trial = HostsTrial(self._coordinator, setting, progress)
         if self._lost:
             trial.record(notes=[f"played without {', '.join(self._lost)}: lost in this run"])
@@ -96,50 +98,67 @@ class HostsTrial(TrialRun):
 
     def play(self) -> None:
         """Play every phase. Raises UnsupportedError and TrialError."""
-        setting, ready_s = self.setting, self.setting.timing.ready_ms / 1e3
+        setting = self.setting
         with ExitStack() as stack:
             stack.callback(self._end)
             clocks = self._coordinator.clocks()
-            write_tapes(self._coordinator, setting)
+            hosts = self._coordinator.hosts
+            write_tapes(self._coordinator, setting, hosts.clients)
+            if setting.generators:
+                write_tapes(self._coordinator, setting.generators, hosts.generators)
             server = RemoteServer(self._coordinator, setting.server.text)
             self.record(server=server.facts)
-            fleet = RemoteFleet(self._coordinator, clocks)
-            workers = fleet.start(setting.client.text, setting.load, ready_s)
-            self.record(
-                worker=workers.ready,
-                worker_command=workers.command,
-                worker_cpus=workers.cpus,
-                binaries=[*server.started.binaries, *workers.binaries],
-            )
-            fleet.prepare(self.prepare_request(server, workers.ready), ready_s)
+            clients = self._connected(self, server, hosts.clients)
+            generators = None
+            if self.generators:
+                generators = self._connected(self.generators, server, hosts.generators)
+            player = RemotePlayer(self._coordinator, clocks, clients, generators)
             if setting.workload.prefill > 0:
-                prefill = run_prefill(lambda: fleet.run(Run(phase="prefill"), self.watch))
+                prefill = run_prefill(lambda: player.run(Run(phase="prefill"), self.watch))
                 self.record(prefill=prefill)
-            request = self.warm_up(server, fleet)
-            window = self._play_window(fleet, request, clocks)
+            request = self.warm_up(server, player)
+            window = self._play_window(player, request, clocks)
             self.record_window(server.started.empty, window)
+
+    def _connected(
+        self, side: TrialRun, server: RemoteServer, hosts: Sequence[Host]
+    ) -> RemoteFleet:
+        """Start and connect the workers of one side. Raises UnsupportedError and TrialError."""
+        setting = side.setting
+        ready_s = setting.timing.ready_ms / 1e3
+        fleet = RemoteFleet(self._coordinator, hosts)
+        workers = fleet.start(setting.client.text, setting.load, ready_s)
+        side.record(
+            worker=workers.ready,
+            worker_command=workers.command,
+            worker_cpus=workers.cpus,
+            binaries=[*server.started.binaries, *workers.binaries],
+        )
+        fleet.prepare(side.prepare_request(server, workers.ready), ready_s)
+        return fleet
 
     def extra_findings(self) -> list[Finding]:
         """What only trials over hosts have."""
         return self._findings
 
     def _play_window(
-        self, fleet: RemoteFleet, request: Run, clocks: Mapping[str, ClockReading]
+        self, player: RemotePlayer, request: Run, clocks: Mapping[str, ClockReading]
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]
         begin = BeginWindow(tick_s=tick_s(self.outcome.worker, request))
         before = coordinator.ask_each(dict.fromkeys(names, begin), ServerReading, ANSWER_S)
-        done = fleet.run(request, self.watch)
+        done = player.run(request, self.watch)
         after = coordinator.ask_each(dict.fromkeys(names, EndWindow()), WindowReading, ANSWER_S)
-        self._record_hosts(fleet, clocks, after)
+        self._record_hosts(player, clocks, after)
         name = coordinator.hosts.server.name
         there = after[name]
         self.record(samples=there.samples)
-        began_there_ns = fleet.began_unix_ns + clocks[name].offset_ns
+        began_there_ns = player.began_unix_ns + clocks[name].offset_ns
         return Window(
             done=done,
-            began_unix_ns=fleet.began_unix_ns,
+            generated=player.generated,
+            began_unix_ns=player.began_unix_ns,
             before=stats_of(before[name]),
             after=stats_of(there.server),
             use=use_between(before[name].use, there.server.use),
@@ -151,7 +170,7 @@ class HostsTrial(TrialRun):
 
     def _record_hosts(
         self,
-        fleet: RemoteFleet,
+        player: RemotePlayer,
         clocks: Mapping[str, ClockReading],
         readings: Mapping[str, WindowReading],
     ) -> None:
@@ -163,18 +182,19 @@ class HostsTrial(TrialRun):
                 clocks[host.name],
                 later[host.name],
                 readings[host.name].noise,
-                fleet.played.get(host.name),
+                player.played.get(host.name),
             )
             for host in self._coordinator.hosts.hosts
         ]
         skew_ns = start_skew_ns(parts)
         self.record(hosts=parts, start_skew_ns=skew_ns)
-        done = [played.done for played in fleet.played.values()]
+        done = [played.done for played in player.played.values()]
         errors_ns = {name: reading.error_ns for name, reading in later.items()}
         self._findings = [
             *clock_findings(parts, self.elapsed_ns, errors_ns),
             *skew_finding(skew_ns, max(one.elapsed_ns for one in done)),
-            *differing_hosts(parts),
+            *differing_hosts([part for part in parts if "client" in part.roles]),
+            *differing_hosts([part for part in parts if "load" in part.roles]),
         ]
 
     def _end(self) -> None:

@@ -15,11 +15,17 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.percentiles import min_sample_size
+from cachemark.analysis.verdict.generators import (
+    LOAD_MISSED,
+    generators_were_late,
+    with_generated,
+)
 from cachemark.analysis.verdict.noise import noise_delays
 from cachemark.analysis.verdict.open_loop import generator_delay
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG, may_have_moved
 from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, NoisePolicy
+from cachemark.model.measuring import measuring_load
 from cachemark.model.objective import Objective, parse_objective
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.search_steps import base_load
@@ -110,12 +116,15 @@ def judge_play(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> P
         cause: Cause = "unsupported" if outcome.state == "unsupported" else "failed"
         return Play(rate=rate, spoiled_by=cause, why=outcome.reason)
     measure = outcome.measure
-    ok = sum(operation.ok for operation in measure.operations.values())
-    failed = sum(operation.attempts for operation in measure.operations.values()) - ok
+    # Where generators make the load, the rate is theirs, and the times are the measuring client's.
+    offered = outcome.generated or measure
+    ok = sum(operation.ok for operation in offered.operations.values())
+    played = with_generated(measure, outcome.generated).operations.values()
+    failed = sum(operation.attempts - operation.ok for operation in played)
     times = histogram.merge_encoded(each.response for each in measure.operations.values())
     play = Play(
         rate=rate,
-        ops_per_s=ok * 1e9 / max(1, measure.elapsed_ns),
+        ops_per_s=ok * 1e9 / max(1, offered.elapsed_ns),
         percentile_ns=times.percentile(objective.percent) if times else None,
         misses_by=_misses_by(outcome, failed),
     )
@@ -146,8 +155,11 @@ def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> 
         return ("generator" if GENERATOR_LAG in rules else "invalid"), reasons
     if outcome.load.rate is None:
         return "", ""
-    own = generator_delay(measure)
-    for delay in [*own, *noise_delays(outcome.noise, measure, outcome.load, policy)]:
+    missed = any(found.rule == LOAD_MISSED for found in outcome.findings)
+    if missed and outcome.generated and generators_were_late(outcome.generated):
+        return "generator", reasons
+    own, load = generator_delay(measure), measuring_load(outcome.load)
+    for delay in [*own, *noise_delays(outcome.noise, measure, load, policy)]:
         if may_have_moved(measure, objective.percent, delay):
             return ("generator" if delay in own else "noise"), delay.text
     least = min_sample_size(objective.percent)

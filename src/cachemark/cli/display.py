@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from cachemark.analysis.number_format import count_of
+from cachemark.analysis.statistics.figures import ok
 from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
@@ -291,8 +292,9 @@ def rate_of(outcome: Outcome) -> str:
     """The rate of a measured trial."""
     if outcome.measure is None or not outcome.measure.elapsed_ns:
         return "nothing measured"
-    ok = sum(op.ok for op in outcome.measure.operations.values())
-    return f"{ok / outcome.measure.elapsed_ns * 1e9:,.0f} ops/s"
+    windows = [outcome.measure, *filter(None, [outcome.generated])]
+    ops_per_s = sum(ok(window) * 1e9 / max(1, window.elapsed_ns) for window in windows)
+    return f"{ops_per_s:,.0f} ops/s"
 
 
 def problem_of(outcome: Outcome) -> str:

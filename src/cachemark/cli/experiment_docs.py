@@ -28,6 +28,7 @@ _TITLES = {
     "keys": "`keys` of a workload",
     "values": "`values` of a workload",
     "loads": "`[[loads]]`",
+    "measure": "`measure` of a load",
     "timing": "`[timing]`",
     "rounds": "`[rounds]`",
     "placement": "`[placement]`",

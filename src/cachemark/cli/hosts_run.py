@@ -47,9 +47,27 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
             f"{experiment.name}: workers of one host warm the server of {warmed[0]!r}",
             "with --hosts, leave server_warmup_ops out",
         )
+    _check_generators(experiment, hosts)
     if experiment.design == "rounds":
         return experiment
     return msgspec.structs.replace(experiment, design="trials")
+
+
+def _check_generators(experiment: Experiment, hosts: Hosts) -> None:
+    """Hosts make the load exactly where it has a measuring client. Raises UsageError."""
+    for load in experiment.loads:
+        if load.measure is not None and not hosts.generators:
+            raise UsageError(
+                f"{experiment.name}: load {load.name!r} has a measuring client, and no host has "
+                "the role load",
+                'write roles = ["load"] for the hosts that make the load',
+            )
+        if load.measure is None and hosts.generators:
+            raise UsageError(
+                f"{experiment.name}: host {hosts.generators[0].name!r} has the role load, and load "
+                f"{load.name!r} has no measuring client",
+                "write measure = { rate = 1000 } into the load, or give the host the role client",
+            )
 
 
 def play_new(

@@ -76,15 +76,15 @@ def parties_of(experiment: Experiment) -> Parties:
     """Everything the experiment names, known before anything runs. Raises UsageError."""
     engine = process.binary_path()
     known = registry(engine)
-    named = {
-        text: parse_client(text, known) for text in [*experiment.clients, *experiment.in_process]
-    }
+    generators = {load.measure.generator for load in experiment.loads if load.measure}
+    clients = [*experiment.clients, *experiment.in_process, *generators]
+    named = {text: parse_client(text, known) for text in clients}
     servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
     ready = {text: with_version(spec, _say) for text, spec in named.items()}
     return Parties(
         clients={
             text: ready[text.removesuffix(REPEAT_SUFFIX)]
-            for text in [*client_labels(experiment), *experiment.in_process]
+            for text in [*client_labels(experiment), *experiment.in_process, *generators]
         },
         servers=servers,
         engine=engine,

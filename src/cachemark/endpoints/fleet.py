@@ -98,6 +98,11 @@ class Fleet:
 
         The operations of a request are those of the whole tape; its planned start, if any, counts.
         """
+        self.ask(request)
+        return merge(list(_Collector(self.workers, watch).collect(request.phase).values()))
+
+    def ask(self, request: Run) -> None:
+        """Send the request of a phase to all workers, and do not wait for their answers."""
         start = request.start_unix_ns
         if not start and len(self.workers) > 1:
             start = time.time_ns() + _START_AHEAD_NS
@@ -106,7 +111,6 @@ class Fleet:
         for number, worker in enumerate(self.workers, self.share.first):
             ops = None if request.ops is None else _ops_of_worker(request.ops, number, segments)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=ops))
-        return merge(_Collector(self.workers, watch).collect(request.phase))
 
     def begin_slices(self, timeout_s: float) -> None:
         """Make all workers ready to play slices. Raises TrialError."""
@@ -171,10 +175,10 @@ class _Collector:
         self._waiting = dict.fromkeys(workers, 0)
         self._ops = dict.fromkeys(workers, 0)
         self._stalls = {worker: StallDetector() for worker in workers}
-        self._done: list[Done] = []
+        self._done: dict[Worker, Done] = {}
         self._last_answer_s = time.monotonic()
 
-    def collect(self, what: str) -> list[Done]:
+    def collect(self, what: str) -> dict[Worker, Done]:
         with selectors.DefaultSelector() as selector:
             for worker in self._waiting:
                 selector.register(worker.out, selectors.EVENT_READ, worker)
@@ -200,7 +204,7 @@ class _Collector:
                 self._ops[worker] = answer.ops
                 self._watch.progress(sum(self._ops.values()))
             elif isinstance(answer, Done) and answer.phase == what:
-                self._done.append(answer)
+                self._done[worker] = answer
                 del self._waiting[worker]
                 return True
             else:
@@ -213,6 +217,19 @@ class _Collector:
             raise TrialError(
                 f"{name}: sent no message for {self._watch.silence_timeout_s:g} s of {what}"
             )
+
+
+def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> list[Done]:
+    """Play one phase on several fleets at once, from one instant on. Raises TrialError.
+
+    The phase ends by time: the fleets play different tapes. Returns what each has done.
+    """
+    start = time.time_ns() + _START_AHEAD_NS
+    for fleet in fleets:
+        fleet.ask(msgspec.structs.replace(request, start_unix_ns=start))
+    workers = [worker for fleet in fleets for worker in fleet.workers]
+    done = _Collector(workers, watch).collect(request.phase)
+    return [merge([done[worker] for worker in fleet.workers]) for fleet in fleets]
 
 
 def _ops_of_worker(total: int, number: int, count: int) -> int:

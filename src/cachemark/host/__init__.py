@@ -3,7 +3,16 @@
 from cachemark.host.awake import awake
 from cachemark.host.facts import HostFacts, facts
 from cachemark.host.noise import NoiseMonitor
-from cachemark.host.placement import placement, usable_cpus
+from cachemark.host.placement import apart, placement, usable_cpus
 from cachemark.host.topology import cores
 
-__all__ = ["HostFacts", "NoiseMonitor", "awake", "cores", "facts", "placement", "usable_cpus"]
+__all__ = [
+    "HostFacts",
+    "NoiseMonitor",
+    "apart",
+    "awake",
+    "cores",
+    "facts",
+    "placement",
+    "usable_cpus",
+]

@@ -32,6 +32,17 @@ def placement(
     )
 
 
+def apart(cpus: str) -> tuple[str, str]:
+    """CPUs for a measuring client, and those for the load generators beside it. Pure.
+
+    A single CPU is shared; empty, any CPU, stays so.
+    """
+    if not cpus:
+        return "", ""
+    first, *others = sorted(parse_cpus(cpus))
+    return _text([first]), _text(others or [first])
+
+
 def _explicit(side: str, wanted: str, usable: list[int]) -> set[int]:
     if wanted in ("auto", "none"):
         return set()

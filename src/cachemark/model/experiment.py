@@ -162,6 +162,20 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = None
 
 
+class Measure(TomlTable, frozen=True, kw_only=True):
+    """A client of its own that measures the response time, while load generators make the load.
+
+    The trial's client then plays a Poisson schedule at this low `rate`, and its response times are
+    those of the cell. All other settings of the load are those of the load generators.
+    """
+
+    rate: Annotated[
+        float, _is("operations per second of the measuring client", 1000, gt=0, le=_MAX_VALUE)
+    ] = 1000.0
+    connections: Annotated[Positive, _is("connections of the measuring client", 1)] = 1
+    generator: Annotated[str, _is("the client that makes the load", "native")] = "native"
+
+
 _THINK = r"^(exp:)?N(ns|us|ms|s)$".replace("N", _NUMBER)
 
 
@@ -213,6 +227,10 @@ class Load(TomlTable, frozen=True, kw_only=True):
         Literal["own", "text", "binary", "meta"],
         _is("the protocol; `own` is the library's default"),
     ] = "own"
+    measure: Annotated[
+        Measure | None,
+        _is("a measuring client beside this load: a table, see `measure`", {"rate": 1000}),
+    ] = None
 
 
 class Timing(TomlTable, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ def check(experiment: Experiment, where: str) -> None:
     for workload in experiment.workloads:
         _check_workload(workload, where)
     _check_search(experiment, where)
+    _check_measuring(experiment, where)
     _check_rounds(experiment, where)
     _check_replays(experiment, where)
     known = {load_.name for load_ in experiment.loads}
@@ -124,6 +125,25 @@ def _check_search(experiment: Experiment, where: str) -> None:
         if load_.rate is not None:
             raise UsageError(
                 f"{where}: load {load_.name!r}: a search finds the rate itself", "leave out rate"
+            )
+
+
+def _check_measuring(experiment: Experiment, where: str) -> None:
+    """A load that others make needs a server of its own, and a window that ends by time."""
+    beside = next((load for load in experiment.loads if load.measure is not None), None)
+    if beside is None:
+        return
+    place = f"{where}: load {beside.name!r}: a measuring client"
+    if experiment.design == "rounds":
+        raise UsageError(f"{place} plays trials, not rounds", 'set design = "trials"')
+    if experiment.in_process:
+        raise UsageError(f"{place} needs a server", "leave out in_process")
+    for workload in experiment.workloads:
+        if plays_to_an_end(workload) or workload.server_warmup_ops:
+            raise UsageError(
+                f"{place} needs a window that ends by time, and workload {workload.name!r} "
+                "has its own end or its own warm-up of the server",
+                "leave out ops, passes, fill_percent, trace and server_warmup_ops",
             )
 
 

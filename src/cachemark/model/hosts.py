@@ -13,8 +13,9 @@ from msgspec import Meta
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Name, TomlTable
 
-Role = Literal["server", "client"]
-ROLES: tuple[Role, ...] = ("server", "client")
+Role = Literal["server", "client", "load"]
+# What every hosts file has. Load generators are only for loads with a measuring client.
+NEEDED_ROLES: tuple[Role, ...] = ("server", "client")
 # An agent's port; 0: any free one.
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
@@ -74,7 +75,15 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
     @property
     def clients(self) -> list[Host]:
         """The hosts that run clients: each plays its share of every tape."""
-        return [host for host in self.hosts if "client" in host.roles]
+        return self._with_role("client")
+
+    @property
+    def generators(self) -> list[Host]:
+        """The hosts that make the load, where a client of its own measures."""
+        return self._with_role("load")
+
+    def _with_role(self, role: Role) -> list[Host]:
+        return [host for host in self.hosts if role in host.roles]
 
 
 def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
@@ -84,7 +93,8 @@ def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
     """
     left = [host for host in hosts.hosts if host.name not in lost]
     roles = {role for host in left for role in host.roles}
-    if hosts.on_lost == "stop" or load.schedule == "closed" or not roles.issuperset(ROLES):
+    needed = {role for host in hosts.hosts for role in host.roles}
+    if hosts.on_lost == "stop" or load.schedule == "closed" or not roles.issuperset(needed):
         return None
     return msgspec.structs.replace(hosts, hosts=left)
 
@@ -125,11 +135,17 @@ def _check_roles(hosts: Hosts) -> None:
             f"two servers on one address: {' and '.join(names)} are both {twice}",
             "give the role server to one of them",
         )
-    for role in ROLES:
+    for role in NEEDED_ROLES:
         if not any(role in host.roles for host in hosts.hosts):
             raise UsageError(
                 f"no host has the role {role}", f'write roles = ["{role}"] for one of the hosts'
             )
+    if both := next((host for host in hosts.hosts if {"client", "load"} <= set(host.roles)), None):
+        raise UsageError(
+            f"host {both.name!r} has the roles client and load: its load would disturb what it "
+            "measures",
+            "give it one of them",
+        )
     if len(servers) > 1:
         names = [host.name for host in servers]
         raise UsageError(

@@ -241,6 +241,20 @@ class HostPart(Record, frozen=True, kw_only=True):
     noise: HostNoise | None = None
 
 
+class Generators(Record, frozen=True, kw_only=True):
+    """The load generators beside a measuring client; `measure` is the sum of what they did.
+
+    `tape` is theirs. `command` and `cpus` are those of one of them.
+    """
+
+    client: str
+    worker: Ready | None = None
+    command: list[str] = []
+    cpus: str = ""
+    tape: TapeFacts | None = None
+    measure: Done | None = None
+
+
 class _Format(Record, frozen=True, kw_only=True):
     format: int = OUTCOME_FORMAT
 
@@ -252,6 +266,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     were kept out of sleep states. `rounds`: the slices of a trial that was played in turns with
     others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure` is
     the sum of theirs, `noise` the worst of theirs, and they started at most `start_skew_ns` apart.
+    `generators`: others made the `load`; `measure` is then the measuring client's alone.
     """
 
     format: int = OUTCOME_FORMAT
@@ -293,7 +308,13 @@ class Outcome(Record, frozen=True, kw_only=True):
     host: str = ""
     log: str = ""
     hosts: list[HostPart] = []
+    generators: Generators | None = None
     start_skew_ns: int | None = None
+
+    @property
+    def generated(self) -> Done | None:
+        """What load generators did in the window, beside the measuring client."""
+        return self.generators.measure if self.generators else None
 
 
 _encoder = msgspec.json.Encoder()

@@ -145,9 +145,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def uses_rounds(experiment: Experiment) -> bool:
     """Whether an experiment's cells are played in turns, see `Experiment.design`.
 
-    A cell that is alone has nobody to take turns with. A search plays trials.
+    A cell that is alone has nobody to take turns with. A search plays trials, and so does a
+    measuring client beside a load.
     """
-    if experiment.search:
+    if experiment.search or any(load.measure for load in experiment.loads):
         return False
     several = len(client_labels(experiment)) * len(experiment.servers) > 1
     if experiment.design != "auto":

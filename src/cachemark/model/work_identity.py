@@ -57,6 +57,8 @@ def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
         if name in ("workload.name", "workload.loads", "load.name"):
             continue
         if isinstance(own, msgspec.Struct):
+            if default_of(field) is None:
+                found[name] = "{}"  # a table that is there, even if all its settings are defaults
             found |= _flat(name, own)
         elif own != default_of(field):
             found[name] = msgspec.json.encode(own, order="sorted").decode()

@@ -23,6 +23,7 @@ from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
     default_settings,
+    generators,
     hosts,
     noise_report,
     round_sections,
@@ -101,6 +102,7 @@ def _grid_report(
             *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
+            *generators.sections(outcomes),
             *hosts.sections(header, outcomes),
         ],
         trials=trials,
@@ -135,6 +137,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         sections=[
             *searched_rates.sections(found, text, objective, series_of("clients", experiment)),
             *audited.sections(audit),
+            *generators.sections(outcomes),
             *hosts.sections(header, outcomes),
         ],
         trials=trial_rows(outcomes),

@@ -15,8 +15,9 @@ from typing import Protocol
 from cachemark import host
 from cachemark.host.cpu_meter import CpuMeter
 from cachemark.model.server_stats import ServerStats
+from cachemark.runs.setting import Setting
 from cachemark.runs.slice_log import SliceLog
-from cachemark.runs.trial import Endpoints, Setting, TrialRun
+from cachemark.runs.trial import Endpoints, TrialRun
 
 # Starts that go on at the same time, beyond the number of CPUs: some of them only wait.
 _MORE_STARTS = 2

@@ -14,17 +14,20 @@ from cachemark import host
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.experiment import Load
+from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.giving_up import given_up
 from cachemark.runs.rate_steps import RateSteps, Step
 from cachemark.runs.replays import next_replays, replays_of
+from cachemark.runs.setting import Setting
 from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trial import Setting, run_trial
+from cachemark.runs.trial import run_trial
 
 RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]
 PlaySitting = Callable[[SittingSetting, SittingDisplay], list[Outcome]]
@@ -254,16 +257,34 @@ class _Campaign:
 
     def _step_setting(self, step: Step, index: int) -> Setting:
         """A step is played as the first one of its search is, with another load."""
-        first = self._setting(step.first)
-        seed = step.first.tape_seed
-        tape = self._common.shelf.get(first.workload, step.load, first.timing, seed)
+        first = self._setting_with(step.first, step.load)
         trial = msgspec.structs.replace(step.first, index=index, cell=step.cell)
-        return msgspec.structs.replace(first, trial=trial, load=step.load, tape=tape)
+        return msgspec.structs.replace(first, trial=trial)
 
     def _setting(self, trial: Trial) -> Setting:
+        return self._setting_with(trial, self._plan.load(trial.cell))
+
+    def _setting_with(self, trial: Trial, load: Load) -> Setting:
+        """A trial with this load; where generators make it, they have a setting of their own."""
+        alone = self._setting_alone(trial, load)
+        if load.measure is None:
+            return alone
+        shelf, own = self._common.shelf, measuring_load(load)
+        own_cpus, generator_cpus = host.apart(alone.worker_cpus)
+        generators = msgspec.structs.replace(
+            alone, client=self._parties.clients[load.measure.generator], worker_cpus=generator_cpus
+        )
+        return msgspec.structs.replace(
+            alone,
+            load=own,
+            tape=shelf.get(alone.workload, own, alone.timing, trial.tape_seed),
+            worker_cpus=own_cpus,
+            generators=generators,
+        )
+
+    def _setting_alone(self, trial: Trial, load: Load) -> Setting:
         plan, parties, common = self._plan, self._parties, self._common
-        workload, load = plan.workload(trial.cell), plan.load(trial.cell)
-        timing = plan.experiment.timing
+        workload, timing = plan.workload(trial.cell), plan.experiment.timing
         return Setting(
             run=self._run.id,
             trial=trial,

@@ -18,6 +18,7 @@ from cachemark.endpoints.wire import select_wire
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Timing
+from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import Prepare, Ready
@@ -77,7 +78,7 @@ def _ask(client: ClientSpec, timing: Timing) -> Ready | Reason | None:
 
 
 def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Reason | None:
-    workload, load = plan.workload(cell), plan.load(cell)
+    workload, load = plan.workload(cell), measuring_load(plan.load(cell))
     if plan.experiment.search:  # the steps after the first are open loops
         load = msgspec.structs.replace(load, schedule="poisson")
     try:

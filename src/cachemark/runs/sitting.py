@@ -26,8 +26,9 @@ from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.arm import Arm, start_side_by_side, starting_threads
+from cachemark.runs.setting import Setting
 from cachemark.runs.slice_log import CpuReading, Place
-from cachemark.runs.trial import Endpoints, Setting
+from cachemark.runs.trial import Endpoints
 from cachemark.runs.warm_up import is_warm, warmup_ms
 from cachemark.runs.window import Window, use_between
 

@@ -18,55 +18,30 @@ from cachemark.analysis.verdict import (
     with_findings,
 )
 from cachemark.endpoints.capabilities import unclaimed
-from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
+from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import (
     ProcessUse,
     RunningServer,
-    ServerSpec,
     options_for,
     running,
 )
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
-from cachemark.model.outcome import Binary, CommandCount, Finding, Outcome, Trial
+from cachemark.model.outcome import Binary, CommandCount, Finding, Generators, Outcome
 from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
-from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.callers import callers_of, demand_of, processes_of
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.prefill import run_prefill
-from cachemark.runs.tapes import Tape
+from cachemark.runs.setting import Setting
 from cachemark.runs.warm_up import warmup_ms
 from cachemark.runs.window import Window, play_window
 
 _LOG_CHARS = 4000
-# Starts what the client talks to, where that is no server as an experiment names one.
-Target = Callable[[], AbstractContextManager[RunningServer]]
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a trial needs to know."""
-
-    run: str
-    trial: Trial
-    client: ClientSpec
-    server: ServerSpec
-    workload: Workload
-    load: Load
-    timing: Timing
-    tape: Tape
-    server_cpus: str
-    worker_cpus: str
-    restrictions: Restrictions = Restrictions()
-    noise: NoisePolicy = "auto"
-    target: Target | None = None
-    awake_pid: int | None = None
-    slices: bool = False
 
 
 class Player(Protocol):
@@ -78,11 +53,15 @@ class Player(Protocol):
 
 
 class Endpoints(NamedTuple):
-    """The two sides of a trial while it is played; `empty` is the server before any operation."""
+    """The two sides of a trial while it is played; `empty` is the server before any operation.
+
+    `player` plays the phases: the fleet, or the fleet beside the generators of its load.
+    """
 
     server: RunningServer
     fleet: Fleet
     empty: ProcessUse | None
+    player: Fleet | LoadedFleet
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
@@ -109,11 +88,14 @@ class TrialRun:
         self._ticks: list[CommandCount] = []
         self._server_commands: list[int] = []
         self._fleet: Fleet | None = None
+        self.generators = (
+            TrialRun(setting.generators, lambda _: None) if setting.generators else None
+        )
         self.outcome = Outcome(
             run=setting.run,
             trial=setting.trial,
             workload=setting.workload,
-            load=setting.load,
+            load=setting.cell_load,
             timing=setting.timing,
             state="failed",
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -150,43 +132,53 @@ class TrialRun:
             ends = self.start(stack)
             window = play_window(
                 ends.server,
-                ends.fleet,
-                self.warm_up(ends.server, ends.fleet),
+                ends.player,
+                self.warm_up(ends.server, ends.player),
                 self.watch,
                 awake_pid=self.setting.awake_pid,
                 keep=lambda samples: self.record(samples=samples),
             )
             self.record_window(ends.empty, window)
-            ends.fleet.bye()
+            ends.player.bye()
 
     def start(self, stack: ExitStack) -> Endpoints:
         """Start the server and the workers, connect them and store the keys.
 
         Both end with `stack`. Raises UnsupportedError and TrialError.
         """
-        setting, client = self.setting, self.setting.client.client
-        if missing := client.missing():
-            raise UnsupportedError(missing, client.setup)
+        for side in (self, self.generators):
+            if side and (missing := side.setting.client.client.missing()):
+                raise UnsupportedError(missing, side.setting.client.client.setup)
+        setting = self.setting
         self._refuse("" if setting.load.wire == "own" else setting.load.wire)
         server = stack.enter_context(self._target())
         self.record(server=server.facts)
+        empty = server.use()
+        fleet = self._connect(stack, server)
+        player = fleet
+        if self.generators:
+            player = LoadedFleet(fleet, self.generators._connect(stack, server))
+        if setting.workload.prefill > 0:
+            self.record(prefill=run_prefill(lambda: player.run(Run(phase="prefill"), self.watch)))
+        return Endpoints(server, fleet, empty, player)
+
+    def _connect(self, stack: ExitStack, server: RunningServer) -> Fleet:
+        """Start the workers and connect them. Raises UnsupportedError and TrialError."""
+        setting, client = self.setting, self.setting.client.client
         count = processes_of(setting.load, client.concurrency)
         fleet = stack.enter_context(
             Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id)
         )
         self._fleet = fleet
         stack.callback(lambda: self.record(log=fleet.log_tail()[-_LOG_CHARS:]))
-        ends = Endpoints(server, fleet, server.use())
         ready_s = setting.timing.ready_ms / 1e3
         ready = fleet.hello(ready_s)
-        self.record(worker=ready, binaries=self._binaries(ends))
+        self.record(worker=ready, binaries=self._binaries(server, fleet))
         request = self.prepare_request(server, ready)
         fleet.prepare(request, ready_s)
         if request.servers and setting.workload.server_warmup_ops:
             self._warm_server(request, count)
-        if setting.workload.prefill > 0:
-            self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self.watch)))
-        return ends
+        return fleet
 
     def _warm_server(self, request: Prepare, count: int) -> None:
         """Play with workers of their own: the server is warm then, and the client is cold."""
@@ -219,6 +211,21 @@ class TrialRun:
             server_use=use,
             noise=window.noise,
             rounds=window.rounds,
+            generators=self._generated(window.generated),
+        )
+
+    def _generated(self, measure: Done | None) -> Generators | None:
+        """What is kept of the load generators; None if the client makes its load itself."""
+        if self.generators is None:
+            return None
+        setting, outcome = self.generators.setting, self.generators.outcome
+        return Generators(
+            client=setting.client.text,
+            worker=outcome.worker,
+            command=outcome.worker_command,
+            cpus=outcome.worker_cpus,
+            tape=setting.tape.facts,
+            measure=measure,
         )
 
     def judge(self) -> None:
@@ -238,6 +245,8 @@ class TrialRun:
             server_commands=self._server_commands,
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
             command_counts=self._ticks_with_due(),
+            generated=outcome.generated,
+            generated_load=setting.cell_load,
             noise=outcome.noise,
             # In rounds the noise hits all arms alike, and their ratios take it out.
             policy=setting.noise if outcome.rounds is None else "note",
@@ -279,10 +288,10 @@ class TrialRun:
         if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
             raise UnsupportedError(why)
 
-    def _binaries(self, ends: Endpoints) -> list[Binary]:
+    def _binaries(self, server: RunningServer, fleet: Fleet) -> list[Binary]:
         return [
-            *binaries("server", ends.server.pids),
-            *binaries("worker", [worker.pid for worker in ends.fleet.workers]),
+            *binaries("server", server.pids),
+            *binaries("worker", [worker.pid for worker in fleet.workers]),
             *of_command("script", self.setting.client.client.command),
         ]
 
@@ -342,6 +351,8 @@ class TrialRun:
 
     def _ticks_with_due(self) -> list[CommandCount]:
         """What an open loop's tape had due by each reading; a closed loop's has nothing."""
+        if self.setting.generators:
+            return []  # the server counts the operations of the load, too
         if self.setting.load.schedule == "closed" or not self._ticks:
             return self._ticks
         schedule = Schedule(self.setting.tape.path)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
@@ -24,10 +25,11 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     """A window that was played to its end, and what was read around and within it.
 
     `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
-    window that was played in turns with others.
+    window that was played in turns with others. `generated` is what load generators did beside.
     """
 
     done: Done
+    generated: Done | None = None
     began_unix_ns: int
     before: list[ServerStats]
     after: list[ServerStats]
@@ -39,7 +41,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 def play_window(
     server: RunningServer,
-    fleet: Fleet,
+    fleet: Fleet | LoadedFleet,
     request: Run,
     watch: RunMonitor,
     *,
@@ -63,6 +65,7 @@ def play_window(
             keep(sampler.samples)
     return Window(
         done=done,
+        generated=fleet.generated if isinstance(fleet, LoadedFleet) else None,
         began_unix_ns=fleet.began_unix_ns,
         noise=noise.stop(),
         use=use_between(use, server.use()),

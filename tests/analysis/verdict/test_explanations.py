@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cachemark.analysis import verdict
 from cachemark.analysis.verdict.explanations import RULES, VERDICTS
+from cachemark.analysis.verdict.generators import LOAD_MISSED
 from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG
 from cachemark.model.outcome import Verdict
@@ -37,7 +38,7 @@ def test_each_rule_is_explained() -> None:
     literal = set().union(*map(_literal_rules, files))
     assert {"own-counts", "achieved", "drift", "distrust"} <= literal, "the search finds rules"
     noise = {rule.name for rule in (*_RULES, _CPU_PRESSURE)}
-    assert set(RULES) == literal | noise | {GENERATOR_LAG, "kernel-log"}
+    assert set(RULES) == literal | noise | {GENERATOR_LAG, LOAD_MISSED, "kernel-log"}
 
 
 def test_each_verdict_is_explained() -> None:

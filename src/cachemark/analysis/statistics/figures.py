@@ -58,18 +58,21 @@ def trial_response_ns(trial: Outcome, percent: float, kind: str = "") -> int | N
 
 
 def window_rate(trial: Outcome) -> float | None:
-    """Successful operations per second of a trial; None if it has no window.
+    """Successful operations per second of a trial, with those of load generators.
+
+    None if it has no window.
 
     A window that ends by time: those that ended within it, divided by its length. To divide by the
     time of the last reply instead would make one slow reply at the end look like a slow window.
     Windows that end by a number of operations, and workers without a timeline: all of them, divided
     by the time until the last reply.
     """
-    window = trial.measure
-    if window is None or not window.elapsed_ns:
+    if trial.measure is None or not trial.measure.elapsed_ns:
         return None
-    return _timeline_rate(trial, window) or rate(
-        list(window.operations.values()), window.elapsed_ns
+    windows = [trial.measure, *filter(None, [trial.generated])]
+    return sum(
+        _timeline_rate(trial, window) or rate(list(window.operations.values()), window.elapsed_ns)
+        for window in windows
     )
 
 
@@ -115,7 +118,8 @@ def server_cpu_us(trial: Outcome) -> float | None:
     if trial.measure is None or trial.server_use is None:
         return None
     spent_ns = trial.server_use.cpu_ns
-    return spent_ns / 1e3 / ok(trial.measure) if spent_ns and ok(trial.measure) else None
+    done = ok(trial.measure) + (ok(trial.generated) if trial.generated else 0)
+    return spent_ns / 1e3 / done if spent_ns and done else None
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from cachemark.analysis.verdict.conservation import (
     executed_commands,
     idle_servers,
 )
+from cachemark.analysis.verdict.generators import generated_findings, with_generated
 from cachemark.analysis.verdict.noise import noise_delays, noise_findings
 from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
@@ -57,6 +58,8 @@ def judge(
     partial_counters: bool = False,
     server_commands: Sequence[int] = (),
     command_counts: Sequence[CommandCount] = (),
+    generated: Done | None = None,
+    generated_load: Load | None = None,
     noise: HostNoise | None = None,
     policy: NoisePolicy = "auto",
 ) -> TrialVerdict:
@@ -67,11 +70,14 @@ def judge(
     counts are only noted. `merges`: the client may answer reads without a command for each, so
     fewer reads are only noted. `partial_counters`: `before` and `after` lack some counters of the
     server, so they do not tell its commands. `server_commands`: the commands of each of several
-    servers in the window. `policy`: what noise does to a trial.
+    servers in the window. `generated`: what load generators did beside a measuring client, whose
+    load was `generated_load`. `policy`: what noise does to a trial.
     """
+    played = with_generated(measure, generated)
     found = conservation_findings(
-        measure, workload, load, before, after, shared_server=shared_server, merges=merges
+        played, workload, load, before, after, shared_server=shared_server, merges=merges
     )
+    found += generated_findings(generated, generated_load)
     found += idle_servers(workload, server_commands)
     found += noise_findings(noise, measure, load, policy)
     judged = Judged()

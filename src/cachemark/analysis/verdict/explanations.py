@@ -93,6 +93,12 @@ RULES: dict[str, Explanation] = {
         meaning="Fewer operations were sent or answered than the schedule asked for.",
         remedy="Lower --rate, or add connections, threads or processes.",
     ),
+    "load-missed": Explanation(
+        meaning="The load generators beside the measuring client made less load than the schedule "
+        "asked for, so the response times are those of another load.",
+        remedy="Lower --rate. If the generators themselves were late, give the load more "
+        "processes, or more hosts.",
+    ),
     "send-lag": Explanation(
         meaning="The client itself sent late, so its response times have a part that is not the "
         "server's. Percentiles that this can have moved too far are withheld.",

@@ -27,7 +27,7 @@ def generator_delay(measure: Done) -> list[Delay]:
 
 def open_loop_findings(measure: Done, load: Load) -> list[Finding]:
     """Findings about a client that reports no lag (INVALID), or a load that was too high."""
-    found = _overload_findings(measure, load)
+    found = overload_findings(measure, load)
     if histogram.merge_encoded([measure.generator_lag or measure.send_lag]) is None:
         found.append(invalid_finding("no-lag", "the worker did not report its send lag"))
     return found
@@ -39,7 +39,7 @@ def response_percentile_ns(measure: Done, percent: float) -> int:
     return merged.percentile(percent) if merged else 0
 
 
-def _overload_findings(measure: Done, load: Load) -> list[Finding]:
+def overload_findings(measure: Done, load: Load) -> list[Finding]:
     """Operations that were never sent, or a backlog that grew.
 
     An operation that was sent and failed held the schedule: its wait is in the response times.

@@ -1,0 +1,48 @@
+"""What a trial is played with: the parties, the work, the tapes, the CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import RunningServer, ServerSpec
+from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
+from cachemark.model.outcome import Trial
+from cachemark.runs.audit.value import Restrictions
+from cachemark.runs.tapes import Tape
+
+# Starts what the client talks to, where that is no server as an experiment names one.
+Target = Callable[[], AbstractContextManager[RunningServer]]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a trial needs to know.
+
+    `generators` make the load of the cell, where the client itself only measures: it then plays
+    `load`, which is low.
+    """
+
+    run: str
+    trial: Trial
+    client: ClientSpec
+    server: ServerSpec
+    workload: Workload
+    load: Load
+    timing: Timing
+    tape: Tape
+    server_cpus: str
+    worker_cpus: str
+    restrictions: Restrictions = Restrictions()
+    noise: NoisePolicy = "auto"
+    target: Target | None = None
+    awake_pid: int | None = None
+    slices: bool = False
+    generators: Setting | None = None
+
+    @property
+    def cell_load(self) -> Load:
+        """The load as the experiment has it."""
+        return self.generators.load if self.generators else self.load
