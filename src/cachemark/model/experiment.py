@@ -163,15 +163,12 @@ class Workload(TomlTable, frozen=True, kw_only=True):
 
 
 class Measure(TomlTable, frozen=True, kw_only=True):
-    """A client of its own that measures the response time, while load generators make the load.
+    """A client that only measures, at a low rate, beside load generators that make the load.
 
-    The trial's client then plays a Poisson schedule at this low `rate`, and its response times are
-    those of the cell. All other settings of the load are those of the load generators.
+    Its response times are those of the cell. The load's other settings are the generators'.
     """
 
-    rate: Annotated[
-        float, _is("operations per second of the measuring client", 1000, gt=0, le=_MAX_VALUE)
-    ] = 1000.0
+    rate: Annotated[float, _is("operations per second, Poisson", 1000, gt=0, le=_MAX_VALUE)] = 1000
     connections: Annotated[Positive, _is("connections of the measuring client", 1)] = 1
     generator: Annotated[str, _is("the client that makes the load", "native")] = "native"
 

@@ -20,12 +20,7 @@ from cachemark.analysis.verdict import (
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
 from cachemark.endpoints.loaded_fleet import LoadedFleet
-from cachemark.endpoints.servers import (
-    ProcessUse,
-    RunningServer,
-    options_for,
-    running,
-)
+from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
