@@ -14,7 +14,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist try-dist clean
+.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist try-dist release-check third-party clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,12 @@ dist: $(UV) ## Wheels and sdists of the last commit into dist/, with checksums
 
 try-dist: $(UV) ## Install the wheels of dist/ into a clean environment, and use them
 	@$(UV) run --no-project --quiet python tools/try_packages.py
+
+release-check: $(UV) ## Whether the last commit and dist/ are a release: tag, changelog, licences, parts, checksums
+	@$(UV) run --no-project --quiet python -m tools.release_check
+
+third-party: setup ## Print THIRD-PARTY.md: the packages of others, with their licences
+	@$(RUN) python tools/third_party.py
 
 clean: ## Remove everything that was set up
 	rm -rf .tools .venv dist site engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# The list of parts (SBOM) of cachemark without its engine, as CycloneDX.
+PARTS = "cachemark.cyclonedx.json"
 # `uv run` sets UV.
 UV = os.environ.get("UV", str(ROOT / ".tools" / "bin" / "uv"))
 # The engine's wheel installs where glibc is at least 2.17: on every distribution since 2014.
@@ -43,6 +46,7 @@ def main() -> int:
         build(sources, "--wheel", out)
         build(sources / "engine", "--sdist", out)
         build_engine(sources / "engine", out)
+    write_parts(out / PARTS)
     for package in write_checksums(out):
         print(f"{package.stat().st_size / 1e6:6.2f} MB  {package.relative_to(ROOT)}")
     return 0
@@ -99,6 +103,18 @@ def _same_paths(engine: Path) -> str:
 def _commit_time() -> dict[str, str]:
     time = git("show", "--no-patch", "--format=%ct", "HEAD").decode().strip()
     return {"SOURCE_DATE_EPOCH": time}
+
+
+def write_parts(file: Path) -> None:
+    """Write what cachemark installs from PyPI; the engine's wheel has a list of its own."""
+    command = [UV, "export", "--project", str(ROOT), "--locked", "--no-dev", "--all-extras"]
+    listed = subprocess.run(
+        [*command, "--quiet", "--format", "cyclonedx1.5"], capture_output=True, check=True
+    )
+    parts = json.loads(listed.stdout)
+    # Both are of this call: without them the same commit gives the same bytes.
+    del parts["serialNumber"], parts["metadata"]["timestamp"]
+    file.write_text(json.dumps(parts, indent=1) + "\n", encoding="utf-8")
 
 
 def write_checksums(out: Path) -> list[Path]:
