@@ -45,7 +45,7 @@ def sources(root: Path) -> Sources:
         pages[f"workers-{page.parent.name}.md"] = page.relative_to(root).as_posix()
     files = {
         path.relative_to(root / "docs").as_posix(): path.relative_to(root).as_posix()
-        for pattern in ("pictures/*.png", "examples/*", "*.json")
+        for pattern in ("pictures/*.png", "examples/*", "*.json", "site.*")
         for path in (root / "docs").glob(pattern)
     }
     return Sources(root, dict(sorted(pages.items())), files)

@@ -11,20 +11,12 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.docs.site_links import BuiltPage, broken_links, is_elsewhere, read_pages
-from tools import docs_site
 from tools.docs_pages import Sources, printed_pages, site_text, sources
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    assert docs_site.build(folder) == 0
-    return folder / "html"
-
-
-@pytest.fixture(scope="module")
-def pages(folder: Path) -> dict[str, BuiltPage]:
-    return read_pages(folder)
+def pages(site: Path) -> dict[str, BuiltPage]:
+    return read_pages(site)
 
 
 def nav_pages(nav: Any) -> Iterator[str]:
@@ -41,8 +33,8 @@ def test_each_page_is_in_the_navigation_once(pages: dict[str, BuiltPage]) -> Non
     assert [name.replace(".md", ".html") for name in listed] == sorted(pages)
 
 
-def test_links_lead_somewhere(folder: Path, pages: dict[str, BuiltPage]) -> None:
-    assert broken_links(folder, pages) == []
+def test_links_lead_somewhere(site: Path, pages: dict[str, BuiltPage]) -> None:
+    assert broken_links(site, pages) == []
 
 
 def test_links_of_pages_are_kept(pages: dict[str, BuiltPage]) -> None:
