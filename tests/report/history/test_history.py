@@ -13,6 +13,7 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys
 from cachemark.model.outcome import Outcome
+from cachemark.model.plan import trial_count
 from cachemark.report.history import RENDERERS, History, HistoryQuery, RunIndex, query_history
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import kept, made_header, other_host, trials
@@ -121,6 +122,25 @@ def test_what_did_not_count_is_shown_without_a_figure(store: Path) -> None:
     assert set(last.figures.values()) == {None}
     assert last.ratio_to_previous is None
     assert "it lied" in RENDERERS["table"](ask(store, "a"), 140)
+
+
+def test_a_replay_is_no_trial_more(store: Path) -> None:
+    """Of five planned trials the machine spoiled two, and one replay of each is valid."""
+    header = made_header("run-5", 5)
+    experiment = msgspec.structs.replace(
+        header.experiment, clients=["a"], twice="", blocks=5, until_valid=5
+    )
+    assert trial_count(experiment) == 5
+    first = trials("a", 2000)
+    spoiled = [msgspec.structs.replace(t, verdict="INVALID", reasons=["noise"]) for t in first[:2]]
+    header = msgspec.structs.replace(header, experiment=experiment)
+    kept(store, header, [*spoiled, *first[2:], *first[:2]])
+    entry = ask(store, "a").lines[0].entries[-1]
+    assert (entry.valid, entry.trials, entry.replays) == (5, 5, 2)
+    run = ask(store).runs[-1]
+    assert (run.valid, run.played, run.replays, run.planned) == (5, 5, 2, 5)
+    assert "5/5 (2 replays)" in RENDERERS["markdown"](ask(store, "a"), None)
+    assert "| 5 (2 replays) |" in RENDERERS["markdown"](ask(store), None)
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])

@@ -11,7 +11,7 @@ from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _ENTRY = (
     "folder", "created_at", "cachemark", "host", "machine", "library_version", "runtime",
-    "server_version", "trials", "valid", "reason",
+    "server_version", "trials", "replays", "valid", "reason",
 )  # fmt: skip
 COLUMNS = (
     *CELL_FIELDS, "work", *_ENTRY, "figure", "value", "low", "high",

@@ -20,7 +20,7 @@ from cachemark.model.work_identity import fingerprint
 from cachemark.runs.store import Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 3
+VERSION = 4
 # Stands for a figure that the verdict on a trial withholds.
 WITHHELD = "withheld"
 FILE = "index.sqlite"
@@ -33,7 +33,7 @@ _RUN = (
 )  # fmt: skip
 _TRIAL = (
     "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
-    "valid", "verdict", "reason", "library_version", "runtime", "server_version",
+    "is_replay", "valid", "verdict", "reason", "library_version", "runtime", "server_version",
 )  # fmt: skip
 
 
@@ -169,8 +169,10 @@ def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, proble
 
 def index_rows(run: Run, stamp: str) -> tuple[tuple[object, ...], list[tuple[object, ...]]]:
     """The row of a run, and the rows of its trials. Raises UsageError."""
-    folder = run.folder.name
-    trials = [_trial_row(folder, outcome) for outcome in run.outcomes()]
+    folder, experiment = run.folder.name, run.header.experiment
+    # Indexes of replays go on after those of the plan; so do those of a search, which has none.
+    planned = None if experiment.until_valid is None else trial_count(experiment)
+    trials = [_trial_row(folder, outcome, planned) for outcome in run.outcomes()]
     return _run_row(run, folder, stamp), trials
 
 
@@ -194,15 +196,16 @@ def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _trial_row(folder: str, outcome: Outcome) -> tuple[object, ...]:
+def _trial_row(folder: str, outcome: Outcome, planned: int | None) -> tuple[object, ...]:
+    """The row of a trial; from index `planned` on, trials are replays."""
     trial, cell = outcome.trial, outcome.trial.cell
     valid = outcome.verdict == "VALID" and outcome.measure is not None
     reason = outcome.reason or "; ".join(outcome.reasons) or outcome.verdict or outcome.state
     worker, server = outcome.worker, outcome.server
     return (
         folder, trial.index, trial.block, cell.client, cell.server, cell.workload, cell.load,
-        fingerprint(outcome), outcome.load.schedule, valid,
-        outcome.verdict or outcome.state, "" if valid else reason,
+        fingerprint(outcome), outcome.load.schedule, planned is not None and trial.index >= planned,
+        valid, outcome.verdict or outcome.state, "" if valid else reason,
         worker.library_version if worker else "", worker.runtime if worker else "",
         server.version if server else "",
         *[_figure(outcome, figure) if valid else None for figure in FIGURES.values()],

@@ -9,7 +9,10 @@ from cachemark.model.outcome import Cell
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of the store; `problem` is the reason if it cannot be read."""
+    """A run of the store; `problem` is the reason if it cannot be read.
+
+    `played` are the trials of its plan, without the replays of those that the machine spoiled.
+    """
 
     folder: str
     created_at: str = ""
@@ -18,12 +21,15 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     planned: int = 0
     played: int = 0
+    replays: int = 0
     valid: int = 0
     problem: str = ""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in one run: versions, and the figures of its valid trials.
+
+    `trials` are those of the plan; one is `valid` too if a replay of it is.
 
     `ratio_to_previous` is against the entry before it on the same machine, in the first of the
     figures. It has no interval: the trials of one run do not show how much runs differ.
@@ -38,6 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     server_version: str
     trials: int
+    replays: int
     valid: int
     reason: str
     figures: dict[str, Interval | None]

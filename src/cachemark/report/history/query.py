@@ -67,7 +67,8 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
 
 def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
     sql = """
-        SELECT run.*, count(trial.trial) AS played, coalesce(sum(trial.valid), 0) AS valid
+        SELECT run.*, count(trial.trial) - coalesce(sum(trial.is_replay), 0) AS played,
+            coalesce(sum(trial.is_replay), 0) AS replays, coalesce(sum(trial.valid), 0) AS valid
         FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
         ORDER BY created_at, folder
     """
@@ -151,7 +152,8 @@ def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
         library_version=named["library_version"],
         runtime=named["runtime"],
         server_version=served["server_version"],
-        trials=len(rows),
+        trials=sum(not row["is_replay"] for row in rows),
+        replays=sum(bool(row["is_replay"]) for row in rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
         figures={name: absolute_figure(found) if found else None for name, found in values.items()},

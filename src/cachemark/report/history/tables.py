@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import value
@@ -40,7 +41,7 @@ def _runs(runs: list[RunRow]) -> Table:
 def _run(run: RunRow) -> list[str]:
     if run.problem:
         return [run.folder, f"cannot be read: {run.problem}", *[""] * 6]
-    counts = [str(run.valid), str(run.played), str(run.planned)]
+    counts = [str(run.valid), _with_replays(str(run.played), run.replays), str(run.planned)]
     return [run.folder, _day(run.created_at), run.experiment, run.host, run.cachemark, *counts]
 
 
@@ -67,11 +68,16 @@ def _entry(entry: Entry, figures: list[str]) -> list[str]:
         entry.library_version or _ABSENT,
         entry.runtime or _ABSENT,
         entry.server_version or _ABSENT,
-        f"{entry.valid}/{entry.trials}",
+        _with_replays(f"{entry.valid}/{entry.trials}", entry.replays),
         *[value(entry.figures[name], FIGURES[name]) for name in figures],
         f"{ratio:.3f}" if ratio else _ABSENT,
         " ".join(reason.split()),
     ]
+
+
+def _with_replays(count: str, replays: int) -> str:
+    """A count of trials such as `5/5 (2 replays)`."""
+    return f"{count} ({count_of(replays, 'replay')})" if replays else count
 
 
 def _day(created_at: str) -> str:
