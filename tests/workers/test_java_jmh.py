@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
@@ -117,6 +118,25 @@ def test_the_original_is_its_operations_threads_and_iterations() -> None:
     ):  # fmt: skip
         assert part in text
     assert jmh.ORIGINAL.threads == (32, 128)
+
+
+def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = importlib.import_module("cachemark.cli.jmh")
+    named: list[str] = []
+
+    def note(spec: ClientSpec) -> None:
+        named.append(spec.text)
+
+    def ended(*_: object, **__: object) -> None:
+        raise TrialError("ended here")
+
+    monkeypatch.setattr(module, "jar", note)
+    monkeypatch.setattr(module, "measure", ended)
+    with pytest.raises(TrialError):
+        module.jmh(times=module.Iterations(original=True))
+    assert named == ["java/spymemcached", "java/folsom", "java/xmemcached"]
+    with pytest.raises(UsageError, match="no client was named"):
+        module.jmh()
 
 
 def test_profilers_are_handed_on() -> None:

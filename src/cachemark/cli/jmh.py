@@ -26,6 +26,7 @@ from cachemark.runs.jmh import (
     COLUMNS,
     ORIGINAL,
     SET_GET_COMMANDS,
+    TIME_COLUMNS,
     JmhMeasurement,
     Mode,
     Operation,
@@ -39,11 +40,12 @@ from cachemark.runs.jmh import (
 _ONE = Number(gte=1)
 _QUICK = 3
 _TEXT_COLUMNS = 3
+_ORIGINAL_CLIENTS = ("java/spymemcached", "java/folsom", "java/xmemcached")
+_TIMES_NOTE = "The times are those of the calls that JMH sampled."
 _NOTES = (
     "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
-    "independent of each other.",
-    "Each thread makes one call at a time (closed loop). The times are those of the calls that JMH "
-    "sampled.",
+    "independent of each other; JMH gives it from three iterations on.",
+    "Each thread makes one call at a time (closed loop).",
     "`cachemark run` counts failures and compares the client with the server's own counters; JMH "
     "does not.",
 )
@@ -149,10 +151,11 @@ def jmh(
     The exit status is 1 if a benchmark has no figure. The jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
-    if not clients:
+    named = clients or (_ORIGINAL_CLIENTS if times and times.original else ())
+    if not named:
         raise UsageError("no client was named", "such as java/folsom, java/xmemcached@defaults")
     known = registry(process.binary_path())
-    specs = [parse_client(client, known) for client in clients]
+    specs = [parse_client(client, known) for client in named]
     for spec in specs:
         jar(spec)
     settings = _settings(cell or Calls(), times or Iterations())
@@ -211,14 +214,16 @@ def _print_results(measured: list[JmhMeasurement], settings: Settings, server: s
     print_line = console().print
     shared = "one client" if settings.connection == "shared" else "a client for each thread"
     print_line(f"JMH against {server}: {shared}; {_times(settings)}", soft_wrap=True)
+    # Only the mode `latency` has times.
+    columns = COLUMNS if "latency" in settings.modes else COLUMNS[:-TIME_COLUMNS]
     table = Table(box=None, pad_edge=False)
-    for column in COLUMNS:
+    for column in columns:
         table.add_column(
             column, justify="left" if column in COLUMNS[:_TEXT_COLUMNS] else "right", no_wrap=True
         )
     for each in measured:
         for row in table_rows(each):
-            table.add_row(*row)
+            table.add_row(*row[: len(columns)])
     print_line(table)
     failed = [
         f"{each.client}: {failure}" for each in measured for failure in each.missing_benchmarks
@@ -228,7 +233,8 @@ def _print_results(measured: list[JmhMeasurement], settings: Settings, server: s
     for line in failed:
         print_line(line, markup=False, soft_wrap=True)
     print_line()
-    for note in [*_NOTES, *_set_get_notes(settings)]:
+    times_note = [_TIMES_NOTE] if "latency" in settings.modes else []
+    for note in [*_NOTES, *times_note, *_set_get_notes(settings)]:
         print_line(note, soft_wrap=True)
     return 1 if failed else 0
 

@@ -45,6 +45,8 @@ Key = tuple[str, ...]
 _PARTS = ("wire", "operation", "valueSize")
 _BENCHMARK = re.compile(r"# Benchmark: .*\.(\w+)$")
 _PARAMETERS = re.compile(r"# Parameters: \((.*)\)$")
+# The last columns of a row are times.
+TIME_COLUMNS = 3
 COLUMNS = ("client", "wire", "operation", "value", "threads", "ops/s", "p50", "p99", "p99.9")
 
 
@@ -354,7 +356,7 @@ def _rate(metric: Metric | None) -> str:
 
 def _percentiles(metric: Metric | None) -> list[str]:
     if metric is None:
-        return ["–"] * 3
+        return ["–"] * TIME_COLUMNS
     count = sum(n for fork in metric.samples for times in fork for _, n in times)
     scale = _UNITS[metric.unit]
     return [
