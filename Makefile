@@ -14,7 +14,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist try-dist release-check third-party clean
+.PHONY: help bench pictures bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist try-dist release-check third-party clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ help: ## List the targets
 bench: setup ## Set up, then find the fastest Python client on this machine (about 3 minutes)
 	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
+
+pictures: setup ## Draw the pictures of README that come from rounds, on a quiet machine (about 8 minutes of measuring)
+	@$(RUN) cachemark setup
+	@$(RUN) python benchmarks/pictures.py
 
 bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH; its lag, its memory (about 6 minutes)
 	@$(RUN) python benchmarks/client.py

@@ -1,14 +1,16 @@
-"""The precision of rounds and of trials, for several lengths of slices, quiet and under load.
+"""The precision of rounds on this machine: settings, goals, and what starts cost.
 
-    python benchmarks/precision.py                 the table for this machine (about 15 minutes)
-    python benchmarks/precision.py --seconds 15    a first impression (about 7 minutes)
-    python benchmarks/precision.py --only trials   the rows that have this word in their name
-    python benchmarks/precision.py --load          also with every core busy elsewhere
+    python benchmarks/precision.py --load          all tables (about 11 minutes)
+    python benchmarks/precision.py                 the same without other load (about 8 minutes)
+    python benchmarks/precision.py --parts goals   only some of the tables: costs, settings, goals
+    python benchmarks/precision.py --parts settings --only trials   rows that have this word
 
-Each row measures for the same time; the starts of servers and workers come on top. `A/A` is a
-client against itself: its interval should hold 1, and its width is what this machine allows.
-`pair` is pylibmc against pymemcache. Widths are half of the 95 % interval, in percent; the last
-column is the time that would make the A/A interval ±3 %, if it shrinks with the root of the time.
+`costs` is what a start, a warm-up and a turn cost in each language. `settings` compares lengths of
+slices, numbers of sittings, and trials: each row measures for the same time; the starts of servers
+and workers come on top. `A/A` is a client against itself: its interval should hold 1, and its width
+is what this machine allows. `pair` is pylibmc against pymemcache. Widths are half of the 95 %
+interval. `goals` plays the suite `quick` as `make bench` does, quiet and with every core busy
+elsewhere, and says for each goal whether it is met, or how many minutes it takes here.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from precision_goals import SAME_CLIENT_QUIET, goals_of, half_width, narrower_goal
 
 from cachemark import host
 from cachemark.analysis.statistics import FIGURES, Interval, figures_of, paired_ratio
@@ -33,8 +36,9 @@ from cachemark.host import process
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, make_plan
+from cachemark.report.rounds import round_answers
 from cachemark.runs.campaign import run_campaign
-from cachemark.runs.store import create_run
+from cachemark.runs.store import create_run, latest_run
 
 BASE, OTHER = "python/pymemcache", "python/pylibmc"
 LANGUAGES = (
@@ -50,10 +54,11 @@ LANGUAGES = (
     "python/pymemcache",
     "pypy/pymemcache",
 )
-SLICES_MS = (10, 20, 30, 50, 100, 250)
-SITTINGS = (4, 6, 12)
+DEFAULT_SLICE_MS, DEFAULT_SITTINGS = 30, 6
+SLICES_MS = (10, DEFAULT_SLICE_MS, 100, 250)
+SITTINGS = (4, 12)
 TRIAL_MS = 1000
-GOAL = 0.03
+PARTS = ("costs", "settings", "goals")
 COLUMNS = (
     "setting",
     "took",
@@ -64,6 +69,7 @@ COLUMNS = (
     "pair CPU",
     "±3 % after",
 )
+Row = tuple[Interval | None, float]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,15 +155,8 @@ def ratio(outcomes: list[Outcome], client: str, figure: str) -> Interval | None:
     return paired_ratio(first, second) if first and second and len(blocks) > 1 else None
 
 
-def width(of: Interval | None) -> float | None:
-    """Half of the interval as a factor minus 1."""
-    if of is None or of.low is None or of.high is None:
-        return None
-    return (of.high / of.low) ** 0.5 - 1
-
-
 def shown(of: Interval | None) -> str:
-    half = width(of)
+    half = half_width(of)
     return "–" if of is None or half is None else f"{of.value:.3f} ±{100 * half:.1f} %"
 
 
@@ -182,29 +181,64 @@ def print_row(*cells: str) -> None:
     print(f"{first:<25}" + "".join(f"{cell:>17}" for cell in others), flush=True)
 
 
-def print_precision(seconds: float, only: str, loaded: bool) -> None:
+def print_settings(seconds: float, only: str) -> None:
     """Play every setting whose name has `only` once, in random order."""
+    usual = Setting(name=f"rounds, slices of {DEFAULT_SLICE_MS} ms", design="rounds")
+    trials = Setting(name="trials of 1 s", design="trials")
     settings = [
         *[
             Setting(name=f"rounds, slices of {ms} ms", design="rounds", slice_ms=ms)
             for ms in SLICES_MS
+            if ms != DEFAULT_SLICE_MS
         ],
+        usual,
         *[Setting(name=f"rounds, {n} sittings", design="rounds", sittings=n) for n in SITTINGS],
-        Setting(name="trials of 1 s", design="trials"),
+        trials,
     ]
-    print("\nevery core busy elsewhere" if loaded else "\nquiet")
+    print(
+        f"\n{DEFAULT_SITTINGS} sittings and slices of {DEFAULT_SLICE_MS} ms, if not said otherwise"
+    )
     print_row(*COLUMNS)
     chosen = [setting for setting in settings if only in setting.name]
-    for setting in random.sample(chosen, len(chosen)):
-        with busy(loaded):
-            outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
+    found: dict[Setting, Row] = {}
+    for number, setting in enumerate(random.sample(chosen, len(chosen)), 1):
+        announce(f"setting {number} of {len(chosen)}: {setting.name}")
+        outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
+        found[setting] = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate"), took_s
         print_row(setting.name, *precision_cells(outcomes, took_s))
+    if usual in found and trials in found:
+        print(narrower_goal(found[usual], found[trials]).line(), flush=True)
+
+
+def announce(what: str) -> None:
+    """A line of progress, which is no part of the tables."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def print_goals(*, loaded: bool) -> None:
+    """Play the suite `quick` as `make bench` does, and judge its answers."""
+    heading = "every core busy elsewhere" if loaded else "quiet"
+    announce(f"goals, {heading}: the suite `quick`, at most 3 minutes of measuring")
+    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder, busy(loaded):
+        began = time.monotonic()
+        command = [sys.executable, "-m", "cachemark", "run", "quick", "--runs", folder]
+        # Its progress and its answers: the tables of this program stay alone on stdout.
+        subprocess.run(command, check=False, stdout=sys.stderr)
+        took_s = time.monotonic() - began
+        run = latest_run(Path(folder))
+        found = round_answers(run.header.experiment, run.outcomes())
+    print(f"\ngoals of `make bench`, {heading}: {took_s:.0f} s")
+    if found is None:
+        print("no slice was played")
+        return
+    for goal in goals_of(found, took_s, loaded=loaded):
+        print(goal.line(), flush=True)
 
 
 def precision_cells(outcomes: list[Outcome], took_s: float) -> list[str]:
     """What COLUMNS says of a setting, but for its name."""
     again = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate")
-    half = width(again)
+    half = half_width(again)
     valid = sum(outcome.verdict == "VALID" for outcome in outcomes)
     return [
         f"{took_s:.0f} s",
@@ -213,7 +247,7 @@ def precision_cells(outcomes: list[Outcome], took_s: float) -> list[str]:
         shown(ratio(outcomes, OTHER, "rate")),
         shown(ratio(outcomes, BASE + REPEAT_SUFFIX, "client-cpu")),
         shown(ratio(outcomes, OTHER, "client-cpu")),
-        "–" if half is None else f"{took_s / 60 * (half / GOAL) ** 2:.1f} min",
+        "–" if half is None else f"{took_s / 60 * (half / SAME_CLIENT_QUIET) ** 2:.1f} min",
     ]
 
 
@@ -223,7 +257,8 @@ def print_costs() -> None:
     setting = Setting(name="costs", design="rounds", sittings=1)
     known = registry(process.binary_path())
     set_up = [client for client in LANGUAGES if not known[client].missing()]
-    outcomes, _ = play(experiment(setting, set_up, 30))
+    announce("costs: a sitting with a client of each language")
+    outcomes, _ = play(experiment(setting, set_up, 20))
     for outcome in outcomes:
         if outcome.rounds is not None:
             of = outcome.rounds
@@ -239,14 +274,21 @@ def print_costs() -> None:
 def main() -> None:
     """Print the tables, row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60, help="time of each row")
-    parser.add_argument("--only", default="", help="a part of the names of the rows to play")
-    parser.add_argument("--load", action="store_true", help="also with every core busy elsewhere")
+    parser.add_argument("--seconds", type=float, default=20, help="time of each setting")
+    parser.add_argument("--only", default="", help="a part of the names of the settings to play")
+    parser.add_argument("--parts", default=",".join(PARTS), help="tables, joined by commas")
+    parser.add_argument("--load", action="store_true", help="goals with every core busy elsewhere")
     options = parser.parse_args()
-    if not options.only:
+    parts = options.parts.split(",")
+    if unknown := [part for part in parts if part not in PARTS]:
+        parser.error(f"no such part: {unknown[0]}; there are {', '.join(PARTS)}")
+    if "costs" in parts and not options.only:
         print_costs()
-    for loaded in (False, True) if options.load else (False,):
-        print_precision(options.seconds, options.only, loaded)
+    if "settings" in parts:
+        print_settings(options.seconds, options.only)
+    if "goals" in parts and not options.only:
+        for loaded in (False, True) if options.load else (False,):
+            print_goals(loaded=loaded)
 
 
 if __name__ == "__main__":

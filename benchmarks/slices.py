@@ -1,9 +1,10 @@
-"""The overhead of a slice, for each worker: wall time, and CPU time of worker and orchestrator.
+"""What a worker costs: the overhead of a slice, in wall time and CPU time, and its memory.
 
     python benchmarks/slices.py native python/pymemcache
 
 An empty slice shows the request and its answer alone. A slice of 5 ms also includes the work at its
-end (the last reply, barriers, counting); its CPU time includes the operations of the slice.
+end (the last reply, barriers, counting); its CPU time includes the operations of the slice. The
+memory is the most that the worker's process held in RAM, with the pages that it shares.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.servers.running import process_use
 from cachemark.endpoints.wire import supported_wires
 from cachemark.host.process import binary_path
 from cachemark.model.protocol import Prepare, Run, Slice
@@ -32,7 +34,9 @@ def main(clients: list[str]) -> None:
     """Print a row for each client and slice."""
     known = registry(binary_path())
     print(f"medians and p90 of {_COUNT} slices, in µs")
-    print(f"{'client':24}{'slice':>6}{'overhead':>14}{'worker CPU':>14}{'own CPU':>14}")
+    print(
+        f"{'client':24}{'slice':>6}{'overhead':>14}{'worker CPU':>14}{'own CPU':>14}{'memory':>12}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         tape = Path(folder) / "tape"
         command = [binary_path(), "tape", "write", "--out", str(tape), *_TAPE]
@@ -56,7 +60,8 @@ def _client(spec: ClientSpec, tape: Path) -> None:
         for request in _SLICES:
             columns = zip(*(_slice(fleet, request) for _ in range(_COUNT)), strict=True)
             figures = "".join(f"{_figure(list(column)):>14}" for column in columns)
-            print(f"{spec.text:24}{request.length_us:>6}{figures}", flush=True)
+            memory = sum(_peak_mib(worker.pid) for worker in fleet.workers)
+            print(f"{spec.text:24}{request.length_us:>6}{figures}{memory:>8.0f} MiB", flush=True)
         fleet.end_slices()
         fleet.bye()
 
@@ -69,6 +74,11 @@ def _slice(fleet: Fleet, request: Slice) -> tuple[float, float, float]:
     ended_s, own_end_s = time.perf_counter(), time.process_time()
     overhead_s = ended_s - began_s - request.length_us / 1e6
     return overhead_s, time.clock_gettime(clock) - worker_s, own_end_s - own_s
+
+
+def _peak_mib(pid: int) -> float:
+    use = process_use(pid)
+    return use.rss_peak_bytes / 2**20 if use else 0.0
 
 
 def _figure(times_s: list[float]) -> str:

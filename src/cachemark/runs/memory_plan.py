@@ -14,13 +14,14 @@ from cachemark.model.plan import Plan
 from cachemark.runs.callers import processes_of
 
 _MIB = 2**20
-# The resident memory of one worker process in a sitting, measured with the suites' clients and
-# rounded up. It has the runtime, the library, and the tape, which is shared or small.
+# The resident memory of one worker process in a sitting: that of the language's largest client in
+# the column `memory` of `python benchmarks/slices.py CLIENT…`, and about half of it more, as
+# experiments have larger tapes. It includes the runtime and the library.
 WORKER_MIB = {
     "c": 16,
     "go": 40,
     "java": 220,
-    "native": 16,
+    "native": 48,
     "node": 120,
     "perl": 30,
     "php": 40,
