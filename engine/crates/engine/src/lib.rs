@@ -4,6 +4,7 @@ mod awake;
 mod bench_store;
 mod completion;
 pub mod drive;
+mod fault_proxy;
 mod fidelity;
 mod man;
 mod memcached;
@@ -50,6 +51,8 @@ enum Verb {
     Drive(Box<drive::Arguments>),
     /// Check the native client against cases whose results are known
     Fidelity(fidelity::Arguments),
+    /// Stand between clients and their server, and misbehave on command (JSON lines on stdin)
+    FaultProxy(fault_proxy::Arguments),
     /// Keep CPUs from entering idle states, with threads that run only on idle CPUs
     Awake(awake::Arguments),
     /// Measure the item store's memory, hit ratios and speed, beside memcached
@@ -75,6 +78,7 @@ pub fn main() -> ExitCode {
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
+        Verb::FaultProxy(arguments) => fault_proxy::run(arguments),
         Verb::Awake(arguments) => awake::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),
         Verb::Store(arguments) => store::run(arguments),
