@@ -25,7 +25,7 @@ from tests.conftest import ROOT
 _MATRIX_S = 500
 
 
-@pytest.mark.slow("eight times, a host is lost after 12 s")
+@pytest.mark.slow("eight times, a host is lost after 6 s")
 def test_every_break_in_every_phase(tmp_path: Path) -> None:
     names = ("s", "c")
     with network(names) as net:

@@ -26,6 +26,7 @@ _SETTINGS: dict[str, object] = {
     # Everything that would take CPU time on a host that measures.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "1s",  # it looks for a blocked event loop, by default 50 ×/s
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.diagnostics.nvml": False,
     "distributed.worker.http.routes": [],

@@ -22,6 +22,7 @@ from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
+    capacity,
     default_settings,
     generators,
     hosts,
@@ -123,10 +124,15 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
     experiment = header.experiment
     objective = parse_objective(experiment.search, "search")
     found = searched_rates.found_rates(searches(outcomes, experiment))
-    text = experiment.search
+    text, series = experiment.search, series_of("clients", experiment)
+    plan = header.hosts.plan if header.hosts else None
+    capacities = capacity.capacities(found, experiment, plan, series)
     return Report(
         header=header,
-        answers=[searched_rates.sentence(one, text, objective) for one in found]
+        answers=[
+            *(capacity.sentence(one, text, objective) for one in capacities),
+            *(searched_rates.sentence(one, text, objective) for one in found),
+        ]
         or ["Nothing was measured."],
         groups=[],
         absences=_absences(summarise(outcomes)),
@@ -135,7 +141,8 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         notes=noise_report.noise_notes(outcomes),
         environment=_environment(header),
         sections=[
-            *searched_rates.sections(found, text, objective, series_of("clients", experiment)),
+            *capacity.sections(capacities, text, objective),
+            *searched_rates.sections(found, text, objective, series),
             *audited.sections(audit),
             *generators.sections(outcomes),
             *hosts.sections(header, outcomes),

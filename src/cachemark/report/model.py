@@ -141,14 +141,24 @@ class RatePoint(msgspec.Struct, frozen=True, kw_only=True):
     series: int | None
 
 
+class CapacityPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The highest rate that searches found with a number of connections, for one line of a plot."""
+
+    label: str
+    connections: int
+    rate: float
+    series: int | None
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
     `topic` says what it is about: a search for a rate, the libraries' own settings, published
     figures, the workers' loops, the audit, single trials, sittings, or hosts. `unit` is the unit of
     all bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
-    `rate_points` are the steps of a search, whose percentile is the `unit`. `client_lines` has a
-    line about some clients, for the last screen of a run.
+    `rate_points` are the steps of a search, whose percentile is the `unit`; `capacity_points` are
+    the answers of several searches. `client_lines` has a line about some clients, for the last
+    screen of a run.
     """
 
     title: str
@@ -161,6 +171,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     more_is_better: bool = True
     bars: list[Bar] = []
     rate_points: list[RatePoint] = []
+    capacity_points: list[CapacityPoint] = []
     prose: bool = False
 
 

@@ -69,7 +69,7 @@ def sentence(found: FoundRate, text: str, objective: Objective) -> str:
     if not found.typical.most:
         last = found.typical.closed[-1]
         return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
-    why = _above(found, objective)
+    why = rate_above(found, objective)
     if not ends.best:
         return f"{place}: no rate meets {text}; {why}."
     at_best = time(_at_best(found).percentile_ns)
@@ -94,7 +94,7 @@ def _at_best(found: FoundRate) -> Play:
     return [play for play in found.typical.plays if play.rate == found.ends.best][-1]
 
 
-def _above(found: FoundRate, objective: Objective) -> str:
+def rate_above(found: FoundRate, objective: Objective) -> str:
     """Why the next rate that was tried is too high."""
     tried = [play for play in found.typical.plays if play.rate == found.ends.above]
     if not tried:

@@ -11,8 +11,10 @@ import pytest
 
 from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
+from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.report.history import RunIndex
 from cachemark.report.history.index import FILE, VERSION
+from cachemark.runs.store import HostsOfRun
 from tests.builders.stored_runs import kept, made_header, trials
 
 
@@ -129,3 +131,21 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
 def test_no_store_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         RunIndex(tmp_path / "none")
+
+
+def test_another_placement_of_hosts_is_another_machine(tmp_path: Path) -> None:
+    placements: dict[str, list[Role] | None] = {
+        "one": None, "two": ["client"], "three": ["client", "load"]
+    }  # fmt: skip
+    for name, roles in placements.items():
+        header = made_header(name)
+        if roles is not None:
+            hosts = [Host(name=role, roles=[role], address="10.0.0.1") for role in roles]
+            plan = Hosts(coordinator=CoordinatorPlace(address="10.0.0.9", port=1), hosts=hosts)
+            header = msgspec.structs.replace(header, hosts=HostsOfRun(plan=plan, facts={}))
+        kept(tmp_path, header, trials("a", 500))
+    with RunIndex(tmp_path) as index:
+        rows = {row["folder"]: row["machine"] for row in index.rows("SELECT * FROM run")}
+    assert "hosts" not in rows["one"]
+    assert rows["two"] == f"{rows['one']}; hosts: client client"
+    assert rows["three"] == f"{rows['one']}; hosts: client client, load load"

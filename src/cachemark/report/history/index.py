@@ -17,6 +17,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.model.work_identity import fingerprint
+from cachemark.report.hosts import placement_text
 from cachemark.runs.store import Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
@@ -190,6 +191,8 @@ def _insert(
 def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
     header, host = run.header, run.header.host
     machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs"
+    if header.hosts:  # another placement is another machine
+        machine += f"; hosts: {placement_text(header.hosts)}"
     return (
         folder, stamp, header.created_at, header.experiment.name, header.cachemark, host.name,
         machine, header.experiment.margin_percent, trial_count(header.experiment), "",

@@ -10,6 +10,7 @@ from cachemark.report.json_text import json_text
 from cachemark.report.model import Report
 from cachemark.report.plots import timeline
 from cachemark.report.plots.block_rates import block_rates
+from cachemark.report.plots.capacity import capacity
 from cachemark.report.plots.cpu_time import cpu_time
 from cachemark.report.plots.effects import effects
 from cachemark.report.plots.images import png, svg
@@ -83,7 +84,11 @@ def _section_plots(report: Report, width: int) -> list[list[Plot]]:
     return [
         [next(sets)]
         if section.title == CARRY_OVER_TITLE
-        else [*searched_percentiles(section, width), *published(section, width)]
+        else [
+            *searched_percentiles(section, width),
+            *capacity(section, width),
+            *published(section, width),
+        ]
         for section in report.sections
     ]
 

@@ -1,0 +1,52 @@
+"""What docs/hosts.md says to docker compose and Kubernetes: YAML whose commands the CLI knows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import yaml
+
+from cachemark.cli import app
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+COMPOSE, JOB = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+
+
+def parsed(command: list[str]) -> tuple[str, dict[str, Any]]:
+    """The verb of a command line, and its arguments; an unknown option is an error."""
+    assert command[0] == "cachemark"
+    verb, bound, _ = app.parse_args(command[1:], exit_on_error=False, print_error=False)
+    return verb.__name__, dict(bound.arguments)
+
+
+def test_the_compose_file_starts_an_agent() -> None:
+    (service,) = COMPOSE["services"].values()
+    verb, arguments = parsed(shlex.split(service["command"]))
+    assert verb == "agent"
+    file = str(arguments["file"])
+    _, folder, mode = service["volumes"][0].split(":")
+    assert file.startswith(f"{folder}/")
+    assert (mode, service["network_mode"]) == ("ro", "host")
+
+
+def test_the_job_starts_one_agent_for_each_node_which_ends_with_the_run() -> None:
+    assert (JOB["apiVersion"], JOB["kind"]) == ("batch/v1", "Job")
+    spec = JOB["spec"]
+    assert (spec["completionMode"], spec["backoffLimit"]) == ("Indexed", 0)
+    assert spec["completions"] == spec["parallelism"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    verb, arguments = parsed(container["command"])
+    assert (verb, arguments["once"]) == ("agent", True)
+    # Kubernetes replaces $(NODE) by the variable of this name.
+    (variable,) = container["env"]
+    assert arguments["name"] == f"$({variable['name']})"
+    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+    assert mount["name"] == volume["name"]
+    assert str(arguments["file"]).startswith(f"{mount['mountPath']}/")
+    labels = spec["template"]["metadata"]["labels"]
+    rules = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert [rule["labelSelector"]["matchLabels"] for rule in rules] == [labels]
