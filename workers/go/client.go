@@ -68,6 +68,7 @@ type Op struct {
 	Keys     []string // of a batch
 	ExptimeS uint32
 	Amount   uint64
+	Wrong    []byte // what was read, if it is a wrong value
 }
 
 // index is which key stands in place i.
@@ -91,7 +92,7 @@ func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
 
 func (c *Client) capabilities() []string {
 	handlers := c.New().Handlers()
-	listed := slices.Concat(c.Wires, c.Features, []string{"slices", "timeline", "groups"})
+	listed := slices.Concat(c.Wires, c.Features, []string{"slices", "timeline", "groups", "calls"})
 	for kind := range Kind(kindCount) {
 		if _, can := handlers[kind]; can {
 			listed = append(listed, kind.String())

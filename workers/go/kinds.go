@@ -72,3 +72,12 @@ func (k Kind) String() string {
 	}
 	return verbs[k>>1].name
 }
+
+// reads tells whether it brings values.
+func (k Kind) reads() bool {
+	switch k.verb() {
+	case Get, Gets, Mget, Gat:
+		return true
+	}
+	return false
+}

@@ -36,6 +36,7 @@ type lane struct {
 	timeline                   *timeline
 	lags                       *Histogram
 	groups                     *groups
+	calls                      *callLog
 	sentNs                     int64
 	endedNs                    int64
 	queued                     int64
@@ -116,7 +117,7 @@ func (l *lane) free() {
 		}
 	}
 	l.sections, l.leadIn, l.lags = nil, [kindCount]*Recorder{}, nil
-	l.groups = nil
+	l.groups, l.calls = nil, nil
 }
 
 // playSafely plays, and gives the error that a panic is; the other lanes stop then.
@@ -211,6 +212,9 @@ func (l *lane) call(due int64, open bool) int64 {
 		l.recorders = &l.sections[l.timeline.advance(now)]
 	}
 	l.recorders[l.op.Kind].note(&l.op, result, now-began, lag)
+	if l.calls != nil {
+		l.calls.note(&l.op, l.at, result, began, now)
+	}
 	if l.groups != nil {
 		l.groups.note(l.slice.counting && result.Fault == NoFault, began, now)
 	}

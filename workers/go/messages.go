@@ -22,6 +22,7 @@ type Request struct {
 	StartUnixNs int64  `json:"start_unix_ns"`
 	Ops         *int64 `json:"ops"`
 	DurationMs  *int64 `json:"duration_ms"`
+	Calls       string `json:"calls"`
 	// slice, which has a StartUnixNs too
 	LengthUs int64 `json:"length_us"`
 	LeadInUs int64 `json:"lead_in_us"`
@@ -71,6 +72,7 @@ type Done struct {
 	Sections      *Sections             `json:"sections"`
 	Groups        *Groups               `json:"groups"`
 	LeadIn        map[string]*Operation `json:"lead_in"` // of slices
+	WrongReplies  []WrongReply          `json:"wrong_replies"`
 }
 
 // SliceDone is the end of a slice.

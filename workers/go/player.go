@@ -101,6 +101,9 @@ func (p *Player) begin(request *Request, window *Window) {
 	}
 	for t, l := range p.lanes {
 		l.ready(prefill, part(limit, t, len(p.lanes)), window)
+		if request.Calls != "" {
+			l.calls = newCallLog(len(p.lanes))
+		}
 	}
 	runtime.GC() // what came before is not the run's to clear away
 }
@@ -181,6 +184,7 @@ func (p *Player) done(phase string, sum totals) (*Done, error) {
 	done := &Done{
 		Type: "done", Phase: phase, ElapsedNs: sum.elapsedNs, SendElapsedNs: sum.sendElapsedNs,
 		CPUUserNs: sum.userNs, CPUSystemNs: sum.systemNs, Reconnects: sum.reconnects, MaxInFlight: sum.atOnce,
+		WrongReplies: wrongReplies(p.lanes),
 	}
 	var lags *Histogram
 	for _, l := range p.lanes {

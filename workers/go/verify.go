@@ -45,6 +45,7 @@ var missed = Result{Misses: 1}
 // found judges a value that was read.
 func found(op *Op, value []byte) Result {
 	if !op.Tape.right(op.Record.Key, value) {
+		op.Wrong = value
 		return failed(FaultWrongValue)
 	}
 	return Result{Hits: 1, Values: len(value)}

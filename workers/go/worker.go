@@ -203,7 +203,13 @@ func (w *Worker) run(request *Request) any {
 		done, err = player.play(request, window)
 		over <- struct{}{}
 	}()
-	if lost := w.wait(player, over, true); lost != nil {
+	lost := w.wait(player, over, true)
+	if request.Calls != "" {
+		if failed := writeCallLog(request.Calls, player.lanes); failed != nil {
+			return failure("internal", failed.Error())
+		}
+	}
+	if lost != nil {
 		return lost
 	}
 	return doneOr(done, err)

@@ -73,6 +73,7 @@ export class Lane {
   fill(call) {
     this.left -= 1;
     call.group = this.groups === null ? null : this.groups.take();
+    call.record = this.at;
     if (this.prefill) this.fillKey(call, this.at);
     else this.fillRecord(call, this.at);
     this.advance();
@@ -123,12 +124,13 @@ export class Call {
     this.session = session;
     this.run = null;
     // The record, for the client file.
-    this.kind = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
+    this.kind = this.record = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
     this.group = null; // see groups.mjs
     this.key = '';
     this.value = this.keys = this.indexes = null;
     // What came of it, from the function that verifies.
     this.hits = this.notStored = this.bytes = 0;
+    this.wrong = null; // what was read, if it is a wrong value
     this.dueNs = this.beganNs = 0;
     this.fromNs = this.endNs = 0; // see slices.mjs
     this.out = this.waiting = false;
@@ -186,7 +188,8 @@ export class Call {
     this.out = false;
     Object.assign(next, { out: true, waiting: true, beganNs: this.beganNs, dueNs: this.dueNs });
     Object.assign(next, { fromNs: this.fromNs, endNs: this.endNs });
-    Object.assign(next, { group: this.group, kind: this.kind, keyCount: this.keyCount, keyBytes: this.keyBytes });
+    Object.assign(next, { group: this.group, kind: this.kind, record: this.record });
+    Object.assign(next, { keyCount: this.keyCount, keyBytes: this.keyBytes });
     next.hits = next.notStored = next.bytes = 0;
     next.close(clock(), TIMEOUT);
     return next;

@@ -1,6 +1,7 @@
 // One prepared trial: the library with its connections open, and the lanes that use it.
 
-import { Window } from './window.mjs';
+import { Window, within } from './window.mjs';
+import { callLogTo } from './call_log.mjs';
 import { Session } from './client.mjs';
 import { Groups } from './groups.mjs';
 import { KINDS, SET } from './kinds.mjs';
@@ -13,19 +14,6 @@ import { sockets } from './sockets.mjs';
 const WATCH_MS = 20;
 const CONNECT_MS = 5000; // beyond every time-out
 const ENDING_MS = 5000;
-
-/** A promise that is not waited for any longer than so. */
-async function within(ms, promise, what) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(what)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 export class Player {
   constructor(client, setup) {
@@ -78,6 +66,7 @@ export class Player {
     const limit = prefill ? null : (request.ops ?? null);
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
     this.run = new Loop(this.calls, prefill ? new Set([SET]) : tape.kinds, window);
+    this.run.callLog = callLogTo(request.calls);
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
     this.quiet = !prefill && this.hasNoreply;
     this.slices = null;
@@ -122,6 +111,7 @@ export class Player {
       return { endedNs: run.endedNs, sentNs, barriers, cpu, reconnects: sockets.opened - opened };
     } finally {
       clearInterval(watch);
+      run.callLog?.write();
       this.calls = run.calls;
       this.run = null;
     }
@@ -186,6 +176,7 @@ function done(phase, run, { barriers, cpu, reconnects }) {
     cpu_user_ns: cpu.user * 1000,
     cpu_system_ns: cpu.system * 1000,
     barriers,
+    wrong_replies: run.callLog?.wrongReplies ?? [],
   };
 }
 

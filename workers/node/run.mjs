@@ -24,6 +24,7 @@ export class Run {
     }
     this.recorders = this.sections[0]; // of the section that is going on
     this.lags = open ? new Histogram() : null;
+    this.callLog = null;
     this.active = this.peak = this.queued = this.unsent = 0;
     this.arm();
     for (const call of calls) call.run = this;
@@ -55,6 +56,7 @@ export class Run {
     const { timeline } = this;
     if (now >= timeline.endNs) this.recorders = this.sections[timeline.advance(now)];
     this.recorders[call.kind].note(call, tookNs, lagNs, came);
+    if (this.callLog !== null) this.callLog.note(call, now, came);
     if (call.group !== null) call.lane.groups.ended(call.group, came === OK, call.beganNs, now);
     if (came === OK) timeline.note(lagNs + tookNs);
     this.endedNs = now;

@@ -14,7 +14,10 @@ export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protoco
 /** A read of one key: the value, or null or undefined for a miss. */
 export function found(call, value) {
   if (value === null || value === undefined) return OK;
-  if (!call.tape.right(call.index, value)) return WRONG_VALUE;
+  if (!call.tape.right(call.index, value)) {
+    call.wrong = value;
+    return WRONG_VALUE;
+  }
   call.hits = 1;
   call.bytes = value.length;
   return OK;

@@ -65,3 +65,16 @@ export class Window {
     }
   }
 }
+
+/** A promise that is not waited for any longer than so. */
+export async function within(ms, promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(what)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -110,7 +110,7 @@ class Worker {
       library_version: version,
       language: 'node',
       runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
-      capabilities: [...wires, ...features, 'timeline', 'slices', 'groups', ...this.kinds],
+      capabilities: [...wires, ...features, 'timeline', 'slices', 'groups', 'calls', ...this.kinds],
     };
   }
 

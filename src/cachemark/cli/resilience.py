@@ -16,7 +16,7 @@ from cachemark import host
 from cachemark.checks.resilience.cell import PROFILES, CellOutcome
 from cachemark.checks.resilience.faults import chosen_faults
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_text, write_out
 from cachemark.endpoints.clients import (
     Client,
     ClientSpec,
@@ -28,7 +28,8 @@ from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
-from cachemark.report.resilience.matrix import matrix
+from cachemark.report.resilience.html import INDEX, pages
+from cachemark.report.resilience.matrix import MatrixRow, matrix
 from cachemark.runs.resilience import (
     ResiliencePlan,
     ResilienceRun,
@@ -118,20 +119,39 @@ def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) 
     for outcome in play_rest(run, partial(parse_client, known=known), found):
         _print_progress(out, outcome)
         found.append(outcome)
+    names = run.header.plan.faults
+    rows = matrix(found, names)
+    page = _write_pages(run, rows)
     if json:
         print_text(json_text(found))
     else:
-        faults = run.header.plan.faults
-        print_matrix(out, matrix(found, faults), faults)
-        out.print(f"outcomes {run.folder / 'cells.jsonl'}", soft_wrap=True, markup=False)
+        print_matrix(out, rows, names)
+        text = f"outcomes {run.folder / 'cells.jsonl'} · report {page}"
+        out.print(text, soft_wrap=True, markup=False)
     bad = any(one.failed or one.verdict == "unsafe" for one in found)
     return FAILED if bad else OK
 
 
+def _write_pages(run: ResilienceRun, rows: list[MatrixRow]) -> Path:
+    """Write the pages of a run; where the first one is."""
+    header = run.header
+    about = (
+        f"{header.created_at}, cachemark {header.cachemark}, "
+        f"{header.host.tools.get('memcached', 'memcached')}, {header.host.cpu_model}, "
+        f"{header.host.cpus} CPUs, {header.host.system}; sittings: {header.plan.sittings}"
+    )
+    faults = chosen_faults(header.plan.faults, quick=False)
+    folder = run.folder / "report"
+    for name, text in pages(rows, faults, about).items():
+        write_out(folder / name, text)
+    return folder / INDEX
+
+
 def _print_progress(out: Console, outcome: CellOutcome) -> None:
     name = outcome.name
-    word = outcome.verdict or ("unsupported" if outcome.unsupported else "failed")
-    why = outcome.unsupported or "; ".join(reasons([outcome]))
+    reason = outcome.unsupported or outcome.not_applicable
+    word = outcome.verdict or ("failed" if outcome.failed else "not played")
+    why = reason or "; ".join(reasons([outcome]))
     text = f"[{COLOURS.get(word, 'dim')}]{word}[/]  {escape(name.client)}  {name.profile}  "
     text += f"{name.fault}  {name.sitting}"
     out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=True)

@@ -156,8 +156,8 @@ GeneratorLag = Annotated[
 CallLogPath = Annotated[
     str,
     Meta(
-        description="path of a call log (docs/call-log.md) that the worker writes when the run is "
-        "over, also when a call does not return; empty: no call log"
+        description="open loop: path of a call log (docs/call-log.md) that the worker writes when "
+        "the run is over, also when a call does not return; empty: no call log"
     ),
 ]
 WrongReplies = Annotated[

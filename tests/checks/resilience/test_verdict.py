@@ -93,7 +93,7 @@ BROKEN: dict[str, Played] = {
     "time-out": played([*QUIET, (3000, 4001, "timeout")]),
     "slow recovery": played([*good(0, 1000), *good(4010, 5100)]),
     "errors as misses": played([*QUIET, (4000, 4001, "false miss")]),
-    "reconnects": played(QUIET, connections=51),
+    "reconnects": played(QUIET, connections=301),
     "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
     "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=19)),
     "threads": played(QUIET, at_end=msgspec.structs.replace(_IDLE, threads=13)),

@@ -37,6 +37,7 @@ final class Lane
 
     private Recorder $record;
     private ?Groups $groups = null;
+    private ?CallLog $calls = null;
     private int $responseNs = 0;
     /** When the last operation ended. */
     private int $now = 0;
@@ -86,8 +87,9 @@ final class Lane
     }
 
     /** Play one phase. `$start` tells that all is ready and says when to begin. @return array<string, mixed> */
-    public function run(string $phase, ?int $ops, ?int $durationMs, Closure $start): array
+    public function run(string $phase, ?int $ops, ?int $durationMs, string $callsPath, Closure $start): array
     {
+        $this->calls = $callsPath === '' ? null : new CallLog($callsPath, $this->tape->group, $this->place, $this->lanes, $this->length);
         $timeline = new Timeline($durationMs);
         $sections = $timeline->sliceNs && $this->lanes * count($this->kinds) <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1;
         $this->record = $record = new Recorder($this->kinds, $timeline, $sections);
@@ -120,7 +122,7 @@ final class Lane
         $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
         $record->total($facts, $length);
         return [
-            ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(),
+            ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(), 'wrong_replies' => $this->calls->wrong ?? [],
             'cpu_user_ns' => self::cpu($after, 'utime') - self::cpu($before, 'utime'),
             'cpu_system_ns' => self::cpu($after, 'stime') - self::cpu($before, 'stime'),
         ];
@@ -241,7 +243,9 @@ final class Lane
         }
         $record->played++;
         $record->sentNs = $now;
-        $code = $answer === $op->expected && $took < $this->timeoutNs ? 0 : $this->note($op, $answer, $took);
+        $right = $answer === $op->expected && $took < $this->timeoutNs;
+        $code = $right ? 0 : $this->note($op, $answer, $took);
+        $this->calls?->note($record->played + $record->unsent - 1, $op, $right ? Verify::done($op) : $code, $answer, $began, $now);
         $record->lag[Histogram::place($began - $due)]++;
         if ($code >= 0 || $code === TIMEOUT) {
             $record->service[$op->base + Histogram::place($took)]++;

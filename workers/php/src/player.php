@@ -59,7 +59,7 @@ final class Player
                             $heard = $parent->wait();
                             return $heard[0]['start_ns'] ?? exit(0);
                         };
-                        $done = $lane->run($request['phase'], $request['ops'], $request['duration_ms'], $start);
+                        $done = $lane->run($request['phase'], $request['ops'], $request['duration_ms'], $request['calls'], $start);
                         $parent->send(['type' => 'done', ...$done]);
                     }
                 }
@@ -83,9 +83,13 @@ final class Player
     public function run(array $request): array
     {
         $this->endSlices();
+        $callsPath = $request['calls'] ?? '';
+        if ($callsPath !== '') {
+            CallLog::begin($callsPath);
+        }
         foreach (array_values($this->lanes) as $t => $lane) {
             $lane->send([
-                'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null,
+                'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null, 'calls' => $callsPath,
                 'ops' => isset($request['ops']) ? self::part($request['ops'], $t, count($this->lanes)) : null,
             ]);
         }
@@ -266,6 +270,7 @@ final class Player
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
             'groups' => Groups::message($all('groups')),
+            'wrong_replies' => CallLog::wrongReplies($all('wrong_replies')),
             'store_bytes' => Client::storeBytes(),
         ];
     }

@@ -37,6 +37,7 @@ trait SlicedLane
         $this->passNs = $this->tapeNs = $this->position = 0;
         $this->cpuNs = [0, 0];
         $this->sliced = true;
+        $this->calls = null;
         $this->parent->send(['type' => 'ready']);
         while ($this->nextSlice()) {
             if ($this->length) {

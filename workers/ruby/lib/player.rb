@@ -34,18 +34,24 @@ class Player
   def waits? = @tape.open_loop?
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
-  def start(phase, ops, duration_ms, start_unix_ns)
+  def start(request)
+    phase, ops, duration_ms = request.values_at('phase', 'ops', 'duration_ms')
     end_slices
+    log_calls(request.fetch('calls', ''))
     @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size), duration_ms) }
     make_old
-    ahead_ns = [START_AHEAD_NS, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
+    ahead_ns = [START_AHEAD_NS, request.fetch('start_unix_ns', 0) - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
     window = Window.new(Window.clock + ahead_ns, duration_ms && (duration_ms * 1_000_000), @setup.timeout_ms * 1_000_000)
     [window, play(phase, window)]
   end
 
+  # Write the call log of the last run, if it asked for one.
+  def write_calls = (CallLog.write(@calls_path, @call_logs) unless @call_logs.empty?)
+
   # Make everything ready that slices need.
   def begin_slices
     end_slices
+    log_calls('')
     @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000)
     make_old
   end
@@ -62,6 +68,14 @@ class Player
   end
 
   private
+
+  # Have the next run's calls noted for a call log, unless its path is empty.
+  def log_calls(path)
+    @calls_path = path
+    @lanes.grep(LoggedLane).each { |lane| lane.call_log = nil }
+    @call_logs = path.empty? ? [] : @lanes.each_index.map { |t| CallLog.new(t) }
+    @call_logs.zip(@lanes) { |log, lane| lane.extend(LoggedLane).call_log = log }
+  end
 
   # What was made ready has to be old before a window: a young one is looked at in each collection.
   def make_old = 4.times { GC.start }
@@ -116,7 +130,7 @@ class Player
       type: 'done', phase: phase, operations: operations(records),
       send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       queued: records.sum(&:queued), unsent: records.sum(&:unsent), barriers: records.sum(&:barriers),
-      groups: Groups.message(@lanes.map(&:timed_groups)),
+      groups: Groups.message(@lanes.map(&:timed_groups)), wrong_replies: CallLog.wrong_replies(@call_logs),
       # A library that connects again does not say so: these would be the worker's own, none.
       reconnects: 0, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
     }

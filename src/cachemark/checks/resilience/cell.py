@@ -41,9 +41,9 @@ class WrongValue(msgspec.Struct, frozen=True, kw_only=True):
 class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a cell.
 
-    `unsupported` says why a client cannot be played, `failed` why the cell could not be judged;
-    both are empty for a cell that has a verdict. `timeline` counts the calls that ended in each
-    slice of 100 ms, by what they came to.
+    `unsupported` says why a client cannot be played, `not_applicable` why the fault is none for it,
+    and `failed` why the cell could not be judged; all are empty for a cell that has a verdict.
+    `timeline` counts the calls that ended in each slice of 100 ms, by what they came to.
     """
 
     name: CellName
@@ -59,4 +59,5 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     timeline: list[dict[str, int]] = []
     wrong_values: list[WrongValue] = []
     unsupported: str = ""
+    not_applicable: str = ""
     failed: str = ""

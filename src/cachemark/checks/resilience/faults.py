@@ -14,7 +14,7 @@ from msgspec import Meta
 from cachemark.model.errors import UsageError
 
 Millis = Annotated[int, Meta(ge=1)]
-ProxyFault = dict[str, str | int | float]
+ProxyFault = dict[str, str | bool | int | float]
 
 
 class Freeze(
@@ -44,6 +44,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     during_ms: Millis
     before_ms: Millis = 2000
     after_ms: Millis = 5000
+    wires: tuple[str, ...] = ("text", "binary", "meta")
     quick: bool = False
 
     @property

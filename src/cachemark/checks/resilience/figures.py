@@ -51,8 +51,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
     `during` and `after` count the calls that ended in the fault and after it, by what they came
     to. `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
-    `connections` were opened from the fault's begin on; `connections_per_s` divides them by the
-    length of the fault and one second more. `cpus` is the CPU time that the client used in the
+    `connections` were opened from the fault's begin to the end of all, `connections_per_s` is
+    their rate in that time. `cpus` is the CPU time that the client used in the
     fault, in CPUs. `lost_calls` is 1 if calls never returned.
     """
 
@@ -113,7 +113,7 @@ def figures(played: Played) -> Figures:
         lost_calls=int(not played.returned),
         unsent=played.unsent,
         connections=played.connections,
-        connections_per_s=played.connections / (fault_ns / 1e9 + 1),
+        connections_per_s=played.connections / (phases.end_ns - phases.fault_ns) * 1e9,
         cpus=(samples.fault_end.cpu_ns - samples.before.cpu_ns) / fault_ns,
         threads_grown=samples.after.threads - samples.before.threads,
         descriptors_grown=samples.after.descriptors - samples.before.descriptors,

@@ -82,6 +82,9 @@ class CellPlayer:
             made = stack.enter_context(injection(fault))
             request = self._prepare(spec, outcome.name, made.address, ready)
             _check_claims(ready, request)
+            if request.wire not in fault.wires:
+                why = f"in the {request.wire} protocol no client can notice it"
+                return replace(outcome, not_applicable=why)
             worker.prepare(request, _READY_S)
             _prefill(worker)
             played = _Window(worker, fault, made, request.timeout_ms)

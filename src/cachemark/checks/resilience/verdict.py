@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
          "it recovered {value:,.0f} ms after the fault"),
     Rule("errors as misses", "degraded", "false_misses", 0,
          "{value:,.0f} misses of keys that the server had: failures look like misses"),
-    Rule("reconnects", "degraded", "connections_per_s", 25,
+    Rule("reconnects", "degraded", "connections_per_s", 100,
          "it opened {value:,.0f} connections a second for 4 callers"),
     Rule("CPU", "degraded", "cpus", 0.5, "it used {value:.2f} CPUs while the fault lasted"),
     Rule("descriptors", "degraded", "descriptors_grown", 8,

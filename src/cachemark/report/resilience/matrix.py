@@ -78,12 +78,14 @@ def _row(
 def _cell(fault: str, outcomes: list[CellOutcome]) -> MatrixCell:
     verdicts: list[Verdict] = [one.verdict for one in outcomes if one.verdict is not None]
     found = worst(verdicts)
-    note = "failed" if any(one.failed for one in outcomes) else ""
+    notes = ["failed" for one in outcomes if one.failed]
+    notes += ["unsupported" for one in outcomes if one.unsupported]
+    notes += ["n/a" for one in outcomes if one.not_applicable]
     return MatrixCell(
         fault=fault,
         verdict=found,
         times=sum(verdict == found for verdict in verdicts),
         sittings=len(verdicts),
-        note="unsupported" if any(one.unsupported for one in outcomes) else note,
+        note=notes[0] if notes else "",
         outcomes=outcomes,
     )

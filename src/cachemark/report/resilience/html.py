@@ -1,0 +1,112 @@
+"""The matrix as a page for everybody, and a page for each client for its maintainers."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cachemark.checks.resilience.cell import CellOutcome
+from cachemark.checks.resilience.faults import Fault
+from cachemark.checks.resilience.verdict import RULES
+from cachemark.model.foreign_text import clean_all
+from cachemark.report.html.theme import variables
+from cachemark.report.resilience.console import reasons
+from cachemark.report.resilience.drawing import COLOURS, timeline_svg
+from cachemark.report.resilience.matrix import MatrixRow
+
+INDEX = "index.html"
+_SHOWN_BYTES = 64
+
+
+def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dict[str, str]:
+    """The pages by file name; `about` says when, where and with what the run was made."""
+    rows = [clean_all(row) for row in rows]
+    index = _page("index.html.jinja", about, rows=rows, faults=faults, rules=RULES)
+    made = {INDEX: index}
+    for client in dict.fromkeys(row.client for row in rows):
+        mine = [row for row in rows if row.client == client]
+        abouts = {fault.name: fault.about for fault in faults}
+        made[file_name(client)] = _page(
+            "client.html.jinja", about, client=client, rows=mine, abouts=abouts
+        )
+    return made
+
+
+def file_name(client: str) -> str:
+    """The name of a client's page."""
+    return re.sub(r"[^a-z0-9.@]+", "-", client.lower())[:100] + ".html"
+
+
+def _page(template: str, about: str, **values: object) -> str:
+    style = (resources.files("cachemark.report.html") / "templates" / "style.css").read_text()
+    own = (resources.files("cachemark.report.resilience") / "templates" / "style.css").read_text()
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            about=about,
+            drawing=_drawing,
+            reasons=reasons,
+            page_of=file_name,
+            shown_bytes=_shown_bytes,
+            figures_of=_figures,
+            colours=COLOURS,
+            style=Markup(f"{variables()}\n{style}\n{own}"),
+            **values,
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("cachemark.report.resilience"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _drawing(outcome: CellOutcome) -> Markup:
+    # The drawing is our own, and has no text of a worker or server in it.
+    return Markup(timeline_svg(outcome))
+
+
+def _shown_bytes(value: str) -> str:
+    """The first bytes of a wrong value, as Python writes them."""
+    data = base64.b64decode(value)
+    more = f" … ({len(data)} bytes)" if len(data) > _SHOWN_BYTES else ""
+    return f"{data[:_SHOWN_BYTES]!r}{more}"
+
+
+def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
+    """The figures of a cell as words and numbers."""
+    found = outcome.figures
+    if found is None:
+        return []
+
+    def ms(value: float | None) -> str:
+        return "–" if value is None else f"{value:,.1f} ms"
+
+    def counts(values: dict[str, int]) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in values.items()) or "none"
+
+    return [
+        ("calls that ended in the fault", counts(found.during)),
+        ("calls that ended after it", counts(found.after)),
+        ("first error", ms(found.first_error_ms)),
+        ("longest call", ms(found.longest_ms)),
+        ("p99 of calls in the fault", ms(found.p99_during_ms)),
+        ("recovered after the fault", ms(found.recovery_ms)),
+        ("connections opened since its begin", f"{found.connections:,}"),
+        ("CPUs used in the fault", f"{found.cpus:.2f}"),
+        ("more threads, descriptors", f"{found.threads_grown:+}, {found.descriptors_grown:+}"),
+        ("calls that were due and never sent", f"{found.unsent:,}"),
+    ]

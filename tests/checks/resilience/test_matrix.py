@@ -1,0 +1,85 @@
+"""The matrix and its pages: worst first, sittings that differ, evidence for each cell."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import msgspec
+
+from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.checks.resilience.faults import chosen_faults
+from cachemark.checks.resilience.figures import Phases
+from cachemark.checks.resilience.verdict import Finding, Verdict
+from cachemark.report.resilience.html import INDEX, file_name, pages
+from cachemark.report.resilience.matrix import matrix
+
+_FAULTS = ["frozen-1s", "restarted"]
+
+
+def outcome(
+    client: str, fault: str, verdict: Verdict | None, sitting: int = 1, **more: object
+) -> CellOutcome:
+    name = CellName(client=client, profile="common", fault=fault, sitting=sitting)
+    phases = Phases(start_ns=0, fault_ns=100, fault_end_ns=200, end_ns=300_000_000)
+    broken = verdict is not None and verdict != "safe"
+    made = CellOutcome(
+        name=name,
+        library="library",
+        verdict=verdict,
+        findings=[Finding(rule="a rule", verdict=verdict or "safe", why="<why>")] if broken else [],
+        phases=phases,
+        timeline=[{"right": 3}, {"right": 1, "wrong": 2}, {}],
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def test_the_worst_client_is_first_and_one_that_is_not_played_last() -> None:
+    rows = matrix(
+        [
+            outcome("x/absent", "frozen-1s", None, unsupported="no server"),
+            outcome("x/good", "frozen-1s", "safe"),
+            outcome("x/bad", "frozen-1s", "unsafe"),
+            outcome("x/slow", "frozen-1s", "degraded"),
+            outcome("x/slower", "frozen-1s", "degraded"),
+            outcome("x/slower", "restarted", "degraded"),
+        ],
+        _FAULTS,
+    )
+    assert [row.client for row in rows] == ["x/bad", "x/slower", "x/slow", "x/good", "x/absent"]
+    assert rows[-1].unsupported == "no server"
+
+
+def test_sittings_that_differ_say_so() -> None:
+    sittings = [outcome("x/y", "frozen-1s", v, n) for n, v in enumerate(("safe", "hangs", "safe"))]
+    ((row),) = matrix(sittings, _FAULTS)
+    assert [cell.text for cell in row.cells] == ["hangs 1/3", "–"]
+    same = [outcome("x/y", "frozen-1s", "safe", n) for n in range(3)]
+    assert matrix(same, _FAULTS)[0].cells[0].text == "safe"
+    failed = [outcome("x/y", "frozen-1s", None, failed="no answer")]
+    assert matrix(failed, _FAULTS)[0].cells[0].text == "failed"
+
+
+def test_every_cell_of_the_page_leads_to_its_evidence() -> None:
+    wrong = WrongValue(key="key-1", what="truncated", value=base64.b64encode(b"<v>").decode())
+    rows = matrix(
+        [
+            outcome("x/bad", "frozen-1s", "unsafe", wrong_values=[wrong]),
+            outcome("x/bad", "restarted", "safe"),
+            outcome("command:sh -c 'evil'", "frozen-1s", "safe"),
+        ],
+        _FAULTS,
+    )
+    made = pages(rows, chosen_faults(_FAULTS, quick=False), "about <this> run")
+    links = re.findall(r'href="([^"#]+)(?:#([^"]+))?"', made[INDEX])
+    assert links
+    for page, anchor in links:
+        assert page in made
+        assert not anchor or f'id="{anchor}"' in made[page] or anchor.endswith("-restarted")
+    evidence = made[file_name("x/bad")]
+    assert "cachemark resilience" in evidence
+    assert "key-1 got truncated" in evidence
+    assert evidence.count("<svg") == 2
+    for text in made.values():
+        assert "<why>" not in text, "texts are escaped"
+        assert "about &lt;this&gt; run" in text
