@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from cachemark.runs.archive import export_run
 from cachemark.runs.store import open_run
+from tests.web.chromium import CHROMIUM, PHONE, browser, opened
 from tests.web.serving import HOSTILE, OTHER, RUN, Visitor, made_store, served
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+__all__ = ["browser"]
+
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
     pytest.mark.slow("it starts a browser"),
 ]
-DESK = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 740}
 PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/compare?baseline={RUN}&first=a&second=b",
     "/history?name=*", "/machine", "/import",
@@ -35,34 +32,6 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     made_store(root)
     with served(root) as visitor:
         yield visitor
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # As root, as in a container, Chromium has no sandbox.
-        args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
-        yield browser
-        browser.close()
-
-
-@contextmanager
-def opened(browser: Browser, visitor: Visitor, **options: Any) -> Iterator[Page]:
-    """A page in a context of its own. It must ask no other host, and complain of nothing."""
-    context = browser.new_context(base_url=visitor.address, **{"viewport": DESK, **options})
-    page = context.new_page()
-    asked: list[str] = []
-    said: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        yield page
-    finally:
-        context.close()
-    assert [url for url in asked if not url.startswith((visitor.address, "data:", "blob:"))] == []
-    assert said == []
 
 
 def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:

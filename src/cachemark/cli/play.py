@@ -42,6 +42,7 @@ from cachemark.runs.preflight import Preflight
 from cachemark.runs.questions import check_looks
 from cachemark.runs.store import HostsOfRun, Run, create_run
 from cachemark.runs.tapes import TapeCache
+from cachemark.web.live.display import logged
 
 
 def check_playable(experiment: Experiment, parties: Parties) -> Plan:
@@ -103,11 +104,20 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
     )
     _say(f"{run.header.experiment.name}: {extent(plan)}, kept in {run.folder}")
 
+    known: dict[int, list[str]] = {}
+
     def standing(outcomes: list[Outcome]) -> list[str]:
-        return standing_lines(plan.experiment, outcomes)
+        # The terminal and the pages ask for the same lines.
+        if len(outcomes) not in known:
+            known[len(outcomes)] = standing_lines(plan.experiment, outcomes)
+        return known[len(outcomes)]
 
     try:
-        with run, make_display(plain_console(stderr=True), standing) as display:
+        with (
+            run,
+            make_display(plain_console(stderr=True), standing) as shown,
+            logged(shown, run, plan, standing) as display,
+        ):
             outcomes = run_campaign(run, plan, parties, display, elsewhere)
     except KeyboardInterrupt:
         _say(

@@ -17,7 +17,7 @@ from cachemark.report import html
 from cachemark.web.context import Context, context
 from cachemark.web.guard import Guard
 from cachemark.web.layout import problem_page
-from cachemark.web.pages import cell_history, comparison, import_run, login, machine, runs
+from cachemark.web.pages import cell_history, comparison, import_run, live, login, machine, runs
 from cachemark.web.settings import WebSettings
 
 
@@ -46,6 +46,9 @@ def _routes() -> list[BaseRoute]:
         Route("/runs/{run}/report", runs.report_page),
         Route("/runs/{run}/report/{form}", runs.report_file),
         Route("/runs/{run}/archive", runs.archive),
+        Route("/runs/{run}/live", live.live_page),
+        Route("/runs/{run}/live/state", live.live_state),
+        Route("/runs/{run}/live/events", live.live_events),
         Route("/compare", comparison.comparison_page),
         Route("/history", cell_history.history_page),
         Route("/machine", machine.machine_page),

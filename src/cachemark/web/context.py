@@ -6,6 +6,7 @@ import threading
 
 from starlette.requests import Request
 
+from cachemark.web.live.feed import Feeds
 from cachemark.web.settings import WebSettings
 from cachemark.web.stored import ReportCache
 
@@ -16,6 +17,7 @@ class Context:
     def __init__(self, settings: WebSettings) -> None:
         self.settings = settings
         self.reports = ReportCache()
+        self.feeds = Feeds()
         # Held while the doctor measures the machine, and while an archive is imported.
         self.busy = threading.Lock()
 

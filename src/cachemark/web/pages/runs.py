@@ -94,6 +94,7 @@ def run_page(request: Request) -> Response:
         here.settings,
         "run",
         run=run,
+        live=here.feeds.of(run.folder).standing(),
         report=report,
         headline=headline(report),
         groups=[

@@ -1,0 +1,252 @@
+// A run while it goes on: everything so far is asked for once, and then only what is new is received.
+const page = document.getElementById("live");
+const address = page.dataset.address;
+const part = (id) => document.getElementById(id);
+
+let state; // what the server sent, and what was received since
+let plots = {};
+
+// Figures as people read them.
+function figure(value) {
+  if (value === null || value === undefined) return "–";
+  for (const [factor, unit] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
+    if (value >= factor) return `${(value / factor).toPrecision(3)}${unit}`;
+  }
+  return value.toPrecision(3);
+}
+function time(ns) {
+  if (ns === null || ns === undefined) return "–";
+  for (const [factor, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
+    if (ns >= factor) return `${(ns / factor).toPrecision(3)} ${unit}`;
+  }
+  return `${Math.round(ns)} ns`;
+}
+const cpu = (us) => time(us === null || us === undefined ? us : us * 1e3);
+const duration = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
+
+function element(name, text, ...classes) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  made.classList.add(...classes);
+  return made;
+}
+
+// A colour of the style sheet as a canvas takes it: without the choice between light and dark.
+function colour(name) {
+  const probe = part("what");
+  probe.style.color = `var(${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.style.color = "";
+  return found;
+}
+
+function lines(list, texts) {
+  list.replaceChildren(...texts.map((text) => element("li", text)));
+}
+
+function showStatus(status) {
+  Object.assign(state, status);
+  const at = state.position;
+  const done = at ? (at.number - 1 + at.part) / Math.max(1, at.total) : 0;
+  const played = at && at.total ? `${state.unit} ${at.number} of ${at.total}` : "before the first trial";
+  if (state.running) part("standing").textContent = `Running: ${played}`;
+  else part("standing").textContent = state.interrupted ? `Not running: it was broken off at ${played}` : "It has ended";
+  part("progress").value = state.running || state.interrupted ? done : 1;
+  part("what").textContent = state.running && at ? `${duration(state.seconds)} so far; now: ${at.what}` : "";
+  const { steal_percent: steal, foreign_cpu_percent: other, worst_foreign_cpu_percent: worst } = state.noise;
+  part("machine").textContent =
+    `Noise: other processes used ${other.toFixed(1)} % of the CPU time of the last trial, at most ${worst.toFixed(1)} %; ` +
+    `other machines took ${steal.toFixed(1)} %. The server of this page has used ${state.web_cpu_s.toFixed(1)} s of CPU time since its start.`;
+}
+
+function showWords() {
+  part("answers").replaceChildren(
+    ...state.answers.map((text) => {
+      const item = element("li");
+      item.append(element("span", text));
+      return item;
+    }),
+  );
+  lines(part("refused-list"), state.refused);
+  part("refused-part").hidden = !state.refused.length;
+  lines(
+    part("problem-list"),
+    state.problems.map((of) => `${of.count} × ${of.verdict}: ${of.cell}${of.reason ? `: ${of.reason}` : ""}`),
+  );
+  part("problem-part").hidden = !state.problems.length;
+}
+
+// The interval of a row, on the scale of its table.
+function bar(row, most) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 100 10");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  const rect = (x, width, y, height, name) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    for (const [key, value] of Object.entries({ x, y, width: Math.max(width, 0.4), height, class: name })) {
+      made.setAttribute(key, value);
+    }
+    svg.append(made);
+  };
+  if (row.value) {
+    const scaled = (value) => (100 * value) / most;
+    rect(0, scaled(row.value), 2, 6, "value");
+    if (row.low) rect(scaled(row.low), scaled(row.high) - scaled(row.low), 4.2, 1.6, "interval");
+  }
+  return svg;
+}
+
+const columns = ["client", "ops/s", "bar", "range or 95 % interval", "p99", "client CPU/op", "server CPU/op", "server RSS", "errors", "valid"];
+function showRanking(of) {
+  const shown = state.by_rate ? figure : time;
+  columns[1] = state.by_rate ? "ops/s" : "p99, mean";
+  const table = element("table");
+  table.append(element("caption", `Ranking: ${of.title}`, "hidden"));
+  const head = table.createTHead().insertRow();
+  for (const name of columns) {
+    const cell = element("th", name);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const body = table.createTBody();
+  const most = Math.max(...of.rows.map((row) => row.high ?? row.value ?? 0));
+  for (const row of of.rows) {
+    const line = body.insertRow();
+    const name = element("th", row.name);
+    name.scope = "row";
+    line.append(name, element("td", shown(row.value)));
+    line.insertCell().append(bar(row, most));
+    line.cells[2].className = "bar-cell";
+    const texts = [
+      row.low ? `${shown(row.low)} to ${shown(row.high)}` : "–",
+      time(row.p99),
+      cpu(row.client_cpu_us),
+      cpu(row.server_cpu_us),
+      row.server_rss ? `${figure(row.server_rss)}B` : "–",
+      String(row.errors),
+      `${row.valid} of ${row.trials}`,
+    ];
+    for (const text of texts) line.append(element("td", text));
+  }
+  const scroll = element("div", undefined, "scroll");
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "group");
+  scroll.setAttribute("aria-label", `Ranking: ${of.title}`);
+  scroll.append(table);
+  const card = element("div", undefined, "card");
+  card.append(scroll);
+  return [element("h2", of.title), card];
+}
+
+// Points → a column of blocks, and a column for each cell.
+function columnsOf(field) {
+  const blocks = [...new Set(state.points.map((point) => point[1]))].sort((a, b) => a - b);
+  const index = new Map(blocks.map((block, at) => [block, at]));
+  const data = state.cells.map(() => new Array(blocks.length).fill(null));
+  for (const point of state.points) data[point[0]][index.get(point[1])] = point[field];
+  if (field === 4) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
+  return [blocks.map((block) => block + 1), ...data];
+}
+
+function names() {
+  const differ = [0, 1, 2, 3].filter((n) => n === 0 || new Set(state.cells.map((cell) => cell[n])).size > 1);
+  return state.cells.map((cell) => differ.map((n) => cell[n]).join(" · "));
+}
+
+function plot(id, field) {
+  const box = part(id);
+  const key = `${state.cells.length} ${colour("--ink")} ${box.clientWidth}`;
+  if (plots[id] && plots[id].key === key) {
+    plots[id].plot.setData(columnsOf(field));
+    return;
+  }
+  if (plots[id]) plots[id].plot.destroy();
+  const axis = { stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
+  const made = new uPlot(
+    {
+      width: box.clientWidth,
+      height: 260,
+      scales: { x: { time: false } },
+      axes: [
+        { ...axis, label: "block", incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+        { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick ? figure(tick) : "0")) },
+      ],
+      series: [
+        { label: "block" },
+        ...names().map((label, n) => ({
+          label,
+          stroke: colour(`--series${(n % 6) + 1}`),
+          dash: [[], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]][Math.floor(n / 6) % 5],
+          width: 2,
+          spanGaps: true,
+          value: (_, value) => figure(value),
+        })),
+      ],
+    },
+    columnsOf(field),
+    box,
+  );
+  plots[id] = { key, plot: made };
+}
+
+function showAll() {
+  showWords();
+  part("rankings").replaceChildren(...state.rankings.flatMap(showRanking));
+  if (state.cells.length) {
+    plot("rate", 3);
+    plot("p99", 4);
+  }
+}
+
+let waiting = false;
+function showSoon() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    showAll();
+  });
+}
+
+const receive = {
+  cell: ({ number, names: of }) => (state.cells[number] = of),
+  points: (points) => state.points.push(...points),
+  ranking({ title, at, count, rows }) {
+    let found = state.rankings.find((one) => one.title === title);
+    if (!found) state.rankings.push((found = { title, rows: [] }));
+    found.rows.splice(at, rows.length, ...rows);
+    found.rows.length = count;
+  },
+  problem({ at, ...problem }) {
+    state.problems[at] = problem;
+  },
+  words: (words) => Object.assign(state, words),
+  status: showStatus,
+};
+
+async function open() {
+  const answer = await fetch(`${address}/state`);
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  state = await answer.json();
+  showStatus(state);
+  showAll();
+  if (!state.running) return;
+  const source = new EventSource(`${address}/events?after=${state.id}`);
+  for (const [name, take] of Object.entries(receive)) {
+    source.addEventListener(name, (event) => {
+      take(JSON.parse(event.data));
+      if (name !== "status") showSoon();
+      else if (!state.running) source.close();
+      // The server merges blocks where there are too many for a screen.
+      if (new Set(state.points.map((point) => point[1])).size > state.max_points) {
+        source.close();
+        open();
+      }
+    });
+  }
+}
+
+new ResizeObserver(() => state && showSoon()).observe(part("rate"));
+new MutationObserver(() => state && showSoon()).observe(document.documentElement, { attributes: true });
+open().catch((error) => (part("standing").textContent = `No connection: ${error.message}`));

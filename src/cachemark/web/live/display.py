@@ -1,0 +1,165 @@
+"""A display that also writes events: at the ends of trials, and at most twice a second between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+
+from cachemark.analysis.statistics import FIGURES, withholds
+from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.plan import Plan, Sitting
+from cachemark.report.absences import absence_text, find_absences
+from cachemark.report.cells import CELL_FIELDS, cell_title
+from cachemark.runs.campaign import Display
+from cachemark.runs.store import Run
+from cachemark.web.live.events import (
+    MAX_LINE_BYTES,
+    Answers,
+    Ended,
+    Position,
+    Refused,
+    Started,
+    TrialEnded,
+)
+from cachemark.web.live.log import EventLog
+from cachemark.web.live.process_identity import own_identity
+
+_INTERVAL_S = 0.5
+_MAX_NAME = 200
+_MAX_REASON = 600
+_FIGURES = {
+    "rate": "rate",
+    "p50": "p50",
+    "p99": "p99",
+    "client_cpu_us": "client-cpu",
+    "server_cpu_us": "server-cpu",
+    "server_rss": "server-rss",
+}
+Standing = Callable[[list[Outcome]], list[str]]
+
+
+@contextmanager
+def logged(display: Display, run: Run, plan: Plan, standing: Standing) -> Generator[Display]:
+    """A display that shows what `display` shows, and writes it as events of the run."""
+    log = EventLog(run.folder)
+    pid, start = own_identity()
+    unit, total = ("sitting", len(plan.sittings)) if plan.sittings else ("trial", len(plan.trials))
+    closed = all(load.schedule == "closed" for load in plan.experiment.loads)
+    log.write(Started(pid=pid, process_start=start, unit=unit, total=total, ranks_by_rate=closed))
+    interrupted = True
+    try:
+        yield LoggedDisplay(display, log, standing)
+        interrupted = False
+    finally:
+        log.write(Ended(interrupted=interrupted))
+
+
+class LoggedDisplay:
+    """Passes everything on to a display, and writes what a page shows."""
+
+    def __init__(self, display: Display, log: EventLog, standing: Standing) -> None:
+        self._display, self._log, self._standing = display, log, standing
+        self._number = self._total = 0
+        self._what = ""
+        self._written_at = 0.0
+
+    def auditing(self, what: str) -> None:
+        """A step of the audit before the first trial begins."""
+        self._display.auditing(what)
+        self._position(what=what)
+
+    def refused(self, plan: Plan) -> None:
+        """The audit has ruled out some cells."""
+        self._display.refused(plan)
+        lines = [absence_text(one) for one in find_absences(plan.skipped, plan.cells)]
+        self._log.write(Refused(lines=_fitting(lines)))
+
+    def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
+        """A trial begins."""
+        self._display.begins(trial, number, total, is_replay=is_replay)
+        self._number, self._total = number, total
+        self._position(what=cell_title(trial.cell), at_once=True)
+
+    def ops(self, ops: int) -> None:
+        """Operations so far: the window is being measured, so nothing is written."""
+        self._display.ops(ops)
+
+    def ends(self, outcome: Outcome) -> None:
+        """A trial has ended."""
+        self._display.ends(outcome)
+        self._log.write(trial_ended(outcome))
+
+    def sitting(self, sitting: Sitting, number: int, total: int) -> None:
+        """A sitting begins."""
+        self._display.sitting(sitting, number, total)
+        self._number, self._total = number, total
+        self._position(what=f"{len(sitting.trials)} clients", at_once=True)
+
+    def doing(self, what: str) -> None:
+        """A step of the sitting begins."""
+        self._display.doing(what)
+        self._position(what=what)
+
+    def played(self, part: float) -> None:
+        """A row of a square has been played."""
+        self._display.played(part)
+        self._position(what="in turns", part=part)
+
+    def sitting_ended(self) -> None:
+        """A sitting has ended."""
+        self._display.sitting_ended()
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A block of sittings has ended."""
+        self._display.answers(outcomes)
+        self._log.write(Answers(lines=_fitting(self._standing(outcomes))))
+
+    def _position(self, *, what: str, part: float = 0.0, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if at_once or now - self._written_at >= _INTERVAL_S:
+            self._written_at = now
+            self._log.write(
+                Position(
+                    number=self._number,
+                    total=self._total,
+                    what=what[:_MAX_NAME],
+                    part=round(part, 3),
+                )
+            )
+
+
+def trial_ended(outcome: Outcome) -> TrialEnded:
+    """What a page shows of a trial."""
+    valid = outcome.verdict == "VALID" and outcome.measure is not None
+    reason = outcome.reason or "; ".join(outcome.reasons)
+    noise, measure = outcome.noise, outcome.measure
+    figures = {
+        field: FIGURES[name].of(outcome)
+        for field, name in _FIGURES.items()
+        if valid and not withholds(outcome, FIGURES[name])
+    }
+    return TrialEnded(
+        cell=[getattr(outcome.trial.cell, field)[:_MAX_NAME] for field in CELL_FIELDS],
+        block=outcome.trial.block,
+        verdict=outcome.verdict or outcome.state,
+        reason="" if valid else reason[:_MAX_REASON],
+        errors=sum(sum(one.errors.values()) for one in measure.operations.values())
+        if measure
+        else 0,
+        steal_percent=noise.steal_percent if noise else None,
+        foreign_cpu_percent=noise.foreign_cpu_percent if noise else None,
+        **figures,
+    )
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """As many lines as an event can have."""
+    kept: list[str] = []
+    left = MAX_LINE_BYTES // 2
+    for line in lines:
+        left -= len(line.encode("utf-8", "replace")) + 3
+        if left < 0:
+            return [*kept, f"… and {len(lines) - len(kept)} more"]
+        kept.append(line)
+    return kept

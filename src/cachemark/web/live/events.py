@@ -1,0 +1,100 @@
+"""The events of a run, as lines of JSON. A line is shorter than 4 kB."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.model.errors import DECODE_ERRORS
+from cachemark.model.foreign_text import clean_all
+
+EVENTS_FILE = "events.jsonl"
+MAX_LINE_BYTES = 4000
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+    """The run's process has begun, or goes on with the run.
+
+    `process_start` tells the process from others with the same number.
+    """
+
+    pid: int
+    process_start: str
+    unit: str
+    total: int
+    ranks_by_rate: bool
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True, tag="position"):
+    """Where the run is: `part` is how much of the current trial or sitting has been played."""
+
+    number: int
+    total: int
+    what: str
+    part: float = 0.0
+
+
+class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
+    """A trial has ended. Figures are those of a valid trial; times are in ns."""
+
+    cell: list[str]
+    block: int
+    verdict: str
+    reason: str = ""
+    rate: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+    client_cpu_us: float | None = None
+    server_cpu_us: float | None = None
+    server_rss: float | None = None
+    errors: int = 0
+    steal_percent: float | None = None
+    foreign_cpu_percent: float | None = None
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
+    """The answers so far, in words."""
+
+    lines: list[str]
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """What the audit has ruled out, a line for each reason."""
+
+    lines: list[str]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+    """The run's process has ended the run, or was interrupted."""
+
+    interrupted: bool
+
+
+Event = Started | Position | TrialEnded | Answers | Refused | Ended
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """An event with its number, which counts from 1, and its time in seconds since the epoch."""
+
+    id: int
+    at: float
+    event: Event
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def to_line(line: Line) -> bytes | None:
+    """The line with its end; None if it would be too long."""
+    encoded = msgspec.json.encode(line) + b"\n"
+    return encoded if len(encoded) <= MAX_LINE_BYTES else None
+
+
+def from_line(text: bytes) -> Line | None:
+    """The event of a line; None if it is none: the file may have been changed by hand.
+
+    Names in it are made harmless.
+    """
+    try:
+        return clean_all(_decoder.decode(text))
+    except DECODE_ERRORS:
+        return None

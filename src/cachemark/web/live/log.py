@@ -1,0 +1,59 @@
+"""The file of events: appended by the run, read from where the last reading ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from cachemark.web.live.events import EVENTS_FILE, Ended, Event, Line, Started, from_line, to_line
+
+# A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
+MAX_BYTES = 16 * 2**20
+
+
+class EventLog:
+    """The writer. It never fails: a run goes on if its events cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / EVENTS_FILE
+        reader = EventReader(folder)
+        lines = reader.new_lines()
+        self._id = lines[-1].id if lines else 0
+        self._bytes = reader.length
+        with contextlib.suppress(OSError):
+            if self._path.exists():
+                os.truncate(self._path, reader.length)  # a killed process left a part of a line
+
+    def write(self, event: Event) -> None:
+        """Append an event."""
+        if self._bytes > MAX_BYTES and not isinstance(event, Started | Ended):
+            return
+        line = to_line(Line(id=self._id + 1, at=round(time.time(), 3), event=event))
+        if line is None:
+            return
+        with contextlib.suppress(OSError), self._path.open("ab") as file:
+            file.write(line)
+            self._id += 1
+            self._bytes += len(line)
+
+
+class EventReader:
+    """The reader of a run's events."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / EVENTS_FILE
+        self.length = 0
+
+    def new_lines(self) -> list[Line]:
+        """The complete lines since the last reading."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self.length)
+                text = file.read(4 * MAX_BYTES)
+        except OSError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]
+        self.length += len(whole)
+        return [line for part in whole.splitlines() if (line := from_line(part)) is not None]

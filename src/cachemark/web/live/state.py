@@ -1,0 +1,209 @@
+"""Events → what a page shows: the position, a course of each cell, the rankings, the problems."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import absolute_figure
+from cachemark.web.live.events import (
+    Answers,
+    Ended,
+    Line,
+    Position,
+    Refused,
+    Started,
+    TrialEnded,
+)
+
+MAX_POINTS = 600
+# More rows would not fit into 4 kB, and no screen shows them.
+ROWS_IN_A_MESSAGE = 12
+_MAX_PROBLEMS = 50
+
+
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """A client in a ranking: its figure with its interval, and how many of its trials count."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    valid: int
+    trials: int
+    errors: int
+    p99: float | None
+    client_cpu_us: float | None
+    server_cpu_us: float | None
+    server_rss: float | None
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients that did the same work, best first."""
+
+    title: str
+    rows: list[Ranked]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """A reason why trials do not count, and how many they are."""
+
+    cell: str
+    verdict: str
+    reason: str
+    count: int
+
+
+class Point(msgspec.Struct, frozen=True, array_like=True):
+    """A block of a cell: its number, seconds since the beginning, rate, and p99 in ns."""
+
+    cell: int
+    block: int
+    seconds: float
+    rate: float | None
+    p99: float | None
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """What other activity on the machine did to the last trial and to the worst one."""
+
+    steal_percent: float = 0.0
+    foreign_cpu_percent: float = 0.0
+    worst_foreign_cpu_percent: float = 0.0
+
+
+class LiveState:
+    """A run, as its events tell it."""
+
+    def __init__(self) -> None:
+        self.last_id = 0
+        self.began_at = 0.0
+        self.started: Started | None = None
+        self.ended: Ended | None = None
+        self.position: Position | None = None
+        self.answers: list[str] = []
+        self.refused: list[str] = []
+        self.cells: list[tuple[str, ...]] = []
+        self.noise = Noise()
+        self._trials: dict[int, list[TrialEnded]] = {}
+        self._points: list[tuple[int, Point]] = []
+        self._problems: dict[tuple[str, str, str], int] = {}
+
+    def apply(self, line: Line) -> None:
+        """Take the next event into account."""
+        self.last_id = line.id
+        self.began_at = self.began_at or line.at
+        event = line.event
+        if isinstance(event, Started):
+            self.started, self.ended = event, None
+        elif isinstance(event, Ended):
+            self.ended = event
+        elif isinstance(event, Position):
+            self.position = event
+        elif isinstance(event, Answers):
+            self.answers = event.lines
+        elif isinstance(event, Refused):
+            self.refused = event.lines
+        else:
+            self._apply_trial(line, event)
+
+    def _apply_trial(self, line: Line, trial: TrialEnded) -> None:
+        cell = tuple(trial.cell)
+        if cell not in self.cells:
+            self.cells.append(cell)
+        number = self.cells.index(cell)
+        self._trials.setdefault(number, []).append(trial)
+        seconds = round(line.at - self.began_at, 1)
+        point = Point(number, trial.block, seconds, trial.rate, trial.p99)
+        self._points.append((line.id, point))
+        if trial.reason or trial.verdict != "VALID":
+            key = " · ".join(trial.cell), trial.verdict, trial.reason
+            self._problems[key] = self._problems.get(key, 0) + 1
+        foreign = trial.foreign_cpu_percent or 0.0
+        self.noise = Noise(
+            steal_percent=trial.steal_percent or 0.0,
+            foreign_cpu_percent=foreign,
+            worst_foreign_cpu_percent=max(foreign, self.noise.worst_foreign_cpu_percent),
+        )
+
+    def problems(self) -> list[Problem]:
+        """Why trials do not count; the latest reasons, if there are many."""
+        found = [
+            Problem(cell=cell, verdict=verdict, reason=reason, count=count)
+            for (cell, verdict, reason), count in self._problems.items()
+        ]
+        return found[-_MAX_PROBLEMS:]
+
+    def points_after(self, last_id: int) -> list[Point]:
+        """The points of the events after a number."""
+        found: list[Point] = []
+        for number, point in reversed(self._points):
+            if number <= last_id:
+                break
+            found.append(point)
+        return found[::-1]
+
+    def course(self) -> list[Point]:
+        """All points; at most MAX_POINTS of each cell, which are then means of several blocks."""
+        blocks = 1 + max((point.block for _, point in self._points), default=0)
+        merged = -(-blocks // MAX_POINTS)
+        if merged == 1:
+            return [point for _, point in self._points]
+        parts: dict[tuple[int, int], list[Point]] = {}
+        for _, point in self._points:
+            parts.setdefault((point.cell, point.block // merged), []).append(point)
+        return [
+            Point(
+                cell,
+                part * merged,
+                points[0].seconds,
+                _mean([point.rate for point in points]),
+                _mean([point.p99 for point in points]),
+            )
+            for (cell, part), points in parts.items()
+        ]
+
+    def rankings(self) -> list[Ranking]:
+        """The rankings: by rate, or, where all clients are offered the same rate, by p99."""
+        groups: dict[str, list[Ranked]] = {}
+        by_rate = self.started is None or self.started.ranks_by_rate
+        for number, (client, *work) in enumerate(self.cells):
+            groups.setdefault(" · ".join(work), []).append(
+                _ranked(client, self._trials[number], "rate" if by_rate else "p99")
+            )
+        return [
+            Ranking(title=title, rows=sorted(rows, key=lambda row: _order(row, by_rate)))
+            for title, rows in groups.items()
+        ]
+
+
+def _order(row: Ranked, by_rate: bool) -> float:
+    if row.value is None:
+        return float("inf")
+    return -row.value if by_rate else row.value
+
+
+def _ranked(client: str, trials: list[TrialEnded], metric: str) -> Ranked:
+    values = _values(trials, metric)
+    interval = absolute_figure(values) if values else None
+    return Ranked(
+        name=client,
+        value=interval.value if interval else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        valid=sum(trial.verdict == "VALID" for trial in trials),
+        trials=len(trials),
+        errors=sum(trial.errors for trial in trials),
+        **{
+            name: _mean(_values(trials, name))
+            for name in ("p99", "client_cpu_us", "server_cpu_us", "server_rss")
+        },
+    )
+
+
+def _values(trials: list[TrialEnded], name: str) -> list[float]:
+    return [value for trial in trials if (value := getattr(trial, name))]
+
+
+def _mean(values: list[float | None] | list[float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

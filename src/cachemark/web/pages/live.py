@@ -1,0 +1,61 @@
+"""A run while it goes on: the page, everything so far as JSON, and a stream of what is new."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from cachemark.web.context import context
+from cachemark.web.layout import page
+from cachemark.web.live.feed import INTERVAL_S, Feed
+from cachemark.web.stored import stored_run
+
+# A comment that keeps proxies from closing a silent stream.
+_KEEP_ALIVE_S = 15.0
+
+
+def live_page(request: Request) -> Response:
+    """The page; its script asks for the rest."""
+    here = context(request)
+    run = stored_run(request.path_params["run"], here.settings.root)
+    return page(here.settings, "live", run=run)
+
+
+def live_state(request: Request) -> Response:
+    """Everything so far."""
+    return Response(msgspec.json.encode(_feed(request).snapshot()), media_type="application/json")
+
+
+def live_events(request: Request) -> Response:
+    """What is new after an event: that of the address, or the last one that a browser received."""
+    given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+    return StreamingResponse(_stream(_feed(request), after), media_type="text/event-stream")
+
+
+def _feed(request: Request) -> Feed:
+    here = context(request)
+    return here.feeds.of(stored_run(request.path_params["run"], here.settings.root).folder)
+
+
+async def _stream(feed: Feed, after: int) -> AsyncIterator[bytes]:
+    silent_s = 0.0
+    while True:
+        number, found = await run_in_threadpool(feed.messages, after)
+        for at, (name, data) in enumerate(found, 1):
+            # A number is received with the last message: until then, all of them are sent again.
+            shown = b"id: %d\n" % number if at == len(found) else b""
+            yield b"event: %s\n%sdata: %s\n\n" % (name.encode(), shown, data)
+        if found and number == after:
+            return  # nothing is new, and nothing will be
+        after = number
+        silent_s = 0.0 if found else silent_s + INTERVAL_S
+        if silent_s >= _KEEP_ALIVE_S:
+            silent_s = 0.0
+            yield b": nothing new\n\n"
+        await asyncio.sleep(INTERVAL_S)

@@ -1,0 +1,45 @@
+"""A headless Chromium, and pages that must be quiet and ask no other host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.web.serving import Visitor
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # As root, as in a container, Chromium has no sandbox.
+        args = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Browser, visitor: Visitor, **options: Any) -> Iterator[Page]:
+    """A page in a context of its own. It must ask no other host, and complain of nothing."""
+    context = browser.new_context(base_url=visitor.address, **{"viewport": DESK, **options})
+    page = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert [url for url in asked if not url.startswith((visitor.address, "data:", "blob:"))] == []
+    assert said == []

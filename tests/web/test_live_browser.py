@@ -1,0 +1,83 @@
+"""A live run in a headless Chromium. This process plays the run: it writes the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from cachemark.web.live.events import Ended, Position
+from cachemark.web.live.log import EventLog
+from tests.builders.stored_runs import kept, made_header
+from tests.web.chromium import CHROMIUM, PHONE, browser, opened
+from tests.web.serving import Visitor, served
+from tests.web.test_live import started, trial
+
+__all__ = ["browser"]
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    pytest.mark.slow("it starts a browser"),
+]
+PAGE = "/runs/now/live"
+# The pages are told twice a second; the machine may be busy.
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    root = tmp_path_factory.mktemp("store")
+    kept(root, made_header("now"), [])
+    with served(root) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def log(visitor: Visitor) -> EventLog:
+    log = EventLog(visitor.settings.root / "now")
+    log.write(started())
+    log.write(Position(number=1, total=8, what="a"))
+    return log
+
+
+def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
+    browser: Browser, visitor: Visitor, log: EventLog
+) -> None:
+    with opened(browser, visitor) as page, opened(browser, visitor, color_scheme="dark") as other:
+        page.goto(PAGE)
+        other.goto(PAGE)
+        expect(page.locator("#standing")).to_have_text("Running: trial 1 of 8")
+        for block in range(3):
+            log.write(trial("a", block, 100.0 + block))
+            log.write(trial("b", block, 200.0 + block))
+        log.write(trial("<img src=x>", 0, None))
+        log.write(Position(number=5, total=8, what="b"))
+        for viewer in (page, other):
+            expect(viewer.locator("#standing")).to_have_text("Running: trial 5 of 8")
+            expect(viewer.locator("#rankings tbody th")).to_have_text(["b", "a", "<img src=x>"])
+            expect(viewer.locator("#problem-list li")).to_contain_text(["1 × INVALID"])
+            expect(viewer.locator(".uplot canvas")).to_have_count(2)
+            assert viewer.locator("img").count() == 0
+        page.reload()
+        log.write(trial("b", 3, 203.0))
+        log.write(Ended(interrupted=False))
+        for viewer in (page, other):
+            expect(viewer.locator("#standing")).to_have_text("It has ended")
+            expect(viewer.locator("#rankings tbody tr").first).to_contain_text("4 of 4")
+
+
+def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
+    browser: Browser, visitor: Visitor, log: EventLog
+) -> None:
+    for number in range(8):
+        log.write(trial(f"language/a-client-with-a-long-name-{number}", 0, 100.0 + number))
+        log.write(trial(f"language/a-client-with-a-long-name-{number}", 1, 110.0 + number))
+    for scheme in ("light", "dark"):
+        with opened(browser, visitor, viewport=PHONE, color_scheme=scheme) as page:
+            page.goto(PAGE)
+            expect(page.locator("#rankings tbody tr")).to_have_count(8)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            found = Axe().run(page).response
+        assert [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found["violations"]] == []
