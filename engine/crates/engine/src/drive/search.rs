@@ -33,6 +33,16 @@ impl FromStr for Objective {
     }
 }
 
+/// What makes a window no answer about the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpoiledBy {
+    /// The load generator itself was late.
+    Generator,
+    /// Too few operations for the percentile of the objective.
+    Few,
+}
+
 /// The result of one rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
@@ -47,19 +57,18 @@ pub struct Point {
     pub errors: u64,
     /// Why the rate does not meet the objective; empty if it does.
     pub misses_by: String,
-    /// Whether the load generator itself was late, so that the percentile says nothing about the server.
-    pub generator_late: bool,
+    pub spoiled_by: Option<SpoiledBy>,
 }
 
 impl Point {
     /// Whether the server meets the objective at this rate, as far as this window shows it.
     pub fn meets(&self) -> bool {
-        self.misses_by.is_empty() && !self.generator_late
+        self.misses_by.is_empty() && self.spoiled_by.is_none()
     }
 
     /// Whether the server misses the objective at this rate, as far as this window shows it.
     pub fn misses(&self) -> bool {
-        !self.misses_by.is_empty() && !self.generator_late
+        !self.misses_by.is_empty() && self.spoiled_by.is_none()
     }
 }
 
@@ -69,8 +78,8 @@ const DONE_SHARE_MIN: f64 = 0.99;
 const PRECISION: f64 = 0.03;
 /// The best rate has to meet the objective twice, as it may have done so by chance.
 const MEETS_NEEDED: usize = 2;
-/// A rate at which the generator was late says nothing about the server: it is played once more.
-const LATE_PLAYS: usize = 2;
+/// A window that says nothing about the server is played once more.
+const SPOILED_PLAYS: usize = 2;
 /// More than any search plays.
 const PLAYS_MAX: usize = 32;
 
@@ -102,16 +111,23 @@ pub fn point(
     let (ok, errors) = (result.metrics.ok(), result.metrics.failed());
     let objective_ns = at(objective.percent);
     let done = done_share(ok, errors + result.metrics.unsent);
-    let misses_by = if done < DONE_SHARE_MIN {
-        format!("{:.1} % of it done", 100.0 * done)
+    let failed = if done < DONE_SHARE_MIN {
+        Some(format!("{:.1} % of it done", 100.0 * done))
     } else if !may_fail(errors, ok + errors) {
-        format!("{errors} errors")
-    } else if u128::from(objective_ns) >= objective.below.as_nanos() {
-        format!("p{} {}", objective.percent, time(objective_ns))
+        Some(format!("{errors} errors"))
     } else {
-        String::new()
+        None
     };
-    let generator_late = may_have_moved(&times, objective.percent, &result.metrics.generator_lag);
+    let spoiled_by = if may_have_moved(&times, objective.percent, &result.metrics.generator_lag) {
+        Some(SpoiledBy::Generator)
+    } else if failed.is_none() && ok < least_ops(objective.percent) {
+        Some(SpoiledBy::Few)
+    } else {
+        None
+    };
+    let too_slow = u128::from(objective_ns) >= objective.below.as_nanos();
+    let slow = too_slow.then(|| format!("p{} {}", objective.percent, time(objective_ns)));
+    let misses_by = failed.or(slow).unwrap_or_default();
     Point {
         wanted,
         done: ok as f64 * 1e9 / result.elapsed_ns.max(1) as f64,
@@ -122,8 +138,13 @@ pub fn point(
         objective_ns,
         errors,
         misses_by,
-        generator_late,
+        spoiled_by,
     }
+}
+
+/// The least number of operations with which a two-sided 95 % interval of a percentile is finite.
+fn least_ops(percent: f64) -> u64 {
+    (0.025_f64.ln() / (percent / 100.0).ln()).ceil() as u64
 }
 
 /// The share of the due operations that was done. With random arrivals, the number of due operations is not
@@ -167,8 +188,8 @@ fn bounds(most: f64, points: &[Point]) -> Bounds {
 
 /// Whether a rate met the objective; `None`: it is to be played, or once more.
 fn answer(points: &[Point], rate: f64) -> Option<bool> {
-    let late = plays(points, rate).filter(|point| point.generator_late).count();
-    if plays(points, rate).any(Point::misses) || late >= LATE_PLAYS {
+    let spoiled = plays(points, rate).filter(|point| point.spoiled_by.is_some()).count();
+    if plays(points, rate).any(Point::misses) || spoiled >= SPOILED_PLAYS {
         return Some(false);
     }
     plays(points, rate).any(Point::meets).then_some(true)
@@ -206,7 +227,7 @@ mod tests {
             objective_ns: 1,
             errors: 0,
             misses_by: if met { String::new() } else { "p99".to_owned() },
-            generator_late: false,
+            spoiled_by: None,
         }
     }
 
@@ -238,6 +259,11 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_needs_its_number_of_operations() {
+        assert_eq!([50.0, 90.0, 99.0, 99.9].map(least_ops), [6, 36, 368, 3688]);
+    }
+
+    #[test]
     fn a_short_window_may_have_fewer_arrivals_than_its_rate() {
         assert!(done_share(388, 0) >= DONE_SHARE_MIN && done_share(380, 8) < DONE_SHARE_MIN);
         assert!(done_share(0, 0) < DONE_SHARE_MIN);
@@ -249,15 +275,17 @@ mod tests {
     }
 
     #[test]
-    fn a_late_generator_is_no_answer_about_the_server() {
-        let late = |rate| Ok(Point { generator_late: true, ..made(rate, rate < 20_000.0) });
-        let found = search(100_000.0, late).expect("no play fails");
-        assert!(found.best.is_none());
-        assert!(found.deciding().is_some_and(|point| point.generator_late));
-        // Played once more each, before the search goes on below.
-        assert!(
-            found.points.chunks(2).all(|twice| twice[0].wanted.total_cmp(&twice[1].wanted).is_eq())
-        );
+    fn a_spoiled_window_is_no_answer_about_the_server() {
+        for cause in [SpoiledBy::Generator, SpoiledBy::Few] {
+            let spoiled =
+                |rate| Ok(Point { spoiled_by: Some(cause), ..made(rate, rate < 20_000.0) });
+            let found = search(100_000.0, spoiled).expect("no play fails");
+            assert!(found.best.is_none());
+            assert!(found.deciding().is_some_and(|point| point.spoiled_by == Some(cause)));
+            // Played once more each, before the search goes on below.
+            let mut twice = found.points.chunks(2);
+            assert!(twice.all(|pair| pair[0].wanted.total_cmp(&pair[1].wanted).is_eq()));
+        }
         let once = searched(|rate| rate < 20_000.0);
         assert!(once.deciding().is_some_and(|point| point.misses()));
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::drive::arguments::Arguments;
 use crate::drive::play::{connected, play, prefill, warm_up};
-use crate::drive::search::{self, Objective, Point};
+use crate::drive::search::{self, Objective, Point, SpoiledBy};
 use crate::drive::table;
 use crate::drive::verdict;
 use crate::options::tape_file;
@@ -62,13 +62,14 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         print_text(format_args!("closed loop: {most:.0} operations a second\n"));
         print_text(table::curve(&found, &text));
     }
-    let late = found.deciding().is_some_and(|point| !point.misses() && point.generator_late);
-    Ok(match found.best {
-        Some(_) => None,
-        None if late => Some(format!(
+    Ok(found.best.is_none().then(|| match found.deciding().and_then(|point| point.spoiled_by) {
+        Some(SpoiledBy::Generator) => format!(
             "{text}: {}: it sent too late; use more --threads or CPUs, and more --connections",
             verdict::LIMITED
-        )),
-        None => Some(format!("no rate met {text}; the curve shows why each rate missed it")),
-    })
+        ),
+        Some(SpoiledBy::Few) => {
+            format!("{text}: not judged: too few operations in a window; use a longer --duration")
+        }
+        None => format!("no rate met {text}; the curve shows why each rate missed it"),
+    }))
 }

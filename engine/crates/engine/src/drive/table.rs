@@ -4,7 +4,7 @@ use std::iter;
 
 use crate::drive::errors::by_kind;
 use crate::drive::format::time;
-use crate::drive::search::{Found, Point};
+use crate::drive::search::{Found, Point, SpoiledBy};
 use crate::drive::verdict::LIMITED;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
@@ -45,10 +45,11 @@ pub fn curve(found: &Found, objective: &str) -> String {
 
 /// What one play has shown, in the words of `cachemark run --search`.
 fn shown(point: &Point) -> String {
-    match (point.generator_late, point.misses_by.is_empty()) {
-        (true, _) => LIMITED.to_owned(),
-        (false, true) => "met".to_owned(),
-        (false, false) => point.misses_by.clone(),
+    match point.spoiled_by {
+        Some(SpoiledBy::Generator) => LIMITED.to_owned(),
+        Some(SpoiledBy::Few) => "not judged, too few operations".to_owned(),
+        None if point.misses_by.is_empty() => "met".to_owned(),
+        None => point.misses_by.clone(),
     }
 }
 
