@@ -160,7 +160,8 @@ def apply(
     changed["placement"] = _replace(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
-    selected = _select_by_name("load", overrides.load, experiment.loads, experiment.name)
+    grid = _grid_name(experiment, overrides)
+    selected = _select_by_name("load", overrides.load, experiment.loads, grid)
     made = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
     _check_distinct([(old, new) for old in selected for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
@@ -245,9 +246,8 @@ def _workloads(
     experiment: Experiment, overrides: Overrides, loads: dict[str, list[Load]]
 ) -> list[Workload]:
     """The selected workloads with the new names of their loads. Raises UsageError."""
-    selected = _select_by_name(
-        "workload", overrides.workload, experiment.workloads, experiment.name
-    )
+    grid = _grid_name(experiment, overrides)
+    selected = _select_by_name("workload", overrides.workload, experiment.workloads, grid)
     changed = [
         _replace(workload, loads=_renamed_loads(workload.loads, loads))
         for workload in selected
@@ -276,6 +276,10 @@ def _ended(workload: Workload, overrides: Overrides) -> Workload:
             raise UsageError(f"--scale {scale:g}: out of range", f"write up to {_MAX_SCALE}")
         changed = scaled(changed, scale)
     return _replace(changed)
+
+
+def _grid_name(experiment: Experiment, overrides: Overrides) -> str:
+    return f"{experiment.name} --quick" if overrides.quick else experiment.name
 
 
 _Named = TypeVar("_Named", Load, Workload)

@@ -226,7 +226,8 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
             name=name,
             fit=False,
             seen=str(error),
-            means="no trial can be judged, as each reads `stats` before and after its window",
+            means="no trial can be judged, as each reads `stats` before and after its window; "
+            "`cachemark-engine drive` plays a load without them",
             excludes=[EVERYTHING],
         )
     except AnswerError as error:
