@@ -18,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The programs of the system: on most machines memcached, and no Rust toolchain.
 _SYSTEM_PATH = "/usr/bin:/bin"
+# How this machine reaches the package registries.
+_NETWORK = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 _RUN = ("--server", "embedded", "--blocks", "1", "--max", "20s")
 _COMMANDS = (
     ("cachemark", "--version"),
@@ -49,7 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _try(folder: Path, packages: list[str]) -> int:
     programs = folder / "environment" / "bin"
-    clean = {"HOME": str(folder), "PATH": f"{programs}:{_SYSTEM_PATH}", "LANG": "C.UTF-8"}
+    clean = {
+        **{name: value for name, value in os.environ.items() if name.lower() in _NETWORK},
+        **{"HOME": str(folder), "PATH": f"{programs}:{_SYSTEM_PATH}", "LANG": "C.UTF-8"},
+    }
     with_compilers = {**os.environ, "VIRTUAL_ENV": ""}
     install = (str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check")
     _run((sys.executable, "-m", "venv", str(programs.parent)), folder, with_compilers)
