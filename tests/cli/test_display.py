@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import msgspec
+import pytest
 from rich.console import Console
 
 from cachemark.cli.display import RemainingTime, make_display
@@ -39,6 +40,20 @@ def test_after_the_last_trial_no_time_is_left() -> None:
     assert clock.left().endswith(" left")
     clock.ends()
     assert not clock.left()
+
+
+def test_no_more_time_is_left_than_the_limit_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("cachemark.cli.display.time.monotonic", lambda: now[0])
+    free, limited = RemainingTime(), RemainingTime(70)
+    for clock in (free, limited):
+        clock.begins(1, 12)
+    now[0] += 15
+    for clock in (free, limited):
+        clock.ends()
+    assert (free.left(), limited.left()) == ("2:45 left", "0:55 left")
+    now[0] += 100
+    assert limited.left() == "0:00 left"
 
 
 def test_a_problem_that_differs_in_its_figures_only_is_told_once_and_counted() -> None:

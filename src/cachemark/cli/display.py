@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -27,11 +28,13 @@ Standing = Callable[[list[Outcome]], list[str]]
 
 
 @contextmanager
-def make_display(console: Console, standing: Standing) -> Generator[Display]:
-    """A live display on a terminal, plain lines otherwise."""
-    problems = _Problems()
+def make_display(
+    console: Console, standing: Standing, limit_s: float | None = None
+) -> Generator[Display]:
+    """A live display on a terminal, plain lines otherwise; `limit_s` is the time of the run."""
+    problems, clock = _Problems(), RemainingTime(limit_s)
     if not console.is_terminal:
-        yield PlainDisplay(console, standing, problems)
+        yield PlainDisplay(console, standing, problems, clock)
         _print_lines(console, problems.again())
         return
     progress = Progress(
@@ -46,7 +49,7 @@ def make_display(console: Console, standing: Standing) -> Generator[Display]:
         refresh_per_second=1,
     )
     with progress:
-        yield LiveDisplay(progress, standing, problems)
+        yield LiveDisplay(progress, standing, problems, clock)
     _print_lines(console, problems.again())
 
 
@@ -92,9 +95,10 @@ def _kind_of_problem(outcome: Outcome) -> str:
 
 
 class RemainingTime:
-    """The remaining time, estimated from the trials of this session."""
+    """The remaining time, estimated from the trials of this session; never above the limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit_s: float | None = None) -> None:
+        self._limit_s = math.inf if limit_s is None else limit_s
         self._began = 0.0
         self._first: int | None = None
         self.total = 0
@@ -117,8 +121,8 @@ class RemainingTime:
         remaining = self.total - self.number + self._playing
         if ended < 1 or remaining < 1:
             return ""
-        each_s = (time.monotonic() - self._began) / ended
-        seconds = round(each_s * remaining)
+        spent_s = time.monotonic() - self._began
+        seconds = round(min(spent_s / ended * remaining, max(0.0, self._limit_s - spent_s)))
         return f"{seconds // 60}:{seconds % 60:02} left"
 
 
@@ -146,9 +150,11 @@ class RateMeter:
 class LiveDisplay:
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
-    def __init__(self, progress: Progress, standing: Standing, problems: _Problems) -> None:
+    def __init__(
+        self, progress: Progress, standing: Standing, problems: _Problems, clock: RemainingTime
+    ) -> None:
         self._progress, self._standing, self._problems = progress, standing, problems
-        self._clock = RemainingTime()
+        self._clock = clock
         self._rate = RateMeter()
         self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
@@ -222,9 +228,11 @@ class LiveDisplay:
 class PlainDisplay:
     """One line per trial, for logs and pipes."""
 
-    def __init__(self, console: Console, standing: Standing, problems: _Problems) -> None:
+    def __init__(
+        self, console: Console, standing: Standing, problems: _Problems, clock: RemainingTime
+    ) -> None:
         self._console, self._standing, self._problems = console, standing, problems
-        self._clock = RemainingTime()
+        self._clock = clock
         self._what = "trial"
 
     def auditing(self, what: str) -> None:

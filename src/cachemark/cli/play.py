@@ -113,9 +113,10 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
         return known[len(outcomes)]
 
     try:
+        limit_s = plan.experiment.rounds.max_s if plan.sittings else None
         with (
             run,
-            make_display(plain_console(stderr=True), standing) as shown,
+            make_display(plain_console(stderr=True), standing, limit_s) as shown,
             logged(shown, run, plan, standing) as display,
         ):
             outcomes = run_campaign(run, plan, parties, display, elsewhere)

@@ -139,6 +139,8 @@ def test_before_there_is_an_answer_the_sentences_say_so() -> None:
     so_far = first_line(run(RATES, 5), final=False)
     assert so_far.startswith("So far, after 5 sittings, fast has the highest rate")
     assert so_far.endswith("The first answer comes after 6.")
+    timed = first_line(run(RATES, 4), final=False, sitting_s=40)
+    assert timed.endswith("The first answer comes after 6, about 2 more minutes.")
     assert answered(run(RATES, 5), final=False).next_look == 6
     assert answered(run(RATES, 12), final=False).next_look is None
 

@@ -62,7 +62,8 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     if of.answered_at == 0:
         return (
             f"So far, after {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
-            f" The first answer comes after {of.rule.first}."
+            f" The first answer comes after {of.rule.first}"
+            f"{_minutes_words(of.rule.first - lead.sittings, sitting_s)}."
         )
     if lead.answer == "equal":
         return (
@@ -145,7 +146,14 @@ def more_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) ->
         more = max(1, contrast.needed - contrast.sittings)
     if sitting_s <= 0:
         return f", about {more} more sitting{'s' if more > 1 else ''}"
-    minutes = math.ceil(more * sitting_s / 60)
+    return _minutes_words(more, sitting_s)
+
+
+def _minutes_words(sittings: int, sitting_s: float) -> str:
+    """How long so many sittings take; empty if that is not known."""
+    if sitting_s <= 0 or sittings <= 0:
+        return ""
+    minutes = math.ceil(sittings * sitting_s / 60)
     return f", about {minutes} more minute{'s' if minutes > 1 else ''}"
 
 
