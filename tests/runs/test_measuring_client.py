@@ -15,14 +15,18 @@ from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import uses_rounds
 from cachemark.model.protocol import Done
-from tests.builders.small_experiments import TRIALS, read_outcomes
+from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes
 from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]
 
-LOADED = TRIALS.replace("blocks = 2", 'blocks = 1\nnoise = "note"').replace(
-    'name = "one"\n',
-    'name = "one"\nschedule = "uniform"\nrate = 300\nprocesses = 2\nmeasure = { rate = 100 }\n',
+LOADED = (
+    TRIALS.replace(*PATIENT)
+    .replace("blocks = 2", 'blocks = 1\nnoise = "note"')
+    .replace(
+        'name = "one"\n',
+        'name = "one"\nschedule = "uniform"\nrate = 300\nprocesses = 2\nmeasure = { rate = 100 }\n',
+    )
 )
 
 
