@@ -1,0 +1,165 @@
+"""Miniature clients: one that does nothing wrong, and one for each way to be wrong.
+
+A copy of this file in the Python worker's folder is a client, whose name is its way.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import NamedTuple
+
+from client import BaseSession
+from verify import PROTOCOL, found, network_fault, reply_fault, stored
+
+LIBRARY, VERSION = "none", "1"
+API = "sync"
+KEYS = bytes
+WIRES = ("text",)
+FEATURES = ("threads", "open_loop")
+OPTIONS = {}
+UNREACHABLE = OSError
+
+
+class Way(NamedTuple):
+    """What a client does about failures, and what it checks."""
+
+    # Of the worker's time-out; None waits for ever.
+    timeout_share: float | None = 1.0
+    closes: bool = True
+    checks_key: bool = True
+    retries: bool = False
+    errors_are_misses: bool = False
+    leaked_sockets: int = 0
+    extra_connections: int = 0
+
+
+WAYS = {
+    "perfect": Way(),
+    "next_reply": Way(closes=False, checks_key=False),
+    "waits": Way(timeout_share=None),
+    "retries": Way(retries=True),
+    # A worker counts a miss that takes as long as its time-out as a time-out.
+    "hides_errors": Way(errors_are_misses=True, timeout_share=0.5),
+    "leaks": Way(leaked_sockets=8),
+    "storms": Way(extra_connections=150),
+}
+WAY = WAYS[__name__.rpartition(".")[2]]
+
+
+def verified(value, op):
+    """A `get`: the value, or None for a miss."""
+    return found(value, op)
+
+
+CALLS = {
+    "get": lambda s, op: (s.get, (op.key,), verified),
+    "set": lambda s, op: (s.set, (op.key, op.value, op.exptime_s), stored),
+}
+
+
+class ReplyError(Exception):
+    """The server has answered with an error, or with another key."""
+
+
+class Session(BaseSession):
+    """The connection of one thread; after a failure the next call opens another one."""
+
+    def __init__(self, setup):
+        self._setup = setup
+        self._kept = []
+        self._socket = None
+        self._left = b""
+        self._connect()
+
+    def _open(self):
+        server = self._setup.server
+        share = WAY.timeout_share
+        timeout_s = None if share is None else self._setup.timeout_s * share
+        return socket.create_connection((server.host, server.port), timeout_s)
+
+    def _connect(self):
+        self._socket, self._left = self._open(), b""
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _read(self, is_whole):
+        """Read until it is whole; what came before a time-out is kept."""
+        while not is_whole(self._left):
+            data = self._socket.recv(1 << 16)
+            if not data:
+                raise ConnectionError("closed by the server")
+            self._left += data
+
+    def _take(self, length):
+        taken, self._left = self._left[:length], self._left[length:]
+        return taken
+
+    def _ask(self, request):
+        if self._socket is None:
+            self._connect()
+        self._socket.sendall(request)
+        self._read(lambda left: b"\r\n" in left)
+        line = self._left[: self._left.index(b"\r\n")]
+        if b"ERROR" in line:
+            raise ReplyError(line.decode())
+        return line
+
+    def _call(self, ask):
+        while True:
+            try:
+                return ask()
+            except (OSError, ReplyError):
+                self._after_failure()
+                if WAY.errors_are_misses:
+                    return None
+                if not WAY.retries:
+                    raise
+                time.sleep(0.01)
+
+    def get(self, key):
+        return self._call(lambda: self._get(key))
+
+    def _get(self, key):
+        line = self._ask(b"get %b\r\n" % key)
+        if line == b"END":
+            self._take(5)
+            return None
+        words = line.split()
+        if words[0] != b"VALUE" or (WAY.checks_key and words[1] != key):
+            raise ReplyError("the reply belongs to another request")
+        begin, length = len(line) + 2, int(words[3])
+        whole = begin + length + len(b"\r\nEND\r\n")
+        self._read(lambda left: len(left) >= whole)
+        return self._take(whole)[begin : begin + length]
+
+    def set(self, key, value, exptime_s):
+        request = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime_s, len(value), value)
+        line = self._call(lambda: self._ask(request))
+        if line is None:
+            return False
+        self._take(len(line) + 2)
+        return line == b"STORED"
+
+    def _after_failure(self):
+        self._kept += [self._open_quietly() for _ in range(WAY.leaked_sockets)]
+        for _ in range(WAY.extra_connections):
+            if (extra := self._open_quietly()) is not None:
+                extra.close()
+        if WAY.closes:
+            self.close()
+
+    def _open_quietly(self):
+        try:
+            return self._open()
+        except OSError:
+            return None
+
+    def failure(self, error, _op):
+        if isinstance(error, ReplyError):
+            return reply_fault(str(error))
+        return network_fault(error) or PROTOCOL
+
+    def close(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

@@ -1,0 +1,70 @@
+"""The judge is proved: a client for each way to be wrong is played, and is caught by its rule."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.resilience.cell import CellName
+from cachemark.checks.resilience.faults import Fault, Freeze
+from cachemark.checks.resilience.play import CellPlayer
+from cachemark.endpoints.clients import Client, ClientSpec
+from tests.conftest import ROOT
+
+pytestmark = [
+    pytest.mark.slow("a client and a server for each way to be wrong, for 5 to 10 s"),
+    pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached"),
+]
+
+
+def frozen(during_ms: int) -> Fault:
+    return Fault(
+        name="freeze", about="", make=Freeze(), before_ms=500, during_ms=during_ms, after_ms=1500
+    )
+
+
+FROZEN, LONG_FROZEN = frozen(1200), frozen(5500)
+# The fault, and the rule that must be broken. The perfect client breaks none of them.
+CAUGHT = {
+    "next_reply": (FROZEN, "wrong value"),
+    "waits": (LONG_FROZEN, "longest call"),
+    "retries": (LONG_FROZEN, "longest call"),
+    "hides_errors": (FROZEN, "errors as misses"),
+    "leaks": (FROZEN, "descriptors"),
+    "storms": (FROZEN, "reconnects"),
+}
+
+
+def broken_rules(way: str, folder: Path, fault: Fault) -> set[str]:
+    """Play a miniature, and return the rules that it broke."""
+    worker = folder / "worker"
+    shutil.copytree(
+        ROOT / "workers/python", worker, ignore=shutil.ignore_patterns(".*", "__pycache__")
+    )
+    shutil.copy(Path(__file__).with_name("miniature.py"), worker / "clients" / f"{way}.py")
+    client = Client(
+        id=f"python/{way}",
+        language="python",
+        command=[sys.executable, str(worker / "worker.py"), way],
+    )
+    name = CellName(client=client.id, profile="common", fault=fault.name, sitting=1)
+    spec = ClientSpec(text=client.id, client=client)
+    outcome = CellPlayer(folder).play(spec, name, fault)
+    assert outcome.figures is not None, f"{outcome.unsupported}{outcome.failed}"
+    # The fault was felt: otherwise nothing would be proved.
+    assert outcome.figures.first_error_ms is not None or outcome.findings
+    return {finding.rule for finding in outcome.findings}
+
+
+@pytest.mark.parametrize("way", CAUGHT)
+def test_a_client_that_is_wrong_is_caught(way: str, tmp_path: Path) -> None:
+    fault, rule = CAUGHT[way]
+    assert rule in broken_rules(way, tmp_path, fault)
+
+
+def test_a_client_that_does_nothing_wrong_is_not(tmp_path: Path) -> None:
+    never = {rule for _, rule in CAUGHT.values()}
+    assert not never & broken_rules("perfect", tmp_path, FROZEN)
