@@ -26,8 +26,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; font-src 'self'; style-src 'self' 'unsafe-inline'"
 )
-# Pictures; commands and their output; tables; other languages of code.
-PAGES = ["index", "tutorial", "experiment", "shared-store"]
+# Commands and their output; tables; other languages of code.
+PAGES = ["tutorial", "experiment", "shared-store"]
 
 
 class _Handler(SimpleHTTPRequestHandler):
