@@ -182,9 +182,9 @@ def fills(
     specs: Sequence[ServerSpec], sizes: Sequence[int], progress: Callable[[str], None]
 ) -> list[Fill]:
     """Fill a new server for every combination of server and size."""
-    found: list[Fill] = []
+    results: list[Fill] = []
     for spec in specs:
         for size in sizes:
             progress(f"{spec.text}: filling with values of {size:,} B")
-            found.append(fill(spec, size))
-    return found
+            results.append(fill(spec, size))
+    return results

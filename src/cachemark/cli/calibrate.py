@@ -64,12 +64,12 @@ def calibrate(
         server_cpus=server_cpus,
         worker_cpus=worker_cpus,
     )
-    found = _calibrate_all(specs, settings, runs)
+    calibrations = _calibrate_all(specs, settings, runs)
     if json:
-        print_text(json_text(found))
+        print_text(json_text(calibrations))
     else:
-        _print(found)
-    return 1 if any(calibration.floor is None for calibration in found) else 0
+        _print(calibrations)
+    return 1 if any(calibration.floor is None for calibration in calibrations) else 0
 
 
 def _network_clients(names: Sequence[str]) -> list[ClientSpec]:
@@ -90,7 +90,7 @@ def _calibrate_all(
     """Calibrate the clients one after the other; each result is stored at once."""
     facts = host.facts()
     console = plain_console(stderr=True)
-    found: list[Calibration] = []
+    calibrations: list[Calibration] = []
     for spec in specs:
         with temporary_folder() as folder, console.status(escape(spec.text)) as status:
             tapes = TapeCache(process.binary_path(), folder)
@@ -99,8 +99,8 @@ def _calibrate_all(
                 spec, settings, tapes, facts, lambda what, t=text: status.update(f"{t}: {what}")
             )
         append_calibration(runs, calibration)
-        found.append(calibration)
-    return found
+        calibrations.append(calibration)
+    return calibrations
 
 
 def _print(found: list[Calibration]) -> None:

@@ -143,13 +143,13 @@ def compare(
         return _play(Builds(
             client=wanted.client, server=wanted.server, margin=margin, max=max, out=folder
         ), gating, forms)  # fmt: skip
-    found = [open_run(name, folder) for name in runs] or [latest_run(folder)]
-    found, second = _two_sides(found, [open_run(name, folder) for name in others])
+    first = [open_run(name, folder) for name in runs] or [latest_run(folder)]
+    first, second = _two_sides(first, [open_run(name, folder) for name in others])
     if gating.active:
-        _refuse_few(found, second)
+        _refuse_few(first, second)
     names = tuple(dict.fromkeys([*figure, *gating.gate]))
-    with fits_together((second or found)[-1]):
-        compared = compare_stored(found, second, _filter(wanted), names, margin)
+    with fits_together((second or first)[-1]):
+        compared = compare_stored(first, second, _filter(wanted), names, margin)
     if not gating.active:
         _write(compared, forms)
         return OK

@@ -41,11 +41,11 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     parties = parties_of(experiment)
     run = new_run(experiment, parties, builds.out)
     outcomes = play(run, parties)
-    found = round_answers(experiment, outcomes)
+    answers = round_answers(experiment, outcomes)
     decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)
     names = builds.client if len(builds.client) == 2 else builds.server
-    compared = compare_in_turns(found, outcomes, (names[0], names[1]), decides)
-    return compared, _text(found, compared, outcomes) if found else ""
+    compared = compare_in_turns(answers, outcomes, (names[0], names[1]), decides)
+    return compared, _text(answers, compared, outcomes) if answers else ""
 
 
 def _experiment(builds: Builds) -> Experiment:

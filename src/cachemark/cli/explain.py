@@ -65,13 +65,15 @@ def _run(name: str, runs: Path) -> Run:
 def _cell(outcomes: Sequence[Outcome], wanted: dict[str, str]) -> Cell:
     """The one cell with these names. Raises UsageError."""
     cells = dict.fromkeys(outcome.trial.cell for outcome in outcomes)
-    found = [cell for cell in cells if all(getattr(cell, n) == text for n, text in wanted.items())]
-    if len(found) == 1:
-        return found[0]
-    listed = "\n  ".join(cell_title(cell) for cell in (found or list(cells))[:_MAX_LISTED])
+    matching = [
+        cell for cell in cells if all(getattr(cell, n) == text for n, text in wanted.items())
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    listed = "\n  ".join(cell_title(cell) for cell in (matching or list(cells))[:_MAX_LISTED])
     options = ", ".join(f"--{field}" for field in CELL_FIELDS)
-    if not found:
+    if not matching:
         raise UsageError("the run has no such cell", f"it has, among others:\n  {listed}")
     raise UsageError(
-        f"{len(found)} cells: name one with {options}", f"they are, among others:\n  {listed}"
+        f"{len(matching)} cells: name one with {options}", f"they are, among others:\n  {listed}"
     )

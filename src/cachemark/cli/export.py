@@ -20,6 +20,6 @@ def export(
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
     """Write a run to one file, with checksums, for `cachemark import` on another machine."""
-    found = open_run(run, runs)
-    written = export_run(found, file)
-    print_text(f"{found.id}: {len(found.outcomes())} trials in {written}")
+    stored_run = open_run(run, runs)
+    written = export_run(stored_run, file)
+    print_text(f"{stored_run.id}: {len(stored_run.outcomes())} trials in {written}")

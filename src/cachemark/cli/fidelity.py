@@ -72,22 +72,22 @@ def fidelity(
         raise UsageError(f"--tries {tries}", "at least 1")
     out = console(stderr=json)
     tools = _tools(tool)
-    found: list[FidelityResult] = []
+    results: list[FidelityResult] = []
     reported: set[tuple[str, str]] = set()
     specs = list(_specs(clients))
     with _awake(out) if awake else nullcontext():
         for finding in _all_findings(specs, tools, wanted, tries):
-            found.append(finding)
+            results.append(finding)
             # Why a client plays none of the cases is told once.
             if finding.state != "not applicable" or (finding.client, finding.why) not in reported:
                 _progress(out, finding)
             reported.add((finding.client, finding.why))
     if json:
-        print_text(json_text(found))
+        print_text(json_text(results))
     else:
-        out.print(_table(wanted, found))
+        out.print(_table(wanted, results))
     _print_tool_notes(out, tools)
-    ours = Counter(one.state for one in found if one.client not in TOOLS)
+    ours = Counter(one.state for one in results if one.client not in TOOLS)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
     out.print(sums, soft_wrap=True)
     return 1 if ours["failed"] else 0

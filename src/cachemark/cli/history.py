@@ -62,5 +62,5 @@ def history(
         last=last,
     )
     with RunIndex(folder, rebuild=rebuild) as index:
-        found = query_history(index, asked)
-    write_text(RENDERERS[form](found, terminal_width() if out is None else None), out)
+        lines = query_history(index, asked)
+    write_text(RENDERERS[form](lines, terminal_width() if out is None else None), out)

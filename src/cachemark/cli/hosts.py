@@ -62,8 +62,8 @@ def _check(file: Path, connect_s: float) -> int:
     announce = plain_console(stderr=True).print
     known = load_hosts(file)
     with coordinating(known, file, connect_s=connect_s, announce=announce) as coordinator:
-        found = check_all(coordinator)
-    checks: Mapping[str, HostCheck] = found.hosts
+        comparison = check_all(coordinator)
+    checks: Mapping[str, HostCheck] = comparison.hosts
     table = Table(box=None, pad_edge=False)
     for column in ("host", "roles", "machine", "clock", "round trip", "doctor"):
         table.add_column(column, overflow="fold")
@@ -78,8 +78,8 @@ def _check(file: Path, connect_s: float) -> int:
             escape(row.doctor_text),
         )
     console().print(table)
-    for line in found.differences:
+    for line in comparison.differences:
         print_text(f"differs: {line}")
-    if not found.differences:
+    if not comparison.differences:
         print_text("all hosts have the same cachemark and the same engine")
-    return 1 if found.differences or any(row.failed for row in checks.values()) else 0
+    return 1 if comparison.differences or any(row.failed for row in checks.values()) else 0

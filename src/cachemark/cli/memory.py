@@ -49,12 +49,12 @@ def memory(
     if items is not None:
         return _need(specs, parse_count(items, "--items"), size, key_length, json=json)
     with progress_lines() as progress:
-        found = fills(specs, _sizes(sizes), progress)
+        filled = fills(specs, _sizes(sizes), progress)
     if json:
-        print_text(json_text(found))
+        print_text(json_text(filled))
     else:
-        _print(found)
-    return 1 if any(fill.reason for fill in found) else 0
+        _print(filled)
+    return 1 if any(fill.reason for fill in filled) else 0
 
 
 @contextmanager
@@ -71,12 +71,12 @@ def progress_lines() -> Generator[Callable[[str], None]]:
 def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, json: bool) -> int:
     shapes = drawn_shapes(items, size, key_length)
     with progress_lines() as progress:
-        found = [memory_need(spec, shapes, items, progress) for spec in specs]
+        needs = [memory_need(spec, shapes, items, progress) for spec in specs]
     if json:
-        print_text(json_text(found))
+        print_text(json_text(needs))
     else:
-        _print_need(found, f"keys of {key_length} B, values of {size} B")
-    return 1 if any(need.reason for need in found) else 0
+        _print_need(needs, f"keys of {key_length} B, values of {size} B")
+    return 1 if any(need.reason for need in needs) else 0
 
 
 def _print_need(found: list[MemoryNeed], shapes: str) -> None:
@@ -110,10 +110,10 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
 
 
 def _sizes(text: str) -> list[int]:
-    found = [parse_size(part, "--sizes") for part in text.split(",")]
-    if max(found) > _LARGEST_BYTES:
+    numbers = [parse_size(part, "--sizes") for part in text.split(",")]
+    if max(numbers) > _LARGEST_BYTES:
         raise UsageError(f"--sizes {text}", f"write 100,64k: each 1 to {_LARGEST_BYTES} bytes")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def _print(found: list[Fill]) -> None:

@@ -69,10 +69,10 @@ def answered(ask: Ask) -> Overrides:
 
 def _experiment(file: Path, typed: Overrides) -> Experiment:
     """The experiment of the options. Raises UsageError."""
-    made = planned_experiment(BASE_SUITE, typed)
-    for text in made.servers:
+    planned = planned_experiment(BASE_SUITE, typed)
+    for text in planned.servers:
         parse_spec(text)
-    return msgspec.structs.replace(made, name=file.stem, analysis="")
+    return msgspec.structs.replace(planned, name=file.stem, analysis="")
 
 
 def _words(text: str) -> tuple[str, ...]:

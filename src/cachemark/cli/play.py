@@ -148,8 +148,8 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     Of a search: if no rate was found for some cell. A rate that is too high may well be INVALID.
     """
     if experiment.search:
-        found = searches(outcomes, experiment)
-        return 0 if found and all(bounds(search).best for search in found) else 1
+        all_searches = searches(outcomes, experiment)
+        return 0 if all_searches and all(bounds(search).best for search in all_searches) else 1
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
     cells = {outcome.trial.cell for outcome in measured}

@@ -39,19 +39,19 @@ def probe(
     """
     decisive = find(suite)
     specs = [parse_spec(text) for text in (server, *more)]
-    found: dict[str, list[ProbeResult]] = {}
+    results: dict[str, list[ProbeResult]] = {}
     for spec in specs:
         try:
-            found[spec.text] = probe_new_server(spec)
+            results[spec.text] = probe_new_server(spec)
         except TrialError as error:
             raise TrialError(f"{spec.text}: {error.text}", error.remedy) from error
     if json:
-        print_text(json_text(found))
+        print_text(json_text(results))
     else:
-        for text, findings in found.items():
+        for text, findings in results.items():
             _print(text, findings, show_all=show_all)
             _print_suites(suites_on(text, findings, map(find, names())))
-    refused = [text for text, findings in found.items() if _refuses(text, findings, decisive)]
+    refused = [text for text, findings in results.items() if _refuses(text, findings, decisive)]
     if refused and not json:
         print_text(f"`cachemark run {suite}` would refuse work on {', '.join(refused)}.")
     return FAILED if refused else OK

@@ -58,20 +58,20 @@ def report(
             f"--format {form} is no picture",
             f"pictures: {SUMMARY_PICTURE}, {', '.join(PLOT_SUFFIXES)}",
         )
-    found = open_run(run, runs) if run else latest_run(runs)
+    stored_run = open_run(run, runs) if run else latest_run(runs)
     if form in PLOT_SUFFIXES:
-        _draw(form, found, out, style)
+        _draw(form, stored_run, out, style)
         return
     if form == SUMMARY_PICTURE:
-        _picture(found, out, style)
+        _picture(stored_run, out, style)
         return
-    made = render_files(form, found, terminal_width() if out is None else None)
-    if not made:
-        raise UsageError(f"{found.id} has nothing for --format {form}: no trial is valid")
+    files = render_files(form, stored_run, terminal_width() if out is None else None)
+    if not files:
+        raise UsageError(f"{stored_run.id} has nothing for --format {form}: no trial is valid")
     if out is None:
-        _print(form, made)
+        _print(form, files)
     else:
-        _write(made, out)
+        _write(files, out)
 
 
 def _draw(form: str, run: Run, out: Path | None, style: PictureOptions) -> None:
@@ -103,8 +103,8 @@ def _picture(run: Run, out: Path | None, style: PictureOptions) -> None:
 
 def _parse_size(text: str) -> tuple[int, int]:
     """Such as 1600x900. Raises UsageError."""
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
-    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
+    size = (int(match[1]), int(match[2])) if match else (0, 0)
     if not all(_MIN_PIXELS <= pixels <= _MAX_PIXELS for pixels in size):
         raise UsageError(
             f"--size {text}: not a size from {_MIN_PIXELS} to {_MAX_PIXELS} pixels each way",

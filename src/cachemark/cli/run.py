@@ -114,17 +114,17 @@ def _resume(
             "--resume continues a run with the options that it was started with",
             "leave the other options out",
         )
-    found = open_run(name, storage.out) if name else latest_own_run(storage.out)
-    planned = found.header.experiment
-    if found.imported:
-        _show_programs(found, trusted=storage.trust_commands)
+    stored_run = open_run(name, storage.out) if name else latest_own_run(storage.out)
+    planned = stored_run.header.experiment
+    if stored_run.imported:
+        _show_programs(stored_run, trusted=storage.trust_commands)
     if hosts is not None:
-        return _show(found, play_on(found, parties_of(planned), hosts), details=details)
-    if found.header.hosts is not None:
+        return _show(stored_run, play_on(stored_run, parties_of(planned), hosts), details=details)
+    if stored_run.header.hosts is not None:
         raise UsageError(
-            f"{found.id} was played over several hosts", "name their file: --hosts FILE"
+            f"{stored_run.id} was played over several hosts", "name their file: --hosts FILE"
         )
-    return play_and_show(found, parties_of(planned), details=details)
+    return play_and_show(stored_run, parties_of(planned), details=details)
 
 
 def _show_programs(found: Run, *, trusted: bool) -> None:

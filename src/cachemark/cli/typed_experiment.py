@@ -17,20 +17,20 @@ def typed_workloads(
     workloads: Sequence[Workload], typed: WorkSettings, preset: WorkSettings | None
 ) -> list[Workload]:
     """The workloads with the typed settings. What then plays the same work becomes one."""
-    made = [with_settings(workload, typed, preset) for workload in workloads]
+    variants = [with_settings(workload, typed, preset) for workload in workloads]
     if not typed.changes_work:
-        return made
-    kept: dict[bytes, Workload] = {}
-    for old, workload in zip(workloads, made, strict=True):
+        return variants
+    by_work: dict[bytes, Workload] = {}
+    for old, workload in zip(workloads, variants, strict=True):
         work = msgspec.json.encode(msgspec.structs.replace(workload, name="w", loads=None))
-        if work in kept:
-            loads = _joined(kept[work].loads, workload.loads)
-            kept[work] = msgspec.structs.replace(kept[work], loads=loads)
-        elif any(workload.name == other.name for other in kept.values()):
-            kept[work] = msgspec.structs.replace(workload, name=f"{workload.name}-{old.name}")
+        if work in by_work:
+            loads = _joined(by_work[work].loads, workload.loads)
+            by_work[work] = msgspec.structs.replace(by_work[work], loads=loads)
+        elif any(workload.name == other.name for other in by_work.values()):
+            by_work[work] = msgspec.structs.replace(workload, name=f"{workload.name}-{old.name}")
         else:
-            kept[work] = workload
-    return list(kept.values())
+            by_work[work] = workload
+    return list(by_work.values())
 
 
 def _joined(first: list[str] | None, second: list[str] | None) -> list[str] | None:

@@ -215,10 +215,10 @@ def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[st
 
     Raises UsageError for a pattern that no library matches.
     """
-    found: list[str] = []
+    names: list[str] = []
     for text in texts:
         if "*" not in text or text.startswith("command:"):
-            found.append(text)
+            names.append(text)
             continue
         libraries = [
             client.id
@@ -229,8 +229,8 @@ def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[st
         ]
         if not libraries:
             raise UsageError(f"no client matches {text!r}", "`cachemark clients` lists them")
-        found += libraries
-    return tuple(dict.fromkeys(found))
+        names += libraries
+    return tuple(dict.fromkeys(names))
 
 
 def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:

@@ -368,5 +368,5 @@ def _merge_operations(parts: list[Operation]) -> Operation:
 
 
 def _merge_blobs(blobs: list[str | None]) -> str | None:
-    found = histogram.merge_encoded(blobs)
-    return histogram.encode(found) if found else None
+    merged = histogram.merge_encoded(blobs)
+    return histogram.encode(merged) if merged else None

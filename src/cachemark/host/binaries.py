@@ -16,7 +16,7 @@ from cachemark.model.outcome import Binary
 
 def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Binary]:
     """The executables of the processes, without duplicates. Unreadable ones are left out."""
-    found: dict[str, Binary] = {}
+    by_hash: dict[str, Binary] = {}
     for pid in pids:
         link = root / f"proc/{pid}/exe"
         try:
@@ -26,15 +26,15 @@ def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Bin
         # The link leads to the file that runs, even if it was replaced on disk since.
         binary = of_file(role, link, path)
         if binary is not None:
-            found[binary.sha256] = binary
-    return list(found.values())
+            by_hash[binary.sha256] = binary
+    return list(by_hash.values())
 
 
 def of_command(role: str, command: Sequence[str]) -> list[Binary]:
     """The files on a command line after the program, such as a script or the jars of a JVM."""
     paths = [Path(part) for word in command[1:] for part in word.split(os.pathsep)]
-    found = [of_file(role, path, str(path)) for path in paths if path.is_file()]
-    return [binary for binary in found if binary is not None]
+    files = [of_file(role, path, str(path)) for path in paths if path.is_file()]
+    return [binary for binary in files if binary is not None]
 
 
 def of_file(role: str, file: Path, name: str) -> Binary | None:

@@ -21,8 +21,8 @@ def _pressure(what: str) -> Reader:
 
     def reader(root: Path) -> int | None:
         line = field(read(root / f"proc/pressure/{what}"), "some", " ")
-        found = re.search(r"\btotal=(\d+)", line)
-        return int(found[1]) if found else None
+        match = re.search(r"\btotal=(\d+)", line)
+        return int(match[1]) if match else None
 
     return reader
 
@@ -46,8 +46,8 @@ def _net(file: str, group: str, names: tuple[str, ...]) -> Reader:
         if len(of_group) != 2:
             return None
         values = dict(zip(*of_group, strict=False))
-        found = [_number(values[name]) for name in names if name in values]
-        return sum(value for value in found if value is not None) if found else None
+        counts = [_number(values[name]) for name in names if name in values]
+        return sum(value for value in counts if value is not None) if counts else None
 
     return reader
 
@@ -63,8 +63,8 @@ def _interrupts(name: str) -> Reader:
 
     def reader(root: Path) -> int | None:
         words = field(read(root / "proc/interrupts"), name, ":").split()
-        found = [int(word) for word in words if word.isdecimal()]
-        return sum(found) if found else None
+        counts = [int(word) for word in words if word.isdecimal()]
+        return sum(counts) if counts else None
 
     return reader
 
@@ -73,15 +73,15 @@ def _thermal_throttles(root: Path) -> int | None:
     """How often a CPU was throttled because of its temperature."""
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
-    found = [int(text) for text in texts if text.isdecimal()]
-    return sum(found) if found else None
+    counts = [int(text) for text in texts if text.isdecimal()]
+    return sum(counts) if counts else None
 
 
 def _throttled(root: Path) -> int | None:
     """How often a CPU quota of one of our control groups throttled its processes."""
     texts = [field(read(group / "cpu.stat"), "nr_throttled", " ") for group in cgroups(root)]
-    found = [int(text) for text in texts if text.isdecimal()]
-    return sum(found) if found else None
+    counts = [int(text) for text in texts if text.isdecimal()]
+    return sum(counts) if counts else None
 
 
 # By their names in an outcome. All of them only rise.
@@ -104,8 +104,8 @@ COUNTERS: dict[str, Reader] = {
 
 def counters(root: Path = Path("/")) -> dict[str, int]:
     """All counters that can be read here, by name."""
-    found = {name: reader(root) for name, reader in COUNTERS.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: reader(root) for name, reader in COUNTERS.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:

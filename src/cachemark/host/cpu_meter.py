@@ -54,8 +54,8 @@ class StealMeter:
 
 def family(pid: int, root: Path = Path("/proc")) -> list[int]:
     """A process and all of its descendants that are alive."""
-    found = [pid]
-    for parent in found:
+    pids = [pid]
+    for parent in pids:
         try:
             tasks = list((root / str(parent) / "task").iterdir())
         except OSError:
@@ -65,5 +65,5 @@ def family(pid: int, root: Path = Path("/proc")) -> list[int]:
                 children = (task / "children").read_text()
             except OSError:
                 continue
-            found += map(int, children.split())
-    return found
+            pids += map(int, children.split())
+    return pids

@@ -35,13 +35,13 @@ def kill_marked(name: str) -> None:
     wanted = f"{_MARK}={name}".encode()
     # Whoever forks while this looks has children with the mark: they are found the next time.
     for _ in range(_MAX_ROUNDS):
-        found = list(_marked(wanted))
-        if not found:
+        pids = list(_marked(wanted))
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 

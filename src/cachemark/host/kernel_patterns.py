@@ -90,10 +90,10 @@ KERNEL_PATTERNS = (
 
 def matching_lines(lines: Iterable[str], *, within_window: bool = False) -> dict[str, list[str]]:
     """The matching lines of a log, by the name of the pattern, without prefix and time."""
-    found: dict[str, list[str]] = {}
+    matches: dict[str, list[str]] = {}
     for line in lines:
         for kernel_pattern in KERNEL_PATTERNS:
             if kernel_pattern.matches(line, within_window=within_window):
                 text = " ".join(line.rpartition(";")[2].split())[:_MAX_CHARACTERS]
-                found.setdefault(kernel_pattern.name, []).append(text)
-    return found
+                matches.setdefault(kernel_pattern.name, []).append(text)
+    return matches

@@ -186,8 +186,8 @@ def parse_cpus(text: str) -> set[int]:
     """The CPUs of a set such as `0-1,3`. Raises UsageError."""
     cpus: set[int] = set()
     for part in text.split(","):
-        found = _CPU_RANGE.fullmatch(part)
-        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = _CPU_RANGE.fullmatch(part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if low > high:
             raise UsageError(f"{text!r} is not a set of CPUs", "write 0-1 or 0,2,3")
         cpus |= set(range(low, high + 1))
@@ -223,7 +223,7 @@ def binary_path() -> str:
         return named
     of_the_user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
     places = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), of_the_user]
-    found = shutil.which(ENGINE, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
-    if found is None:
+    path = shutil.which(ENGINE, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
+    if path is None:
         raise UsageError(f"{ENGINE} is not installed", ENGINE_REMEDY)
-    return found
+    return path

@@ -37,22 +37,22 @@ def expand_loads(document: Table, where: str) -> tuple[Table, list[int]]:
     tables: object = document.get("loads")
     if not isinstance(tables, list):
         return document, []
-    made: list[tuple[int, object]] = []
+    numbered_loads: list[tuple[int, object]] = []
     names: dict[str, list[str]] = {}
     for number, table in enumerate(cast("list[object]", tables)):
         if not isinstance(table, dict):
-            made.append((number, table))
+            numbered_loads.append((number, table))
             continue
         load = cast("Table", table)
         loads = _expanded(load, where)
-        made += [(number, one) for one in loads]
+        numbered_loads += [(number, one) for one in loads]
         if len(loads) > 1:
             names[load["name"]] = [one["name"] for one in loads]
-    changed = {**document, "loads": [load for _, load in made]}
+    changed = {**document, "loads": [load for _, load in numbered_loads]}
     changed["workloads"] = _renamed(document.get("workloads"), names)
     if changed["workloads"] is None:
         del changed["workloads"]
-    return changed, [number for number, _ in made]
+    return changed, [number for number, _ in numbered_loads]
 
 
 def _expanded(load: Table, where: str) -> list[Table]:
@@ -81,12 +81,12 @@ def _renamed(workloads: object, names: dict[str, list[str]]) -> object:
     """The workloads, with each name of a load that became several replaced by their names."""
     if not isinstance(workloads, list):
         return workloads
-    made: list[object] = []
+    tables: list[object] = []
     for table in cast("list[object]", workloads):
         loads = cast("Table", table).get("loads") if isinstance(table, dict) else None
         if isinstance(loads, list) and names:
             named = [new for old in loads for new in names.get(str(old), [old])]
-            made.append({**cast("Table", table), "loads": named})
+            tables.append({**cast("Table", table), "loads": named})
         else:
-            made.append(table)
-    return made
+            tables.append(table)
+    return tables

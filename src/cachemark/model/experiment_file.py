@@ -71,10 +71,10 @@ def _with_location(
     error: msgspec.ValidationError, text: str, where: str, load_tables: list[int]
 ) -> UsageError:
     message = str(error)
-    found = _PLACE.search(message)
-    path = found["path"].lstrip(".") if found else ""
+    match = _PLACE.search(message)
+    path = match["path"].lstrip(".") if match else ""
     path = _LOAD.sub(lambda load: f"loads[{load_tables[int(load[1])]}]", path)
-    what = message[: found.start()] if found else message
+    what = message[: match.start()] if match else message
     unknown = _UNKNOWN.search(message)
     if unknown:
         path = f"{path}.{unknown['field']}".lstrip(".")

@@ -32,8 +32,8 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_objective(text: str, place: str) -> Objective:
     """Read an objective. Raises UsageError; `place` is where it was written."""
-    found = _OBJECTIVE.fullmatch(text.strip())
-    percent = float(found[1]) if found else 0.0
-    if found is None or not 0 < percent < 100:
+    match = _OBJECTIVE.fullmatch(text.strip())
+    percent = float(match[1]) if match else 0.0
+    if match is None or not 0 < percent < 100:
         raise UsageError(f"{place}: {text!r} is no objective", f"write {EXAMPLE} or p99.9<500us")
-    return Objective(percent=percent, below_ns=round(float(found[2]) * NS[found[3]]))
+    return Objective(percent=percent, below_ns=round(float(match[2]) * NS[match[3]]))

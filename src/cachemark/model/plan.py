@@ -206,10 +206,10 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
         tape_seed = _seed_of(experiment, block)
         order.shuffle(parts)
         for sets in parts:
-            number, made = len(sittings), list[list[Trial]]()
+            number, set_trials = len(sittings), list[list[Trial]]()
             for part in sets:
                 first = len(trials)
-                made.append(
+                set_trials.append(
                     [
                         Trial(
                             index=first + offset,
@@ -221,9 +221,11 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
                         for offset, cell in enumerate(part)
                     ]
                 )
-                trials += made[-1]
+                trials += set_trials[-1]
             order_seed = _seed_of(experiment, number)
-            sittings.append(Sitting(number=number, block=block, order_seed=order_seed, sets=made))
+            sittings.append(
+                Sitting(number=number, block=block, order_seed=order_seed, sets=set_trials)
+            )
     return trials, sittings
 
 

@@ -47,8 +47,8 @@ def expand(experiment: Experiment, engine: str) -> Experiment:
     if not any(workload.preset for workload in experiment.workloads):
         return experiment
     presets = load_presets(engine)
-    made = [_expanded(workload, presets) for workload in experiment.workloads]
-    return msgspec.structs.replace(experiment, workloads=made)
+    workloads = [_expanded(workload, presets) for workload in experiment.workloads]
+    return msgspec.structs.replace(experiment, workloads=workloads)
 
 
 def _expanded(workload: Workload, presets: dict[str, Preset]) -> Workload:

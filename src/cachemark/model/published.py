@@ -84,11 +84,11 @@ def published_files(suite: str) -> list[PublishedFile]:
     folder = resources.files(suites) / "published" / suite
     if not folder.is_dir():
         return []
-    found = sorted(
+    paths = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),
         key=lambda entry: entry.name.removesuffix(".toml"),
     )
     return [
         msgspec.toml.decode(entry.read_text(encoding="utf-8"), type=PublishedFile)
-        for entry in found
+        for entry in paths
     ]

@@ -47,8 +47,10 @@ def closed_experiment(experiment: Experiment) -> Experiment:
 
 def played_experiment(experiment: Experiment, steps: Iterable[Load]) -> Experiment:
     """The experiment with the steps that were played in the place of its loads."""
-    found = sorted({step.name: step for step in steps}.values(), key=lambda step: step.rate or 0.0)
-    return _with_loads(experiment, lambda load: [step for step in found if _is_step(load, step)])
+    by_rate = sorted(
+        {step.name: step for step in steps}.values(), key=lambda step: step.rate or 0.0
+    )
+    return _with_loads(experiment, lambda load: [step for step in by_rate if _is_step(load, step)])
 
 
 def _with_loads(experiment: Experiment, steps_of: Callable[[Load], list[Load]]) -> Experiment:

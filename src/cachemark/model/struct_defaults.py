@@ -10,8 +10,8 @@ import msgspec
 
 def default_of(field: msgspec.structs.FieldInfo) -> Any:
     """The default value of a field that has one."""
-    made = field.default_factory
-    return field.default if made is msgspec.NODEFAULT else made()
+    factory = field.default_factory
+    return field.default if factory is msgspec.NODEFAULT else factory()
 
 
 def defaults_of(struct: type[msgspec.Struct], names: Iterable[str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def check_toml(text: str, where: str) -> None:
     """Refuse text that is too long, or has a key that is too deep. Raises UsageError."""
     if len(text) > _MAX_CHARACTERS:
         raise UsageError(f"{where}: longer than {_MAX_CHARACTERS // 2**20} MiB")
-    found = _DEEP_KEY.search(text)
-    if found:
-        line = text.count("\n", 0, found.start()) + 1
+    deep_key = _DEEP_KEY.search(text)
+    if deep_key:
+        line = text.count("\n", 0, deep_key.start()) + 1
         raise UsageError(f"{where}:{line}: a key of more than {_MAX_PARTS} parts")

@@ -22,8 +22,8 @@ MIB = 2**20
 
 def parse_count(text: str, place: str) -> int:
     """A whole number of at least 1: `1000`, `10k` (10,000) or `1.5M`. Raises UsageError."""
-    found = _COUNT.fullmatch(text.strip())
-    number = float(found[1]) * 1000 ** _power(found[2]) if found else 0.0
+    match = _COUNT.fullmatch(text.strip())
+    number = float(match[1]) * 1000 ** _power(match[2]) if match else 0.0
     if number < 1 or number > _MOST or number != int(number):
         raise UsageError(f"{place}: {text!r} is no count", "write 1000, 10k or 1.5M")
     return int(number)
@@ -31,8 +31,8 @@ def parse_count(text: str, place: str) -> int:
 
 def parse_ms(text: str, place: str) -> int:
     """A time in whole milliseconds: `500ms`, `10s` or `2m`. Raises UsageError."""
-    found = _TIME.fullmatch(text.strip())
-    ms = float(found[1]) * NS[found[2]] / 1e6 if found else -1.0
+    match = _TIME.fullmatch(text.strip())
+    ms = float(match[1]) * NS[match[2]] / 1e6 if match else -1.0
     if not 0 <= ms <= _MOST or ms != int(ms):
         raise UsageError(f"{place}: {text!r} is no time", "write 500ms, 10s or 2m")
     return int(ms)
@@ -40,8 +40,8 @@ def parse_ms(text: str, place: str) -> int:
 
 def parse_size(text: str, place: str) -> int:
     """A number of bytes of at least 1: `100`, `64k` (65,536) or `200m`. Raises UsageError."""
-    found = _SIZE.fullmatch(text.strip())
-    number = int(found[1]) * 1024 ** _power(found[2]) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    number = int(match[1]) * 1024 ** _power(match[2]) if match else 0
     if not 1 <= number <= _MOST:
         raise UsageError(f"{place}: {text!r} is no size", "write 1048576, 512k, 64m or 1g")
     return number

@@ -20,15 +20,15 @@ _WORKER_TIMEOUTS = frozenset({"ready_ms", "silence_ms"})
 
 def definition(outcome: Outcome) -> dict[str, str]:
     """The settings of workload, load and timing that differ from their defaults, by dotted name."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for place, value in (
         ("workload", outcome.workload),
         ("load", outcome.load),
         ("timing", outcome.timing),
     ):
-        found |= _flat(place, value)
+        settings |= _flat(place, value)
     return {
-        name: text for name, text in found.items() if name.split(".")[-1] not in _WORKER_TIMEOUTS
+        name: text for name, text in settings.items() if name.split(".")[-1] not in _WORKER_TIMEOUTS
     }
 
 
@@ -49,7 +49,7 @@ def changed_settings(before: dict[str, str], after: dict[str, str]) -> list[str]
 
 
 def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for field in msgspec.structs.fields(value):
         own = getattr(value, field.name)
         name = f"{place}.{field.name}"
@@ -58,8 +58,9 @@ def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
             continue
         if isinstance(own, msgspec.Struct):
             if default_of(field) is None:
-                found[name] = "{}"  # a table that is there, even if all its settings are defaults
-            found |= _flat(name, own)
+                # A table that is there, even if all its settings are defaults.
+                settings[name] = "{}"
+            settings |= _flat(name, own)
         elif own != default_of(field):
-            found[name] = msgspec.json.encode(own, order="sorted").decode()
-    return found
+            settings[name] = msgspec.json.encode(own, order="sorted").decode()
+    return settings

@@ -54,11 +54,11 @@ def read_options(engine: str, words: Sequence[str]) -> WorkSettings:
 
 def decode_settings(text: bytes | msgspec.Raw) -> WorkSettings:
     """Read settings that the engine printed. A mix is a list of pairs there: its order counts."""
-    found = msgspec.json.decode(text, type=WorkSettings)
-    if "mix" not in found.workload:
-        return found
-    mix = dict(found.workload["mix"])
-    return msgspec.structs.replace(found, workload={**found.workload, "mix": mix})
+    settings = msgspec.json.decode(text, type=WorkSettings)
+    if "mix" not in settings.workload:
+        return settings
+    mix = dict(settings.workload["mix"])
+    return msgspec.structs.replace(settings, workload={**settings.workload, "mix": mix})
 
 
 def with_settings(

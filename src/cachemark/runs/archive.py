@@ -105,14 +105,16 @@ def export_run(run: Run, path: Path) -> Path:
 
 
 def _contents(run: Run) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name in _NAMES:
         path = run.folder / name
         if path.is_file():
             data = path.read_bytes()
             # What follows the last newline is being written, or incomplete.
-            found[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
-    return {name: found.get(name, b"") for name in _NAMES if name in found or name in _REQUIRED}
+            contents[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
+    return {
+        name: contents.get(name, b"") for name in _NAMES if name in contents or name in _REQUIRED
+    }
 
 
 def _write(file: IO[bytes], contents: dict[str, bytes]) -> None:

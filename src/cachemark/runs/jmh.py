@@ -293,7 +293,7 @@ def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
 
 def failure_reasons(printed: str) -> dict[Key, str]:
     """The reasons of failed benchmarks, from JMH's output. Pure."""
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     key: Key = ("",) * 4
     lines = iter(printed.splitlines())
     for line in lines:
@@ -303,8 +303,8 @@ def failure_reasons(printed: str) -> dict[Key, str]:
             of = dict(part.split(" = ", 1) for part in match[1].split(", "))
             key = (key[0], *(of.get(name, "") for name in _PARTS))
         elif line.endswith("<failure>"):
-            found[key] = next((each.strip() for each in lines if each.strip()), _NO_REASON)
-    return found
+            reasons[key] = next((each.strip() for each in lines if each.strip()), _NO_REASON)
+    return reasons
 
 
 def missing_benchmarks(

@@ -38,12 +38,12 @@ class Preflight:
 
     def skipped(self, plan: Plan) -> list[Skipped]:
         """The cells of a plan that cannot be played, each with the reason."""
-        found: list[Skipped] = []
+        cells: list[Skipped] = []
         for cell in plan.cells:
             why = self._why(plan, cell)
             if why:
-                found.append(Skipped(cell=cell, reason=why[0], remedy=why[1]))
-        return found
+                cells.append(Skipped(cell=cell, reason=why[0], remedy=why[1]))
+        return cells
 
     def _why(self, plan: Plan, cell: Cell) -> Reason | None:
         if missing := servers.missing(self._servers[cell.server]):

@@ -77,11 +77,11 @@ def _check_window(outcome: Outcome, where: str) -> None:
 
 
 def _histograms(done: Done) -> Iterator[str]:
-    found = [done.send_lag, done.generator_lag, *(done.sections.response if done.sections else ())]
-    found += [done.groups.time] if done.groups else []
+    blobs = [done.send_lag, done.generator_lag, *(done.sections.response if done.sections else ())]
+    blobs += [done.groups.time] if done.groups else []
     for operation in done.operations.values():
-        found += [operation.response, operation.service]
-    return (blob for blob in found if blob)
+        blobs += [operation.response, operation.service]
+    return (blob for blob in blobs if blob)
 
 
 def _check_sizes(value: msgspec.Struct, where: str) -> None:
@@ -89,9 +89,9 @@ def _check_sizes(value: msgspec.Struct, where: str) -> None:
     for cell in names:
         if any(len(getattr(cell, field)) > _MAX_NAME for field in cell.__struct_fields__):
             raise UsageError(f"{where}: a name of more than {_MAX_NAME} characters")
-    found = _oversized(msgspec.to_builtins(value, str_keys=True))
-    if found:
-        raise UsageError(f"{where}: {found}")
+    problem = _oversized(msgspec.to_builtins(value, str_keys=True))
+    if problem:
+        raise UsageError(f"{where}: {problem}")
 
 
 def _oversized(value: object) -> str:

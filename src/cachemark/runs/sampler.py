@@ -136,5 +136,5 @@ class Sampler:
 
 def sampled_counters(stats: ServerStats) -> dict[str, int]:
     """The counters that samples keep, where the server reports them as numbers. Pure."""
-    found = {name: stats.number(name) for name in SAMPLED_COUNTERS}
-    return {name: value for name, value in found.items() if value is not None}
+    counters = {name: stats.number(name) for name in SAMPLED_COUNTERS}
+    return {name: value for name, value in counters.items() if value is not None}

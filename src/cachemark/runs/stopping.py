@@ -46,13 +46,13 @@ class Stopping:
             return []
         retired = self._retired(sitting.block, outcomes)
         still_open = self._open_sets(sitting, retired)
-        kept = [
+        sets = [
             [trial for trial in part if trial.cell not in retired or self._is_needed(trial.cell)]
             for part, is_open in zip(sitting.sets, still_open, strict=True)
             if is_open
         ]
-        self._sittings += bool(kept)
-        return kept
+        self._sittings += bool(sets)
+        return sets
 
     def _open_sets(self, sitting: Sitting, retired: frozenset[Cell]) -> list[bool]:
         """Which sets have a cell of their own that is open.

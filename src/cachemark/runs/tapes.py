@@ -47,11 +47,11 @@ class TapeCache:
             self._clear()
             self._seed = seed
         arguments = tape_arguments(workload, load, timing, seed)
-        found = self._tapes.get(tuple(arguments))
-        if found is None:
-            found = self._write(arguments, seed, f"workload {workload.name!r}, load {load.name!r}")
-            self._tapes[tuple(arguments)] = found
-        return found
+        tape = self._tapes.get(tuple(arguments))
+        if tape is None:
+            tape = self._write(arguments, seed, f"workload {workload.name!r}, load {load.name!r}")
+            self._tapes[tuple(arguments)] = tape
+        return tape
 
     def _write(self, arguments: list[str], seed: int, place: str) -> Tape:
         path = self._folder / f"{len(self._tapes)}-{seed}.tape"
@@ -82,13 +82,13 @@ class TapeCache:
 
         Returns the tapes by workload and load.
         """
-        made: dict[tuple[str, str], Tape] = {}
+        tapes: dict[tuple[str, str], Tape] = {}
         for trial in plan.trials[:1]:
             for cell in plan.playable:
                 workload, load = plan.workload(cell), plan.load(cell)
                 tape = self.get(workload, load, plan.experiment.timing, trial.tape_seed)
-                made[cell.workload, cell.load] = tape
-        return made
+                tapes[cell.workload, cell.load] = tape
+        return tapes
 
     def _clear(self) -> None:
         for tape in self._tapes.values():

@@ -32,8 +32,8 @@ class CensoredTimes:
     """The response times (or the service times) of some operations."""
 
     def __init__(self, operations: Sequence[Operation], *, service: bool = False) -> None:
-        kept = [operation.service if service else operation.response for operation in operations]
-        self.merged: Histogram | None = histogram.merge_encoded(kept)
+        blobs = [operation.service if service else operation.response for operation in operations]
+        self.merged: Histogram | None = histogram.merge_encoded(blobs)
         timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
         ok = sum(operation.ok for operation in operations)
         count = self.merged.count if self.merged else 0

@@ -80,8 +80,8 @@ def compare_pair(
     """
     figures = _figures(outcomes, group, metric, repeat=True)
     two = {name: figures[name] for name in clients if name in figures}
-    found = _against(two, clients[1], group, margin_percent, metric, family=1)
-    return found[0] if found else None
+    comparisons = _against(two, clients[1], group, margin_percent, metric, family=1)
+    return comparisons[0] if comparisons else None
 
 
 def self_comparison(
@@ -168,23 +168,23 @@ def _figures(
         if wanted and outcome.verdict == "VALID" and outcome.measure is not None:
             trials.setdefault(cell.client, []).append(outcome)
     figure = FIGURES[metric]
-    found: dict[str, _Figures] = {}
+    by_client: dict[str, _Figures] = {}
     for client, own in trials.items():
         shown = showing(own, figure)
         values = figures_of(shown, figure)
         if values:
             blocks = [trial.trial.block for trial in shown]
-            found[client] = _Figures(
+            by_client[client] = _Figures(
                 by_block=dict(zip(blocks, values, strict=True)),
                 resolution=resolution_of(shown, figure),
             )
-    return found
+    return by_client
 
 
 def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> ComparisonAnswer:
-    found = classify_ratio(ratio, p, margin)
-    if found == "above":
+    side = classify_ratio(ratio, p, margin)
+    if side == "above":
         return "faster" if metric == "rate" else "slower"
-    if found == "below":
+    if side == "below":
         return "slower" if metric == "rate" else "faster"
-    return found
+    return side

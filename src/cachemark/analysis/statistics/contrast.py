@@ -128,7 +128,7 @@ def contrast_of_runs(
     before, after = (_run_values(side) for side in (baseline, other))
     if before is None or after is None:
         return _missing(figure, before, after)
-    found = Contrast(
+    contrast = Contrast(
         figure=figure,
         baseline=_of_side(baseline, before),
         other=_of_side(other, after),
@@ -136,11 +136,11 @@ def contrast_of_runs(
         ratio=unpaired_ratio(after, before, confidence=tests.confidence),
         corrected=unpaired_ratio(after, before, confidence=tests.family_confidence),
     )
-    if min(found.counts) >= MIN_RUNS:
+    if min(contrast.counts) >= MIN_RUNS:
         needed = trials_needed(after, before, margin, tests.count, level=tests.level)
-        return msgspec.structs.replace(found, needed=needed)
+        return msgspec.structs.replace(contrast, needed=needed)
     why = f"an answer needs {MIN_RUNS} runs on each side"
-    return msgspec.structs.replace(found, why=why, too_few_runs=True)
+    return msgspec.structs.replace(contrast, why=why, too_few_runs=True)
 
 
 def _run_values(runs: Sequence[Sequence[float] | None]) -> list[float] | None:

@@ -35,11 +35,11 @@ def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
 
     None if there are too few operations, or if the percentile is only a lower bound.
     """
-    found = CensoredTimes(operations).percentile(percent)
-    if found is None or not found.exact:
+    quantile = CensoredTimes(operations).percentile(percent)
+    if quantile is None or not quantile.exact:
         return None
     # A clock too coarse for an operation says 0, which is below what a histogram may hold.
-    return max(histogram.LOWEST_NS, found.ns)
+    return max(histogram.LOWEST_NS, quantile.ns)
 
 
 def is_withheld(trial: Outcome, percent: float, kind: str = "") -> bool:
@@ -197,8 +197,8 @@ def figures_of(trials: Sequence[Outcome], figure: Figure) -> list[float] | None:
     few operations for a percentile. Leave out what a verdict withholds with `showing`.
     """
     values = [figure.of(trial) for trial in trials]
-    found = [float(value) for value in values if value is not None and value > 0]
-    return found if found and len(found) == len(values) else None
+    positive = [float(value) for value in values if value is not None and value > 0]
+    return positive if positive and len(positive) == len(values) else None
 
 
 def resolution_of(trials: Sequence[Outcome], figure: Figure) -> float:

@@ -43,10 +43,10 @@ def absolute_figure(values: Sequence[float]) -> Interval:
 
     With fewer than MIN_INTERVAL_TRIALS trials it has their range, otherwise the t interval.
     """
-    found = geometric_mean(values)
+    mean = geometric_mean(values)
     if not 2 <= len(values) < MIN_INTERVAL_TRIALS:
-        return found
-    return Interval(value=found.value, low=min(values), high=max(values), bounds="range")
+        return mean
+    return Interval(value=mean.value, low=min(values), high=max(values), bounds="range")
 
 
 def geometric_mean(values: Sequence[float]) -> Interval:

@@ -20,8 +20,8 @@ def t_quantile(probability: float, degrees_of_freedom: float | np.ndarray) -> fl
     """The value that Student's t stays below with this probability."""
     from scipy.special import stdtrit  # noqa: PLC0415
 
-    found = stdtrit(degrees_of_freedom, probability)
-    return found if isinstance(degrees_of_freedom, np.ndarray) else float(found)
+    quantile = stdtrit(degrees_of_freedom, probability)
+    return quantile if isinstance(degrees_of_freedom, np.ndarray) else float(quantile)
 
 
 def two_sided_p(t: float, degrees_of_freedom: float) -> float:

@@ -193,8 +193,8 @@ def _times(times: CensoredTimes) -> TimeSummary | None:
     merged = times.merged
     if merged is None:
         return None
-    found = {percent: times.percentile(percent) for percent in PERCENTILES}
-    known = {percent: of for percent, of in found.items() if of is not None}
+    quantiles = {percent: times.percentile(percent) for percent in PERCENTILES}
+    known = {percent: of for percent, of in quantiles.items() if of is not None}
     exact = {percent: of.ns for percent, of in known.items() if of.exact}
     return TimeSummary(
         count=merged.count,
@@ -217,11 +217,11 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
         if len(shown) == len(valid):
             continue
         part = CensoredTimes([op for trial in shown for op in _of_kinds(trial, kinds)])
-        found = part.percentile(percent)
-        percentiles[percent] = found.ns if found and found.exact else None
+        quantile = part.percentile(percent)
+        percentiles[percent] = quantile.ns if quantile and quantile.exact else None
         at_least.pop(percent, None)
-        if found and not found.exact:
-            at_least[percent] = found.ns
+        if quantile and not quantile.exact:
+            at_least[percent] = quantile.ns
         withheld += [] if shown else [percent]
     return msgspec.structs.replace(
         whole,
@@ -250,10 +250,10 @@ def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:
 
 def _across(name: str, valid: list[Outcome], percent: float) -> Interval | None:
     """The geometric mean of the trials' percentiles, with its interval or range."""
-    found = [trial_response_ns(trial, percent, name) for trial in _shown(name, valid, percent)]
-    values = [float(value) for value in found if value is not None]
+    times_ns = [trial_response_ns(trial, percent, name) for trial in _shown(name, valid, percent)]
+    values = [float(value) for value in times_ns if value is not None]
     # To use only the trials with enough operations would bias the interval.
-    return absolute_figure(values) if values and len(values) == len(found) else None
+    return absolute_figure(values) if values and len(values) == len(times_ns) else None
 
 
 def _over_trials(valid: list[Outcome], name: str) -> Interval | None:

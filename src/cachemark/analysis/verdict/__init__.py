@@ -74,20 +74,20 @@ def judge(
     load was `generated_load`. `policy`: what noise does to a trial.
     """
     played = with_generated(measure, generated)
-    found = conservation_findings(
+    trial_findings = conservation_findings(
         played, workload, load, before, after, shared_server=shared_server, merges=merges
     )
-    found += generated_findings(generated, generated_load)
-    found += idle_servers(workload, server_commands)
-    found += noise_findings(noise, measure, load, policy)
+    trial_findings += generated_findings(generated, generated_load)
+    trial_findings += idle_servers(workload, server_commands)
+    trial_findings += noise_findings(noise, measure, load, policy)
     judged = Judged()
     if load.schedule != "closed":
-        found += open_loop_findings(measure, load)
+        trial_findings += open_loop_findings(measure, load)
         judged = withhold(
             measure, [*generator_delay(measure), *noise_delays(noise, measure, load, policy)]
         )
     begun, ended = executed_commands(before), executed_commands(after)
     done = None if partial_counters or begun is None or ended is None else ended - begun
     steady = check_stationarity(measure, workload, load, command_counts, done)
-    findings = [*found, *judged.findings, *stationarity_findings(steady)]
+    findings = [*trial_findings, *judged.findings, *stationarity_findings(steady)]
     return conclude(findings, steady, judged)

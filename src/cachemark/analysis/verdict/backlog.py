@@ -55,7 +55,7 @@ def backlog(
     least = max(_MIN_POINTS, round(_MIN_PART * len(waited_ns)))
     detectable_ns = _detectable_ns(readings)
     parts = plateaus(waited_ns, least, max(_SHARE * mean_ns, detectable_ns))
-    found = [
+    levels = [
         Plateau(
             from_ms=round(readings[begin].at_ns / 1e6, 3),
             to_ms=round(readings[min(end, len(readings) - 1)].at_ns / 1e6, 3),
@@ -67,7 +67,7 @@ def backlog(
         blank,
         slice_ms=round(each_ns / 1e6, 3),
         slices=len(waited_ns),
-        plateaus=found,
+        plateaus=levels,
         trend_percent=_trend_percent(waited_ns, mean_ns, detectable_ns),
         kpss=round(kpss(waited_ns), 3),
     )
@@ -109,8 +109,10 @@ def _detectable_ns(readings: Sequence[CommandCount]) -> float:
 
 
 def _mean_ns(measure: Done) -> float:
-    found = histogram.merge_encoded(operation.response for operation in measure.operations.values())
-    return found.mean() if found else 0.0
+    merged = histogram.merge_encoded(
+        operation.response for operation in measure.operations.values()
+    )
+    return merged.mean() if merged else 0.0
 
 
 def _trend_percent(waited_ns: Series, mean_ns: float, detectable_ns: float) -> float | None:

@@ -91,8 +91,8 @@ _ARRIVALS: dict[str, tuple[str, ...]] = {
 
 def executed_commands(stats: ServerStats) -> int | None:
     """How many commands a server has done, by its `stats`; None where those tell none."""
-    found = [count for name in _COMMANDS if (count := stats.number(name)) is not None]
-    return sum(found) if found else None
+    counts = [count for name in _COMMANDS if (count := stats.number(name)) is not None]
+    return sum(counts) if counts else None
 
 
 def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerStats]) -> list[int]:
@@ -139,24 +139,24 @@ def conservation_findings(
     merges: bool,
 ) -> list[Finding]:
     """Findings about counts that disagree; the arguments are those of `judge`."""
-    found = [*_own_counts(measure), *_group_counts(measure, load), *_window(measure)]
+    findings = [*_own_counts(measure), *_group_counts(measure, load), *_window(measure)]
     for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
-        found.append((note_finding if allowed else invalid_finding)("server-counters", text))
-    found += _unconfirmed(measure, before, after, shared_server=shared_server)
+        findings.append((note_finding if allowed else invalid_finding)("server-counters", text))
+    findings += _unconfirmed(measure, before, after, shared_server=shared_server)
     if measure.queued:
         text = f"{measure.queued} operations were due and waited for a free connection"
-        found.append(note_finding("connections-bound", text))
+        findings.append(note_finding("connections-bound", text))
     if measure.overflow:
         text = f"{measure.overflow} times were above 100 s and are shown as 100 s"
-        found.append(note_finding("beyond-histogram", text))
+        findings.append(note_finding("beyond-histogram", text))
     evicted = after.delta(before, "evictions")
     if evicted and workload.fill_percent is not None:
         text = f"the server evicted {evicted} items, so the fill went too far"
-        found.append(invalid_finding("evictions", text))
+        findings.append(invalid_finding("evictions", text))
     elif evicted:
-        found.append(note_finding("evictions", "the server evicted items in the window"))
-    return found
+        findings.append(note_finding("evictions", "the server evicted items in the window"))
+    return findings
 
 
 def _own_counts(measure: Done) -> Iterator[Finding]:

@@ -57,12 +57,12 @@ def clock_findings(
 
     `later_errors_ns` are those of the second comparison, by host.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for part in hosts:
         errors_ns = part.clock_error_ns + later_errors_ns[part.name]
         limit_ns = _JUMP_NS + errors_ns + _SLEW_PART * trial_ns
         if abs(part.clock_moved_ns) > limit_ns:
-            found.append(
+            findings.append(
                 Finding(
                     rule="clock-jump",
                     weight="INVALID",
@@ -73,7 +73,7 @@ def clock_findings(
                     unit="ms",
                 )
             )
-    return found
+    return findings
 
 
 def differing_hosts(hosts: Sequence[HostPart]) -> list[Finding]:
@@ -91,13 +91,13 @@ def differing_hosts(hosts: Sequence[HostPart]) -> list[Finding]:
 
 def _unlike(unit: str, figures: Mapping[str, float]) -> list[Finding]:
     """Each host whose figure is not within a factor of the median of the other hosts' figures."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, figure in figures.items():
         others = [value for other, value in figures.items() if other != name]
         usual = median(others) if others else figure
         low, high = sorted((figure, usual))
         if high > low * _ALIKE_FACTOR:
-            found.append(
+            findings.append(
                 Finding(
                     rule="host-differs",
                     weight="note",
@@ -107,7 +107,7 @@ def _unlike(unit: str, figures: Mapping[str, float]) -> list[Finding]:
                     unit=unit,
                 )
             )
-    return found
+    return findings
 
 
 def _rate(done: Done) -> float:

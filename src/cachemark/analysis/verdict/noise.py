@@ -188,11 +188,11 @@ def noise_findings(
     if noise is None or not noise.window_ns:
         return []
     strict = policy == "refuse" or (policy == "auto" and load.schedule != "closed")
-    found = [
+    findings = [
         finding for rule in _rules(noise) for finding in _rule_findings(rule, noise, load, policy)
     ]
     return [
-        *found,
+        *findings,
         *_pause_findings(noise, measure, load, policy),
         *_kernel_log_findings(noise, strict, policy),
         *_clock_findings(noise),
@@ -205,18 +205,18 @@ def noise_delays(
     """What noise can have done to the percentiles of an open loop, where its extent is known."""
     if noise is None or not noise.window_ns or load.schedule == "closed" or policy != "auto":
         return []
-    found: list[Delay] = []
+    delays: list[Delay] = []
     for rule in _rules(noise):
         figure, share = rule.of(noise), rule.share(noise)
         if figure is not None and share is not None and rule.limits.classify(figure) == "fail":
             text = f"{rule.text}: {figure:.3g} {rule.limits.unit}"
-            found.append(delay_of_share(rule.name, text, measure, share))
+            delays.append(delay_of_share(rule.name, text, measure, share))
     if _paused(noise, _pause_limit_ns(measure)):
         longest_ns = noise.longest_pause_ns or 0
         text = f"the machine paused for up to {longest_ns / 1e6:.1f} ms"
         share = noise.paused_ns / noise.window_ns
-        found.append(delay_of_share("pauses", text, measure, share, longest_ns))
-    return found
+        delays.append(delay_of_share("pauses", text, measure, share, longest_ns))
+    return delays
 
 
 def _rules(noise: HostNoise) -> tuple[_Rule, ...]:

@@ -27,10 +27,10 @@ def generator_delay(measure: Done) -> list[Delay]:
 
 def open_loop_findings(measure: Done, load: Load) -> list[Finding]:
     """Findings about a client that reports no lag (INVALID), or a load that was too high."""
-    found = overload_findings(measure, load)
+    findings = overload_findings(measure, load)
     if histogram.merge_encoded([measure.generator_lag or measure.send_lag]) is None:
-        found.append(invalid_finding("no-lag", "the worker did not report its send lag"))
-    return found
+        findings.append(invalid_finding("no-lag", "the worker did not report its send lag"))
+    return findings
 
 
 def response_percentile_ns(measure: Done, percent: float) -> int:

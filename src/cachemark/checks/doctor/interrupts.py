@@ -29,18 +29,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 def interrupts(cpus: list[int], root: Path) -> list[Check]:
     """Compare the CPUs of the busy interrupts with those that `auto` gives server and workers."""
-    found = busy(sources(root))
-    if not found:
+    busy_sources = busy(sources(root))
+    if not busy_sources:
         return [Check(name="device interrupts", value=NOT_READABLE, limits=_LIMITS)]
-    where = "; ".join(f"{source.device} → {_named(source.cpus)}" for source in found)
+    where = "; ".join(f"{source.device} → {_named(source.cpus)}" for source in busy_sources)
     if len(cpus) < 2:
         return [Check(name="device interrupts", value=where)]
     sides = [parse_cpus(side) for side in placement(Placement(), cpus, cores(cpus, root)) if side]
     # Each source by itself may go anywhere: it is their sum that must not be one side's alone.
-    reached = frozenset[int]().union(*(source.cpus for source in found))
+    reached = frozenset[int]().union(*(source.cpus for source in busy_sources))
     burdened = [side for side in sides if reached & side]
     uneven = len(sides) > 1 and len(burdened) == 1
-    numbers = " ".join(str(source.number) for source in found)
+    numbers = " ".join(str(source.number) for source in busy_sources)
     return [
         Check(
             name="device interrupts",

@@ -46,18 +46,18 @@ def speed(root: Path) -> list[Check]:
 
 def _deepest_exit_us(root: Path) -> float | None:
     """The longest exit latency of the enabled idle states."""
-    found: list[int] = []
+    latencies_us: list[int] = []
     for state in (root / _CPUS / "cpu0/cpuidle").glob("state[0-9]*"):
         latency = read(state / "latency")
         if latency.isdecimal() and read(state / "disable") != "1":
-            found.append(int(latency))
-    return float(max(found)) if found else None
+            latencies_us.append(int(latency))
+    return float(max(latencies_us)) if latencies_us else None
 
 
 def _hottest(root: Path) -> float | None:
     texts = [read(path) for path in (root / "sys/class/thermal").glob("thermal_zone*/temp")]
-    found = [int(text) / 1000 for text in texts if text.lstrip("-").isdecimal()]
-    return max(found, default=None)
+    degrees = [int(text) / 1000 for text in texts if text.lstrip("-").isdecimal()]
+    return max(degrees, default=None)
 
 
 def _count(found: dict[str, int], name: str) -> float | None:

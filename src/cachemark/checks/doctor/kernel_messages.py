@@ -12,8 +12,8 @@ from cachemark.host.kernel_patterns import KERNEL_PATTERNS, KernelPattern, match
 def kernel_message_checks(root: Path) -> list[Check]:
     """One check for each kind of problem, since boot."""
     lines = read_kernel_log(root)
-    found = None if lines is None else matching_lines(lines)
-    return [_check(pattern, found) for pattern in KERNEL_PATTERNS]
+    matches = None if lines is None else matching_lines(lines)
+    return [_check(pattern, matches) for pattern in KERNEL_PATTERNS]
 
 
 def _check(pattern: KernelPattern, found: dict[str, list[str]] | None) -> Check:

@@ -98,10 +98,10 @@ def _turbo_remedy(root: Path) -> str:
 def quota(root: Path) -> list[Check]:
     """A control group's CPU limit can stop its processes in the middle of a window."""
     limits = "warn if there is one, fail if it has throttled processes"
-    found = [text for folder in cgroups(root) if (text := _quota(folder))]
-    if not found:
+    quotas = [text for folder in cgroups(root) if (text := _quota(folder))]
+    if not quotas:
         return [Check(name="cpu quota", value=NOT_READABLE, limits=limits)]
-    limited = [text for text in found if not text.startswith("none")]
+    limited = [text for text in quotas if not text.startswith("none")]
     if not limited:
         return [Check(name="cpu quota", value="none", status="ok", limits=limits)]
     throttled = any(not text.endswith("throttled 0 times") for text in limited)
@@ -134,17 +134,17 @@ def load(cpus: int, root: Path) -> list[Check]:
     words = read(root / "proc/loadavg").split()
     per_cpu = float(words[0]) / cpus if words else None
     remedy = "wait until the machine is idle, or stop the other programs"
-    found = [limit_check("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
+    checks = [limit_check("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
     for what in ("cpu", "memory", "io"):
-        found.append(limit_check(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
-    return found
+        checks.append(limit_check(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
+    return checks
 
 
 def _some_avg10(root: Path, what: str) -> float | None:
     """The share of the last 10 s in which a process waited, in percent."""
     line = field(read(root / f"proc/pressure/{what}"), "some", " ")
-    found = re.search(r"\bavg10=([0-9.]+)", line)
-    return float(found[1]) if found else None
+    match = re.search(r"\bavg10=([0-9.]+)", line)
+    return float(match[1]) if match else None
 
 
 def memory(root: Path) -> list[Check]:

@@ -40,12 +40,12 @@ def network(root: Path) -> list[Check]:
 
 def _interfaces(root: Path) -> str:
     """The interfaces that are up, with their speed if they report it."""
-    found: list[str] = []
+    names: list[str] = []
     for folder in sorted((root / "sys/class/net").glob("*")):
         if folder.name != "lo" and read(folder / "operstate") == "up":
             speed = read(folder / "speed")
-            found.append(f"{folder.name} {speed} Mbit/s" if speed.isdecimal() else folder.name)
-    return ", ".join(found)
+            names.append(f"{folder.name} {speed} Mbit/s" if speed.isdecimal() else folder.name)
+    return ", ".join(names)
 
 
 def _ports(root: Path) -> Check:

@@ -44,7 +44,7 @@ def _address(text: str) -> HostPort:
 
 def _check(name: str, measure: Callable[[], RoundTrips], limits: Limits, remedy: str) -> Check:
     try:
-        found = measure()
+        trips = measure()
     except OSError as error:
         return Check(
             name=name,
@@ -53,8 +53,8 @@ def _check(name: str, measure: Callable[[], RoundTrips], limits: Limits, remedy:
             limits="fail if it cannot be reached",
             remedy="start the server, and check for a firewall between the machines",
         )
-    status = limits.classify(found.median_ns / 1e3)
-    least, mid, most = (ns / 1e3 for ns in (found.min_ns, found.median_ns, found.max_ns))
+    status = limits.classify(trips.median_ns / 1e3)
+    least, mid, most = (ns / 1e3 for ns in (trips.min_ns, trips.median_ns, trips.max_ns))
     return Check(
         name=name,
         value=f"{mid:.0f} µs, {least:.0f} to {most:.0f}",

@@ -61,11 +61,11 @@ def _hashes() -> Check:
     files = {"python": sys.executable, "memcached": shutil.which("memcached") or ""}
     with contextlib.suppress(UsageError):
         files[ENGINE] = binary_path()
-    found = {name: of_file(name, Path(path), path) for name, path in files.items() if path}
-    unread = [files[name] for name, binary in found.items() if binary is None]
+    binaries = {name: of_file(name, Path(path), path) for name, path in files.items() if path}
+    unread = [files[name] for name, binary in binaries.items() if binary is None]
     return Check(
         name="binaries",
-        value="; ".join(f"{name} {of.sha256[:12]}" for name, of in found.items() if of)
+        value="; ".join(f"{name} {of.sha256[:12]}" for name, of in binaries.items() if of)
         or NOT_READABLE,
         status="warn" if unread else "ok",
         limits="warn if one cannot be read: runs with different builds would look the same",

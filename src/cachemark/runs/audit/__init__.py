@@ -59,13 +59,13 @@ class Auditor:
 
     def _refused(self, audit: Audit) -> list[Skipped]:
         """The cells that the audit rules out whatever wire their client chooses."""
-        found: list[Skipped] = []
+        skipped: list[Skipped] = []
         for cell in self._plan.playable:
             load, workload = self._plan.load(cell), self._plan.workload(cell)
             wire = "" if load.wire == "own" else load.wire
             if reason := skip_reason(self.restrictions(audit, cell), workload, load, wire):
-                found.append(Skipped(cell=cell, reason=reason))
-        return found
+                skipped.append(Skipped(cell=cell, reason=reason))
+        return skipped
 
     def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
         """What an audit rules out for a cell."""
@@ -85,15 +85,15 @@ class Auditor:
 
     def _fitness(self, spec: ServerSpec) -> Fitness:
         try:
-            found = probe_new_server(
+            findings = probe_new_server(
                 spec,
                 skip=unused_wires(self._experiment),
                 held_bytes=stored_bytes(self._experiment),
             )
         except TrialError as error:
             return Fitness(server=spec.text, unseen=error.text)
-        unlike = [finding for finding in found if finding.fit is not True]
-        return Fitness(server=spec.text, checks=len(found), findings=unlike)
+        unlike = [finding for finding in findings if finding.fit is not True]
+        return Fitness(server=spec.text, checks=len(findings), findings=unlike)
 
     def _level(self, claim: Claim, audit: Audit, shelf: TapeCache) -> Level:
         cell = self._best(claim, audit)

@@ -63,12 +63,12 @@ def claims(
 
 
 def _of(factor: str, claimed: _Claimed, places: list[_Place]) -> Iterator[Claim]:
-    found: dict[Named, list[Cell]] = {}
+    by_level: dict[Named, list[Cell]] = {}
     for place in places:
         named = claimed(place)
         if named is not None:
-            found.setdefault(named, []).append(place.cell)
-    for (level, subject), of in found.items():
+            by_level.setdefault(named, []).append(place.cell)
+    for (level, subject), of in by_level.items():
         yield Claim(factor=factor, level=level, subject=subject, cells=of)
 
 

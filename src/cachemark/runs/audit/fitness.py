@@ -102,12 +102,12 @@ def comparable_stats(
         reason = f"the server evicted {evicted} items; {restrictions.excluded[EVICTIONS]}"
     if CONSERVATION not in restrictions.excluded:
         return ComparableStats(before=before, after=after, reason=reason)
-    kept = restrictions.true_counters
-    only = f", but for {', '.join(kept)}" if kept else ""
+    names = restrictions.true_counters
+    only = f", but for {', '.join(names)}" if names else ""
     why = restrictions.excluded[CONSERVATION]
     return ComparableStats(
-        before=_select(before, kept),
-        after=_select(after, kept),
+        before=_select(before, names),
+        after=_select(after, names),
         reason=reason,
         notes=[f"the counts were not compared with the server's{only}: {why}"],
         partial=True,

@@ -28,14 +28,14 @@ def suites_on(
     """Each suite with what of it can be played on the server."""
     fitness = Fitness(server=server, findings=[of for of in findings if of.fit is not True])
     restrictions = of_server(fitness, "")
-    found: list[SuiteFitness] = []
+    results: list[SuiteFitness] = []
     for suite in suites:
         reasons = [
             skip_reason(restrictions, workload, load, "" if load.wire == "own" else load.wire)
             for workload in suite.workloads
             for load in loads_of(suite, workload)
         ]
-        found.append(
+        results.append(
             SuiteFitness(
                 suite=suite.name,
                 playable=reasons.count(""),
@@ -43,4 +43,4 @@ def suites_on(
                 reasons=list(dict.fromkeys(filter(None, reasons))),
             )
         )
-    return found
+    return results

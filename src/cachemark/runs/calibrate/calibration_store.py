@@ -38,13 +38,13 @@ def load_calibrations(root: Path) -> list[Calibration]:
         return []
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error}") from error
-    found: list[Calibration] = []
+    calibrations: list[Calibration] = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(_decoder.decode(line))
+            calibrations.append(_decoder.decode(line))
         except DECODE_ERRORS as error:
             raise UsageError(f"{path}:{number}: not a calibration: {error}") from error
-    return found
+    return calibrations
 
 
 def latest_calibrations(
