@@ -53,16 +53,18 @@ def test_a_client_that_cannot_be_played_says_why(cli: Cli) -> None:
 
 
 @pytest.mark.skipif(bool(CLIENT.missing()), reason=CLIENT.setup)
-@pytest.mark.slow("plays two faults, of ten seconds each")
+@pytest.mark.slow("plays three faults, of ten seconds each")
 def test_faults_are_played_and_judged(cli: Cli, tmp_path: Path) -> None:
     """No value is wrong however slow the machine is, and what was played is not repeated."""
-    options = ("--faults", "frozen-100ms", "--faults", "restarted", "--profile", "common")
-    ended = cli("resilience", "python/pymemcache", *options, "--sittings", "1")
+    names = ["frozen-100ms", "restarted", "close-in-value"]
+    options = [word for name in names for word in ("--faults", name)]
+    options += ["--profile", "common", "--sittings", "1"]
+    ended = cli("resilience", "python/pymemcache", *options)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (header,) = tmp_path.glob("results/*/resilience.json")
     lines = (header.parent / "cells.jsonl").read_bytes().splitlines()
     found = {cell["name"]["fault"]: cell for cell in map(json.loads, lines)}
-    assert set(found) == {"frozen-100ms", "restarted"}
+    assert list(found) == names
     for cell in found.values():
         assert cell["figures"]["wrong"] == cell["figures"]["stale"] == 0, cell["findings"]
         assert cell["figures"]["calls"] > 1000
@@ -71,8 +73,8 @@ def test_faults_are_played_and_judged(cli: Cli, tmp_path: Path) -> None:
     assert down["during"].get("connection", 0) > 0, down
     assert down["connections"] > 0, down
 
-    (header.parent / "cells.jsonl").write_bytes(lines[0] + b"\n" + lines[1] + b'\n{"torn')
+    (header.parent / "cells.jsonl").write_bytes(b"\n".join(lines) + b'\n{"torn')
     again = cli("resilience", "--resume", "latest")
     assert again.returncode == 0, again.stderr
     assert "python/pymemcache" in again.stdout
-    assert (header.parent / "cells.jsonl").read_bytes().splitlines()[:2] == lines
+    assert (header.parent / "cells.jsonl").read_bytes().splitlines()[:3] == lines

@@ -8,7 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from cachemark.checks.resilience.answers import DataLoss
-from cachemark.checks.resilience.faults import Fault, Freeze
+from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
+from cachemark.checks.resilience.faults import Fault, Freeze, Proxy, ProxyFault, Restart
 from cachemark.checks.resilience.server import FragileServer
 
 
@@ -60,8 +61,33 @@ class _Restarted(Injection):
         return time.monotonic_ns()
 
 
+class _Proxied(Injection):
+    """The proxy makes the fault; the server behind it is well."""
+
+    def __init__(self, server: FragileServer, proxy: FaultProxy, fault: ProxyFault) -> None:
+        super().__init__(server)
+        self._proxy, self._fault = proxy, fault
+        self.address = proxy.address
+
+    def begin(self) -> int:
+        return self._proxy.apply(self._fault)
+
+    def end(self) -> int:
+        return self._proxy.apply(None)
+
+    def connections(self) -> int:
+        return self._proxy.connections()
+
+
 @contextmanager
 def injection(fault: Fault) -> Generator[Injection]:
     """Start a server that can have a fault. Raises TrialError."""
     with FragileServer() as server:
-        yield _Frozen(server) if isinstance(fault.make, Freeze) else _Restarted(server)
+        match fault.make:
+            case Freeze():
+                yield _Frozen(server)
+            case Restart():
+                yield _Restarted(server)
+            case Proxy(fault=made):
+                with fault_proxy(server.address) as proxy:
+                    yield _Proxied(server, proxy, made)
