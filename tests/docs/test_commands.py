@@ -40,8 +40,8 @@ def typed(text: str) -> Iterator[list[str]]:
     """The words of each command of a shell's text, without comments and redirections."""
     for line in text.splitlines():
         words = shlex.split(line, comments=True)
-        for is_and, command in groupby(words, lambda word: word == "&&"):
-            if not is_and:
+        for is_end, command in groupby(words, lambda word: word in ("&&", "&")):
+            if not is_end:
                 yield list(takewhile(lambda word: word != ">", command))
 
 
