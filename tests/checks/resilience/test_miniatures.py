@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Fault, Freeze
+from cachemark.checks.resilience.faults import Fault, Freeze, Proxy
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import Client, ClientSpec
 from tests.conftest import ROOT
@@ -20,13 +20,16 @@ pytestmark = [
 ]
 
 
-def frozen(during_ms: int) -> Fault:
+def fault(make: Freeze | Proxy, during_ms: int = 1200) -> Fault:
     return Fault(
-        name="freeze", about="", make=Freeze(), before_ms=500, during_ms=during_ms, after_ms=1500
+        name="fault", about="", make=make, before_ms=500, during_ms=during_ms, after_ms=1500
     )
 
 
-FROZEN, LONG_FROZEN = frozen(1200), frozen(5500)
+FROZEN = fault(Freeze())
+LONG_FROZEN = fault(Freeze(), during_ms=5500)
+CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 50}))
+OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
 # The fault, and the rule that must be broken. The perfect client breaks none of them.
 CAUGHT = {
     "next_reply": (FROZEN, "wrong value"),
@@ -35,6 +38,8 @@ CAUGHT = {
     "hides_errors": (FROZEN, "errors as misses"),
     "leaks": (FROZEN, "descriptors"),
     "storms": (FROZEN, "reconnects"),
+    "any_key": (OTHER_KEY, "wrong value"),
+    "accepts_parts": (CUT, "wrong value"),
 }
 
 
@@ -65,6 +70,7 @@ def test_a_client_that_is_wrong_is_caught(way: str, tmp_path: Path) -> None:
     assert rule in broken_rules(way, tmp_path, fault)
 
 
-def test_a_client_that_does_nothing_wrong_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", [FROZEN, CUT, OTHER_KEY], ids=["frozen", "cut", "other"])
+def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -> None:
     never = {rule for _, rule in CAUGHT.values()}
-    assert not never & broken_rules("perfect", tmp_path, FROZEN)
+    assert not never & broken_rules("perfect", tmp_path, fault)
