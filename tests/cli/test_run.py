@@ -50,7 +50,9 @@ def is_alive(pid: int) -> bool:
 )
 def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> None:
     server = server.replace("{user}", "-u root" if os.geteuid() == 0 else "")
-    ended = cli("run", write(tmp_path, servers=json.dumps([server])))
+    # A number of operations, as a busy machine may leave time for very few of them in a window.
+    enough = TRIALS.replace("records = 1000", "records = 1000\nops = 500")
+    ended = cli("run", write(tmp_path, enough, servers=json.dumps([server])))
     assert ended.returncode == 0, ended.stderr
     assert "mixed · one" in ended.stdout
     kept = read_outcomes(tmp_path)

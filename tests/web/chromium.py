@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.web.serving import Visitor
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
+# The server yields to everything else, so a busy machine makes it slow.
+_TIMEOUT_MS = 120_000
+expect.set_options(timeout=_TIMEOUT_MS)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, visitor: Visitor, **options: Any) -> Iterator[Page]:
     """A page in a context of its own. It must ask no other host, and complain of nothing."""
     context = browser.new_context(base_url=visitor.address, **{"viewport": DESK, **options})
+    context.set_default_timeout(_TIMEOUT_MS)
     page = context.new_page()
     asked: list[str] = []
     said: list[str] = []

@@ -22,8 +22,6 @@ pytestmark = [
     pytest.mark.slow("it starts a browser"),
 ]
 PAGE = "/runs/now/live"
-# The pages are told twice a second; the machine may be busy.
-expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
