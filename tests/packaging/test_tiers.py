@@ -13,7 +13,10 @@ import pytest
 
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make"),
+    pytest.mark.slow("plays suites of tests, in eight processes each"),
+]
 EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
 ALONE = "pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none"
 FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'

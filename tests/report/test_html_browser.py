@@ -16,7 +16,10 @@ from cachemark.report.model import Report
 from tests.builders.full_report import HOSTILE, report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    pytest.mark.slow("it starts a browser"),
+]
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 
