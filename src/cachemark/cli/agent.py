@@ -18,10 +18,11 @@ def agent(
     name: Annotated[str, Parameter(help="this host's name in the file")],
     *,
     once: Annotated[
-        bool, Parameter(negative="", help="end with the first run, not wait for another")
+        bool,
+        Parameter(negative="", help="exit after the first run, instead of waiting for another"),
     ] = False,
     port: Annotated[
-        int | None, Parameter(help="the coordinator's port, if it is not the file's")
+        int | None, Parameter(help="the coordinator's port; default: the one in the file")
     ] = None,
 ) -> None:
     """Wait for `cachemark run --hosts` elsewhere, and start servers and workers for it here.

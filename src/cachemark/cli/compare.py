@@ -75,7 +75,7 @@ class GateOptions:
     gate: Annotated[
         tuple[Figure, ...],
         Parameter(negative="", help="figures that decide (may be repeated), each tested by itself; "
-                  "default: all that are compared (--play: rate, client-cpu and server-cpu)"),
+                  "default: all compared figures (--play: rate, client-cpu and server-cpu)"),
     ] = ()  # fmt: skip
 
     @property

@@ -26,7 +26,7 @@ class DriveOptions(WorkOptions):
 
     threads: Annotated[int, Parameter(help="threads of the load generator")] = 1
     connections: Annotated[
-        int | None, Parameter(help="connections; without it, one for each thread")
+        int | None, Parameter(help="number of connections; default: one for each thread")
     ] = None
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
     wire: Annotated[Literal["text", "binary", "meta"] | None, Parameter(help="the protocol")] = None
@@ -34,7 +34,12 @@ class DriveOptions(WorkOptions):
         str, Parameter(help="length of the measured window; a trace is played once")
     ] = "10s"
     warmup: Annotated[str, Parameter(help="length of the warm-up, which is not measured")] = "1s"
-    repeat: Annotated[int, Parameter(help="windows, each on new connections; searches")] = 1
+    repeat: Annotated[
+        int,
+        Parameter(
+            help="number of windows, each on new connections; with --search: number of searches"
+        ),
+    ] = 1
     search: Annotated[
         str | None,
         Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),

@@ -9,7 +9,7 @@ EXIT_STATUSES: dict[int, str] = {
     FAILED: "failed",
     USAGE: "bad input: an option, a name or a file; nothing was played",
     INCONCLUSIVE: "compare --fail-on-inconclusive: nothing is worse, but something is not settled",
-    INTERRUPTED: "interrupted (Ctrl-C, SIGTERM, SIGHUP); what was played is kept",
+    INTERRUPTED: "interrupted (Ctrl-C, SIGTERM, SIGHUP); played trials are kept",
 }
 # What status 1 means. A verb that is not here fails only where the system does: a full disk.
 FAILURES: dict[str, str] = {
@@ -21,12 +21,12 @@ FAILURES: dict[str, str] = {
     "memory": "a server could not be filled",
     "calibrate": "a client could not be measured",
     "doctor": "a check fails",
-    "setup": "a build failed, or a language that was named is missing",
+    "setup": "a build failed, or a language that you named is missing",
     "hosts": "check: hosts differ in their software, or the doctor finds one unfit",
     "jmh": "a benchmark has no figure",
     "conform": "a case failed",
     "resilience": "a client is unsafe, or a cell could not be judged",
-    "fidelity": "a case failed; `not measured` is none",
+    "fidelity": "a case failed (`not measured` is no failure)",
 }
 
 

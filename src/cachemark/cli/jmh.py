@@ -59,8 +59,7 @@ class Calls:
         tuple[Operation, ...],
         Parameter(
             negative="",
-            help="repeat it for several; set-get sets and gets four keys, which is eight commands "
-            "[get, set]",
+            help="may be repeated; set-get sets and gets four keys: eight commands [get, set]",
         ),
     ] = ()
     mode: Annotated[tuple[Mode, ...], Parameter(negative="", help="repeat it for both")] = (
@@ -80,7 +79,7 @@ class Calls:
         ),
     ] = ()
     keys: Annotated[
-        int | None, Parameter(help="number of keys; all are stored before [1000]", validator=_ONE)
+        int | None, Parameter(help="number of keys; all are stored first [1000]", validator=_ONE)
     ] = None
     batch: Annotated[
         int | None, Parameter(help="number of keys in an mget [10]", validator=_ONE)
@@ -88,7 +87,8 @@ class Calls:
     depth: Annotated[
         int | None,
         Parameter(
-            help="set-get: so many commands are sent, then all are awaited [1]", validator=_ONE
+            help="set-get: number of commands to send before waiting for all of them [1]",
+            validator=_ONE,
         ),
     ] = None
     same_keys: Annotated[

@@ -32,7 +32,7 @@ def memory(
         str, Parameter(help="sizes of the values in bytes, such as 100,1000")
     ] = "100,1000,10000",
     items: Annotated[
-        str | None, Parameter(help="how much memory do so many items need? such as 5M")
+        str | None, Parameter(help="number of items, such as 5M: find the memory that they need")
     ] = None,
     size: Annotated[
         str, Parameter(help="with --items: size of a value: 120, 1k..4k, lognormal:300:1")
@@ -42,7 +42,7 @@ def memory(
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
-    With --items: find the memory that so many items need, and store them all to see that it holds
+    With --items: find the memory that these items need, and store them all to see that they fit
     them. The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]

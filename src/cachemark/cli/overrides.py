@@ -28,7 +28,7 @@ class Overrides(WorkOptions):
     client: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="", help="use this client instead, or all that match: 'go/*' (may be repeated)"
+            negative="", help="use this client instead, or all that match 'go/*' (may be repeated)"
         ),
     ] = ()
     server: Annotated[
@@ -49,11 +49,15 @@ class Overrides(WorkOptions):
     ] = ()
     blocks: Annotated[
         int | None,
-        Parameter(help="number of blocks: repetitions of the whole grid; rounds: of sittings"),
+        Parameter(
+            help="number of blocks (repetitions of the whole grid); rounds: number of sittings"
+        ),
     ] = None
     until_valid: Annotated[
         int | None,
-        Parameter(help="trials: as many blocks, with replays of what the machine spoiled"),
+        Parameter(
+            help="trials: number of blocks, with replays of trials that the machine disturbed"
+        ),
     ] = None
     seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
     warmup_ms: Annotated[
@@ -67,11 +71,11 @@ class Overrides(WorkOptions):
     ] = None
     fill: Annotated[
         float | None,
-        Parameter(help="a workload that fills a server ends at this percentage of its memory"),
+        Parameter(help="end a workload that fills a server at this percentage of its memory"),
     ] = None
     scale: Annotated[
         float | None,
-        Parameter(help="workloads that end by themselves are this many times as long"),
+        Parameter(help="make workloads that end by themselves this many times as long"),
     ] = None
     timeout_ms: Annotated[int | None, Parameter(help="time-out of one operation, in ms")] = None
     threads: Annotated[
@@ -82,7 +86,9 @@ class Overrides(WorkOptions):
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
     refill: Annotated[
         Literal["each", "all"] | None,
-        Parameter(help="with a depth, the next begin when one has ended, or when all have"),
+        Parameter(
+            help="with a depth: begin the next operations when one has ended, or when all have"
+        ),
     ] = None
     processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
@@ -90,7 +96,9 @@ class Overrides(WorkOptions):
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
     noise: Annotated[
         NoisePolicy | None,
-        Parameter(help="auto, or whether noise makes a trial invalid (refuse) or not (note)"),
+        Parameter(
+            help="noise makes a trial invalid (refuse) or is only noted (note); auto: by the load"
+        ),
     ] = None
     twice: Annotated[
         str | None, Parameter(help="A/A test: a client to play twice in each block")
@@ -110,7 +118,7 @@ class Overrides(WorkOptions):
     ] = None
     until: Annotated[
         Literal["settled", "fixed"] | None,
-        Parameter(help="rounds: stop when all is answered, or play all sittings"),
+        Parameter(help="rounds: stop when all pairs are answered, or play all sittings"),
     ] = None
     max: Annotated[
         str | None,

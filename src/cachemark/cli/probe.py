@@ -29,7 +29,7 @@ def probe(
         bool, Parameter(name="--all", negative="", help="also show checks that passed")
     ] = False,
     suite: Annotated[
-        str, Parameter(help="the suite, or experiment file, that the exit status is about")
+        str, Parameter(help="the suite or experiment file that decides the exit status")
     ] = "quick",
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:

@@ -78,10 +78,10 @@ def resilience(
         ),
     ] = (),
     quick: Annotated[
-        bool, Parameter(negative="", help="the quick faults, the best-known clients, one sitting")
+        bool, Parameter(negative="", help="only the quick faults and the best-known clients, once")
     ] = False,
     sittings: Annotated[
-        int | None, Parameter(help="how often each cell is played (3; with --quick 1)")
+        int | None, Parameter(help="number of times to play each cell; default: 3, with --quick 1")
     ] = None,
     storage: Annotated[Storage | None, Parameter(name="*")] = None,
     json: Annotated[bool, Parameter(negative="", help="print the outcomes as JSON")] = False,

@@ -20,9 +20,9 @@ def web(
     *,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
     host: Annotated[str, Parameter(help="address to listen on")] = "127.0.0.1",
-    port: Annotated[int, Parameter(help="port to listen on; 0: any that is free")] = 5770,
+    port: Annotated[int, Parameter(help="port to listen on; 0: any free port")] = 5770,
     read_only: Annotated[
-        bool, Parameter(negative="", help="show runs, and neither import nor measure anything")
+        bool, Parameter(negative="", help="only show runs: no imports, no measurements")
     ] = False,
     token: Annotated[bool, Parameter(negative="", help=_HELP_TOKEN)] = False,
     tls_cert: Annotated[Path | None, Parameter(help="certificate for HTTPS (PEM)")] = None,
@@ -40,7 +40,7 @@ def web(
         if path is not None and not path.is_file():
             raise UsageError(f"{option} {path}: no such file")
     if not 0 <= port <= 65535:
-        raise UsageError(f"--port {port}: not a port", "such as --port 5770; 0: any that is free")
+        raise UsageError(f"--port {port}: not a port", "such as --port 5770; 0: any free port")
     # Late, as these packages are an extra.
     from cachemark.web.server import serve  # noqa: PLC0415
     from cachemark.web.settings import WebSettings, is_loopback, new_token  # noqa: PLC0415

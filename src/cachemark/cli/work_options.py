@@ -27,30 +27,33 @@ class WorkOptions:
     key_length: Annotated[str | None, Parameter(help="length of a key: 20, 16..40")] = None
     key_pattern: Annotated[str | None, Parameter(help="pattern of a key: user:{index:08}")] = None
     key_names: Annotated[str | None, Parameter(help="the keys themselves: a,b,c")] = None
-    counters: Annotated[str | None, Parameter(help="how many keys are counters for incr, decr")] = (
-        None
-    )
+    counters: Annotated[
+        str | None, Parameter(help="number of keys that are counters, for incr and decr")
+    ] = None
     compressibility: Annotated[
         str | None, Parameter(help="part of a value that compression can remove, 0 to 1")
     ] = None
-    order: Annotated[str | None, Parameter(help="of the mix: mixed, or phases")] = None
+    order: Annotated[
+        str | None, Parameter(help="order of the operations of a mix: mixed, or phases")
+    ] = None
     sequence: Annotated[
-        str | None, Parameter(help="instead of a mix: 'set@0 get@0 mget@0-5', repeated")
+        str | None, Parameter(help="operations to repeat, instead of a mix: 'set@0 get@0 mget@0-5'")
     ] = None
     key_step: Annotated[
         str | None,
         Parameter(help="each repetition of the sequence advances its keys by this number"),
     ] = None
-    run: Annotated[str | None, Parameter(help="keys in each mget or mset")] = None
+    run: Annotated[str | None, Parameter(help="number of keys in each mget or mset")] = None
     prefill: Annotated[
-        str | None, Parameter(help="part of the keys that is stored first, 0 to 1; of a trace: 0")
+        str | None,
+        Parameter(help="part of the keys to store before the warm-up, 0 to 1; for a trace: 0"),
     ] = None
-    hit_ratio: Annotated[str | None, Parameter(help="part of the reads whose keys are stored")] = (
-        None
-    )
+    hit_ratio: Annotated[
+        str | None, Parameter(help="part of the reads that ask for stored keys")
+    ] = None
     exptime: Annotated[str | None, Parameter(help="expiry of items: 0 (never), 10m, 1h..1d")] = None
     records: Annotated[
-        str | None, Parameter(help="operations on the tape of a closed loop, or of a trace")
+        str | None, Parameter(help="number of operations on the tape of a closed loop or a trace")
     ] = None
     preset: Annotated[
         str | None, Parameter(help="a named workload: etc, ycsb-a, twitter-52 and others")
