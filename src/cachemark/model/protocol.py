@@ -85,7 +85,7 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
         Meta(
             ge=1,
             description="maximum number of outstanding operations on each connection; if callers "
-            "share a connection, of each caller",
+            "share a connection, for each caller",
         ),
     ] = 1
     refill: Annotated[
@@ -140,9 +140,10 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
 class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
     """Get ready to play slices: short parts of the tape, in turn with other clients.
 
-    The worker makes ready all that slices need: its callers, waiting; recorders with room for all
-    results; garbage collected once. Between slices it does none of this. The tape's position is its
-    start. `begin_slices` again, `run` and `prepare` discard the slices that were played.
+    The worker prepares everything that slices need: it starts its callers, which then wait; it
+    allocates the memory for all results; and it collects garbage once. Between slices it does none
+    of this. The first slice begins at the tape's start. Another `begin_slices`, a `run` or a
+    `prepare` discards the slices that were played.
 
     Answer: `ready`, or `error`.
     """
@@ -151,18 +152,19 @@ class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
 class Slice(Message, frozen=True, kw_only=True, tag="slice"):
     """Play a slice of the tape. Each caller continues where its last slice ended.
 
-    A caller is a thread, a task, or a connection of the native client. What it plays belongs to the
-    lead-in, which is not counted, or to its counted part.
+    A caller is a thread, a task, or a connection of the native client. Its slice has two parts: the
+    lead-in, which is not counted, and the counted part.
 
-    Closed loop: a caller starts no operation when `length_us` has passed since the start of the
-    slice; it waits for those that are outstanding, and for a barrier after operations without a
-    reply. Its counted part begins with its first completion at or after `lead_in_us`; or, if it
-    waited for no server then (it got no CPU, or its cache is in the process), at `lead_in_us`.
-    Later completions count. It ends with the last one or the barrier, but not before the slice.
+    Closed loop: when `length_us` has passed since the start of the slice, a caller starts no more
+    operations. It waits for the outstanding ones and, after operations without a reply, for a
+    barrier. Its counted part begins with its first completion at or after `lead_in_us`. If it did
+    not wait for a server at that time (it got no CPU, or its cache is in the process), the counted
+    part begins at `lead_in_us`. Later completions count. The counted part ends with the last
+    completion or the barrier, but not before the end of the slice.
 
     Open loop: the tape's time stands still between slices. An operation is counted if its intended
     start is `lead_in_us` after the start of the slice, or later. Operations that are due in the
-    slice end as those of a run do.
+    slice end in the same way as in a run.
 
     If `lead_in_us` is `length_us`, nothing is counted: such slices are a warm-up.
 
@@ -181,11 +183,11 @@ class Slice(Message, frozen=True, kw_only=True, tag="slice"):
 class EndSlices(Message, frozen=True, kw_only=True, tag="end_slices"):
     """End the slices.
 
-    Answer: `done` with the phase `measure`, the sum of all slices; or `error`, of the kind
-    `protocol` without `begin_slices`. In this `done`, `elapsed_ns` and `send_elapsed_ns` are the
-    sum of `elapsed_ns` of all slices; `cpu_user_ns`, `cpu_system_ns`, `reconnects` and `barriers`
-    include the lead-ins; all else is of the counted parts. There are no `timeline` and no
-    `sections`.
+    Answer: `done` with the phase `measure`, the sum of all slices; or `error`. Without
+    `begin_slices`, the error has the kind `protocol`. In this `done`, `elapsed_ns` and
+    `send_elapsed_ns` are the sum of `elapsed_ns` of all slices. `cpu_user_ns`, `cpu_system_ns`,
+    `reconnects` and `barriers` include the lead-ins. All other fields are about the counted parts
+    only. There are no `timeline` and no `sections`.
     """
 
 
@@ -231,14 +233,12 @@ class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
 
     ops: Annotated[Count, Meta(description="counted operations that were `ok`")]
     errors: Annotated[Count, Meta(description="counted operations that failed, wrong values too")]
-    lead_in_ops: Annotated[
-        Count, Meta(description="operations of the lead-in, whatever came of them")
-    ]
+    lead_in_ops: Annotated[Count, Meta(description="operations of the lead-in, failed ones too")]
     elapsed_ns: Annotated[
         Count,
         Meta(
             description="closed loop: the mean length of the counted part over all callers with "
-            "operations on the tape, also those that got no CPU at all. Open loop: `length_us` − "
+            "operations on the tape, even if they got no CPU at all. Open loop: `length_us` − "
             "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
         ),
     ]

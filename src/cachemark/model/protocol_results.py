@@ -57,7 +57,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     response: Annotated[
         Histogram | None,
         Meta(
-            description="completion − intended start; a timeout counts with the time that it lasted"
+            description="completion − intended start; a timeout counts with the time until it ended"
         ),
     ] = None
     service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
@@ -97,10 +97,10 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
     """The times of whole groups of the tape (docs/tape.md), such as one web request.
 
-    They are of closed loops without time to think.
+    Only closed loops without think time have them.
 
     A group is counted if all of its operations were `ok`, and all were counted in the same run or
-    slice. A group that the end of a run or slice cuts is not counted; nor is one that began in a
+    slice. A group is not counted if the end of a run or slice cuts it, or if it began in a
     lead-in.
     """
 
@@ -135,14 +135,14 @@ LeadIn = Annotated[
     dict[str, Operation] | None,
     Meta(
         description="slices: operations that were played and not counted, by kind, without "
-        "histograms. With `operations` they are all that the server received"
+        "histograms. With `operations`, they are everything that the server received"
     ),
 ]
 StoreBytes = Annotated[
     Count | None,
     Meta(
-        description="a cache in the process: the bytes that it takes at the end, by its own "
-        "account, with its hash table. Several workers that share a cache report all of it"
+        description="a cache in the process: the bytes that it uses at the end, as it reports them "
+        "itself, with its hash table. If several workers share a cache, each reports all of it"
     ),
 ]
 SendLag = Annotated[Histogram | None, Meta(description="open loop: actual send − intended start")]
