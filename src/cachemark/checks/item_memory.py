@@ -78,9 +78,9 @@ def _fill_running(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
 
 def _filled(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
     empty = server.use()
-    found, probed = check_storing(server.addresses[0])
-    if EVERYTHING in found.excludes:
-        raise TrialError(f"nothing can be stored: {found.seen}")
+    storing, probed = check_storing(server.addresses[0])
+    if EVERYTHING in storing.excludes:
+        raise TrialError(f"nothing can be stored: {storing.seen}")
     limit = server.stats().number("limit_maxbytes")
     filler = Filler(probed, shapes)
     ended = filler.run(server, limit)

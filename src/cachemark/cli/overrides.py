@@ -49,15 +49,11 @@ class Overrides(WorkOptions):
     ] = ()
     blocks: Annotated[
         int | None,
-        Parameter(
-            help="number of blocks (repetitions of the whole grid); rounds: number of sittings"
-        ),
+        Parameter(help="number of blocks (repetitions of the grid); rounds: number of sittings"),
     ] = None
     until_valid: Annotated[
         int | None,
-        Parameter(
-            help="trials: number of blocks, with replays of trials that the machine disturbed"
-        ),
+        Parameter(help="trials: number of blocks, with replays of trials that noise disturbed"),
     ] = None
     seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
     warmup_ms: Annotated[
@@ -86,9 +82,7 @@ class Overrides(WorkOptions):
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
     refill: Annotated[
         Literal["each", "all"] | None,
-        Parameter(
-            help="with a depth: begin the next operations when one has ended, or when all have"
-        ),
+        Parameter(help="with a depth: begin the next when one has ended, or when all have"),
     ] = None
     processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
@@ -96,9 +90,7 @@ class Overrides(WorkOptions):
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
     noise: Annotated[
         NoisePolicy | None,
-        Parameter(
-            help="noise makes a trial invalid (refuse) or is only noted (note); auto: by the load"
-        ),
+        Parameter(help="noise makes trials invalid (refuse) or is noted (note); auto: by load"),
     ] = None
     twice: Annotated[
         str | None, Parameter(help="A/A test: a client to play twice in each block")
@@ -170,10 +162,10 @@ def apply(
     )
     grid = _grid_name(experiment, overrides)
     selected = _select_by_name("load", overrides.load, experiment.loads, grid)
-    made = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
-    _check_distinct([(old, new) for old in selected for new in made[old.name]])
-    changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
-    workloads = _workloads(experiment, overrides, made)
+    new_loads = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
+    _check_distinct([(old, new) for old in selected for new in new_loads[old.name]])
+    changed["loads"] = list({one.name: one for own in new_loads.values() for one in own}.values())
+    workloads = _workloads(experiment, overrides, new_loads)
     if overrides.fill is not None and all(one.fill_percent is None for one in workloads):
         raise UsageError("--fill: no workload fills a server", "one with fill_percent does")
     ended = [_ended(workload, overrides) for workload in workloads]
@@ -244,10 +236,10 @@ _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 
 def _seconds(text: str) -> int:
     """A time such as `90s` or `10m` in seconds. Raises UsageError."""
-    found = _TIME.fullmatch(text)
-    if found is None or not int(found[1]):
+    match = _TIME.fullmatch(text)
+    if match is None or not int(match[1]):
         raise UsageError(f"--max {text}: not a time", "write 90s, 10m or 1h")
-    return int(found[1]) * _SECONDS[found[2]]
+    return int(match[1]) * _SECONDS[match[2]]
 
 
 def _workloads(
@@ -355,11 +347,11 @@ def _without_threads(load: Load) -> Load:
     return msgspec.structs.replace(_unnamed(load), threads=1)
 
 
-def _renamed_loads(loads: list[str] | None, made: dict[str, list[Load]]) -> list[str] | None:
+def _renamed_loads(loads: list[str] | None, new_loads: dict[str, list[Load]]) -> list[str] | None:
     if loads is None:
         return None
-    kept = (old for old in loads if old in made)
-    return list(dict.fromkeys(new.name for old in kept for new in made[old]))
+    replaced = (old for old in loads if old in new_loads)
+    return list(dict.fromkeys(new.name for old in replaced for new in new_loads[old]))
 
 
 def _without_none(**fields: Any) -> dict[str, Any]:

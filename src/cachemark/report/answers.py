@@ -80,10 +80,10 @@ def compare_command(report: Report) -> str:
 
 
 def _shown(table: Table) -> Table:
-    kept = [number for number, column in enumerate(table.columns) if column in _SHOWN]
+    numbers = [number for number, column in enumerate(table.columns) if column in _SHOWN]
     return Table(
-        columns=[table.columns[number] for number in kept],
-        rows=[[row[number] for number in kept] for row in table.rows],
+        columns=[table.columns[number] for number in numbers],
+        rows=[[row[number] for number in numbers] for row in table.rows],
     )
 
 

@@ -75,13 +75,13 @@ def _grid_report(
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
     groups = make_groups(summaries, outcomes, experiment)
     trials = trial_rows(outcomes)
-    found = rounds.round_answers(experiment, outcomes)
-    if found is not None:
-        groups = [rounds.with_rounds(group, found) for group in groups]
+    answers = rounds.round_answers(experiment, outcomes)
+    if answers is not None:
+        groups = [rounds.with_rounds(group, answers) for group in groups]
     return Report(
         header=header,
-        answers=rounds.sentences(found, outcomes) if found else list(map(group_answer, groups)),
-        rounds=found,
+        answers=rounds.sentences(answers, outcomes) if answers else list(map(group_answer, groups)),
+        rounds=answers,
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not was_played(summary)],
@@ -91,13 +91,13 @@ def _grid_report(
             *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
             *_rates_without_timeline(outcomes),
-            *rounds.adjustment_notes(found),
+            *rounds.adjustment_notes(answers),
             *_disturbances(outcomes, groups),
         ],
         environment=_environment(header),
         sections=[
-            *default_settings.sections(experiment, summaries, outcomes, own_settings, found),
-            *round_sections.sections(found),
+            *default_settings.sections(experiment, summaries, outcomes, own_settings, answers),
+            *round_sections.sections(answers),
             *within_trial.sections(summaries),
             *_published_sections(experiment, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
@@ -123,15 +123,15 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
     """The report of a search: its answers and steps. Clients are not ranked at any one rate."""
     experiment = header.experiment
     objective = parse_objective(experiment.search, "search")
-    found = searched_rates.found_rates(searches(outcomes, experiment))
+    rates = searched_rates.found_rates(searches(outcomes, experiment))
     text, series = experiment.search, series_of("clients", experiment)
     plan = header.hosts.plan if header.hosts else None
-    capacities = capacity.capacities(found, experiment, plan, series)
+    capacities = capacity.capacities(rates, experiment, plan, series)
     return Report(
         header=header,
         answers=[
             *(capacity.sentence(one, text, objective) for one in capacities),
-            *(searched_rates.sentence(one, text, objective) for one in found),
+            *(searched_rates.sentence(one, text, objective) for one in rates),
         ]
         or ["Nothing was measured."],
         groups=[],
@@ -142,7 +142,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         environment=_environment(header),
         sections=[
             *capacity.sections(capacities, text, objective),
-            *searched_rates.sections(found, text, objective, series),
+            *searched_rates.sections(rates, text, objective, series),
             *audited.sections(audit),
             *generators.sections(outcomes),
             *hosts.sections(header, outcomes),

@@ -33,32 +33,32 @@ def sections(
     experiment: Experiment, calibrations: Sequence[Calibration], host: str
 ) -> list[Section]:
     """The calibrations of a run's clients on its machine; empty if there are none."""
-    found = latest_calibrations(calibrations, host, experiment.clients)
-    if not found:
+    latest = latest_calibrations(calibrations, host, experiment.clients)
+    if not latest:
         return []
     return [
         Section(
             title="The clients' own cost",
             columns=calibration_columns(),
-            rows=[calibration_row(each) for each in found],
+            rows=[calibration_row(each) for each in latest],
             notes=[
                 "callers: threads × connections × depth; measured against a responder that "
                 "answers every request with the same bytes (`null`), or the embedded server. "
                 "These figures are not subtracted from others, because percentiles cannot be "
                 "subtracted.",
-                *_close(experiment, found),
+                *_close(experiment, latest),
             ],
             topic="loops",
         )
     ]
 
 
-def _close(experiment: Experiment, found: Iterable[Calibration]) -> list[str]:
+def _close(experiment: Experiment, latest: Iterable[Calibration]) -> list[str]:
     """A note for each load whose rate is too close to the client's clean rate."""
     return [
         f"{each.client}, {load.name}: {number(load.rate or 0)}/s is {part:.0%} of the client's "
         f"clean rate; above {HEADROOM:.0%}, the figures may be limited by the client itself"
-        for each in found
+        for each in latest
         for load in experiment.loads
         if (part := headroom(each, load)) is not None and part > HEADROOM
     ]

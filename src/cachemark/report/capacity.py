@@ -27,7 +27,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def capacities(
-    found: Sequence[FoundRate],
+    found_rates: Sequence[FoundRate],
     experiment: Experiment,
     hosts: Hosts | None,
     series: Mapping[str, int],
@@ -36,7 +36,7 @@ def capacities(
     loads = {load.name: load for load in experiment.loads}
     alike: dict[tuple[str, str, str, Load], list[tuple[int, FoundRate]]] = {}
     count = 1
-    for one in found:
+    for one in found_rates:
         load, cell = loads[one.cell.load], one.cell
         count = _hosts_of(load, hosts)
         rest = msgspec.structs.replace(load, name="load", connections=None, threads=1, processes=1)
@@ -83,9 +83,9 @@ def sentence(capacity: Capacity, text: str, objective: Objective) -> str:
     )
 
 
-def sections(found: Sequence[Capacity], text: str, objective: Objective) -> list[Section]:
+def sections(measured: Sequence[Capacity], text: str, objective: Objective) -> list[Section]:
     """The table of all capacities, and the points of their curves; empty if there are none."""
-    if not found:
+    if not measured:
         return []
     return [
         Section(
@@ -99,7 +99,7 @@ def sections(found: Sequence[Capacity], text: str, objective: Objective) -> list
                     number(rate.ends.best) if rate.ends.best else "–",
                     rate_above(rate, objective).partition(";")[0],
                 ]
-                for one in found
+                for one in measured
                 for connections, rate in one.rates
             ],
             notes=["Connections are those of all processes, on all hosts that make the load."],
@@ -111,7 +111,7 @@ def sections(found: Sequence[Capacity], text: str, objective: Objective) -> list
                     rate=rate.ends.best,
                     series=one.series,
                 )
-                for one in found
+                for one in measured
                 for connections, rate in one.rates
                 if rate.ends.best
             ],

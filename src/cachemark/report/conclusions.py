@@ -40,10 +40,10 @@ def headline(report: Report) -> str:
     Empty for a search, and if there is only one group, which has a sentence of its own. Nobody is
     first in a run that has too few sittings for any answer.
     """
-    found = report.rounds
-    if found is not None and found.answered_at == 0:
-        played = count_of(found.sittings, "sitting")
-        return f"No answer yet: it takes {found.rule.first} sittings, and this run has {played}."
+    rounds = report.rounds
+    if rounds is not None and rounds.answered_at == 0:
+        played = count_of(rounds.sittings, "sitting")
+        return f"No answer yet: it takes {rounds.rule.first} sittings, and this run has {played}."
     firsts = Counter(first for group in report.groups if (first := leader(group)))
     if len(report.groups) == 1 or report.header.experiment.search:
         return ""

@@ -53,11 +53,11 @@ def sections(
     summaries: Sequence[CellSummary],
     outcomes: Sequence[Outcome],
     own_settings: Mapping[str, str],
-    found: Answers | None,
+    answers: Answers | None,
 ) -> list[Section]:
     """A table for each work and server that a client with `@defaults` played; else empty."""
     by_cell = {summary.cell: summary for summary in summaries}
-    ratios = _Ratios(experiment, outcomes, found)
+    ratios = _Ratios(experiment, outcomes, answers)
     tables: dict[tuple[str, str, str], list[_Row]] = {}
     for cell, summary in by_cell.items():
         shared = without_defaults(cell.client)
@@ -135,15 +135,15 @@ class _Ratios:
     """The comparisons of defaults with common settings in one run. Its sittings are read once."""
 
     def __init__(
-        self, experiment: Experiment, outcomes: Sequence[Outcome], found: Answers | None
+        self, experiment: Experiment, outcomes: Sequence[Outcome], answers: Answers | None
     ) -> None:
-        self._experiment, self._outcomes, self._found = experiment, outcomes, found
-        self._sittings = read_sittings(outcomes, PRIMARY_FIGURES) if found else {}
+        self._experiment, self._outcomes, self._answers = experiment, outcomes, answers
+        self._sittings = read_sittings(outcomes, PRIMARY_FIGURES) if answers else {}
 
     def of(self, own: Cell, common: Cell) -> tuple[str, str]:
         """Defaults / common with its interval, and how much it is based on; empty if unknown."""
         figure = _figure(own.load, self._experiment)
-        if self._found is None:
+        if self._answers is None:
             metric = "rate" if figure == "rate" else "p99"
             pair = own.client, common.client
             margin_percent = self._experiment.margin_percent
@@ -156,7 +156,7 @@ class _Ratios:
             return "", ""
         scope = "within " if estimated.scope == "within" else ""
         over = f"{scope}{count_of(estimated.sittings, 'sitting')}"
-        return ratio_words(estimated.estimate.ratio(self._found.rule.confidence)), over
+        return ratio_words(estimated.estimate.ratio(self._answers.rule.confidence)), over
 
 
 def _cpu(of: CellSummary | None) -> str:

@@ -99,13 +99,13 @@ def _beside(report: Report, cell: Cell) -> list[str]:
     lines: list[str] = []
     for group in report.groups:
         for row in group.rows:
-            found = row.comparison
-            if row.summary.cell == cell and found is not None:
-                ratio = interval(found.ratio, _RATIO)
+            comparison = row.comparison
+            if row.summary.cell == cell and comparison is not None:
+                ratio = interval(comparison.ratio, _RATIO)
                 lines += [
-                    f"  {ratio} × {found.baseline}, the first: {found.answer}",
-                    f"  the mean of ln(this / first) over {count_of(found.pairs, 'block')} with a "
-                    "valid trial of both, and Student's t on it",
+                    f"  {ratio} × {comparison.baseline}, the first: {comparison.answer}",
+                    f"  the mean of ln(this / first) over {count_of(comparison.pairs, 'block')} "
+                    "with a valid trial of both, and Student's t on it",
                 ]
     return lines
 

@@ -64,8 +64,8 @@ def factors(report: Report) -> list[Factor]:
         "profile": ["common", "defaults"],
         "refill": ["each", "all"],
     }
-    found = (_factor(name, cells, ranks.get(name, [])) for name in FACTORS)
-    return [factor for factor in found if factor]
+    candidates = (_factor(name, cells, ranks.get(name, [])) for name in FACTORS)
+    return [factor for factor in candidates if factor]
 
 
 def setting(summary: CellSummary, load: Load) -> _Setting:

@@ -96,11 +96,11 @@ def _group(
     ]
     rows.sort(key=lambda row: _place(row, order, metric))
     ranked = [row.name for row in _choices(rows, metric)]
-    found = compare(own, rows[0].name, common, margin, metric) if ranked else []
-    comparisons = {comparison.client: comparison for comparison in found}
+    compared = compare(own, rows[0].name, common, margin, metric) if ranked else []
+    comparisons = {comparison.client: comparison for comparison in compared}
     lead = compare_pair(own, (ranked[1], ranked[0]), common, margin, metric) if ranked[1:] else None
     # A ranking over all blocks may contradict the blocks that two have in common.
-    ahead = [one for one in found if one.client in ranked and _is_ahead(one)]
+    ahead = [one for one in compared if one.client in ranked and _is_ahead(one)]
     no_first = _no_first(ranked, lead, ahead)
     versions = (member.server_version for member in members if member.server_version)
     return Group(

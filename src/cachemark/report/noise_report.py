@@ -23,17 +23,17 @@ def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
         for finding in outcome.findings:
             if finding.weight == "noise":
                 by_rule.setdefault(finding.rule, []).append(finding)
-    return [_line(found, len(measured)) for found in by_rule.values()]
+    return [_line(findings, len(measured)) for findings in by_rule.values()]
 
 
-def _line(found: list[Finding], trials: int) -> str:
-    worst = max(found, key=lambda finding: finding.figure or 0.0)
-    return f"Noise in {len(found)} of {trials} trials; the worst: {worst.text}."
+def _line(findings: list[Finding], trials: int) -> str:
+    worst = max(findings, key=lambda finding: finding.figure or 0.0)
+    return f"Noise in {len(findings)} of {trials} trials; the worst: {worst.text}."
 
 
 def stationarity_notes(outcomes: Sequence[Outcome]) -> list[str]:
     """One line for each cell with windows that were not stationary; their trials count."""
-    found: dict[Cell, list[str]] = {}
+    by_cell: dict[Cell, list[str]] = {}
     for outcome in outcomes:
         texts = [
             finding.text
@@ -41,28 +41,28 @@ def stationarity_notes(outcomes: Sequence[Outcome]) -> list[str]:
             if finding.weight == "note" and finding.rule in STATIONARITY_RULES
         ]
         if texts:
-            found.setdefault(outcome.trial.cell, []).append(texts[0])
+            by_cell.setdefault(outcome.trial.cell, []).append(texts[0])
     played = Counter(outcome.trial.cell for outcome in outcomes)
     return [
         f"{cell_title(cell)}: not stationary in {len(texts)} of {played[cell]} trials, which "
         f"count; such as: {texts[0]}."
-        for cell, texts in found.items()
+        for cell, texts in by_cell.items()
     ]
 
 
 def withheld_lines(outcomes: Sequence[Outcome]) -> list[str]:
     """One line for each percentile that is withheld in some trials of a cell, with the reason."""
-    found: dict[tuple[Cell, str, float], list[str]] = {}
+    by_percentile: dict[tuple[Cell, str, float], list[str]] = {}
     for outcome in outcomes:
         texts = {finding.rule: finding.text for finding in outcome.findings}
         for each in outcome.withheld if outcome.verdict == "VALID" else ():
             key = outcome.trial.cell, each.kind, each.percent
-            found.setdefault(key, []).append(texts.get(each.rule, each.rule))
+            by_percentile.setdefault(key, []).append(texts.get(each.rule, each.rule))
     played = Counter(outcome.trial.cell for outcome in outcomes)
     return [
         f"{cell_title(cell)}: p{percent:g}{f' of {kind}' if kind else ''} withheld in "
         f"{len(texts)} of {played[cell]} trials: {texts[0]}"
-        for (cell, kind, percent), texts in found.items()
+        for (cell, kind, percent), texts in by_percentile.items()
     ]
 
 

@@ -20,13 +20,13 @@ CARRY_OVER_TITLE = "What a client leaves to the slice after its own"
 _WORDS = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}
 
 
-def sections(found: Answers | None) -> list[Section]:
+def sections(answers: Answers | None) -> list[Section]:
     """The tables of a run that was played in turns; empty for other runs."""
-    if found is None:
+    if answers is None:
         return []
-    pairs = [section for group in found.groups if (section := _pairs(group))]
-    stolen = [_steal(found.steal)] if found.steal else []
-    return [*pairs, *map(_carry_over, found.carry_over), *stolen]
+    pairs = [section for group in answers.groups if (section := _pairs(group))]
+    stolen = [_steal(answers.steal)] if answers.steal else []
+    return [*pairs, *map(_carry_over, answers.carry_over), *stolen]
 
 
 def _pairs(group: GroupAnswer) -> Section | None:
@@ -88,7 +88,7 @@ def _carry_over(table: CarryOverTable) -> Section:
     )
 
 
-def _steal(found: Steal) -> Section:
+def _steal(steal: Steal) -> Section:
     rows = [
         [
             f"{arm.cell.client} · {arm.cell.server}",
@@ -96,14 +96,14 @@ def _steal(found: Steal) -> Section:
             f"{100 * arm.share:.2f} %",
             f"{100 * arm.slower - 100:.2f} %",
         ]
-        for arm in found.arms
+        for arm in steal.arms
     ]
     return Section(
         title="CPU time that the hypervisor took",
         topic="rounds",
         columns=["client", "slices with steal", "share of their time", "slower by at most"],
         rows=rows,
-        notes=[steal_text(found)],
+        notes=[steal_text(steal)],
     )
 
 

@@ -51,27 +51,27 @@ def round_answers(
     return answers(outcomes, asked(experiment, here), rule, final=final, figures=figures)
 
 
-def sentences(found: Answers, outcomes: Sequence[Outcome]) -> list[str]:
+def sentences(answers: Answers, outcomes: Sequence[Outcome]) -> list[str]:
     """The answers in words; each names its workload, load and what its cells share."""
     seconds = sitting_seconds(outcomes)
     lines: list[str] = []
-    several = len({answer.question.common for answer in _servers(found)}) > 1
-    for answer in found.groups:
+    several = len({answer.question.common for answer in _servers(answers)}) > 1
+    for answer in answers.groups:
         question = answer.question
         if several and question.kind == "servers":
             continue
         place = f"{question.workload}, {question.load}, {question.common}"
-        own = texts(msgspec.structs.replace(found, groups=[answer]), seconds)
+        own = texts(msgspec.structs.replace(answers, groups=[answer]), seconds)
         lines += [f"{place}: {line}" for line in own]
     if several:
-        lines += _server_lines(_servers(found))
-    if found.steal and found.steal.moves > 1 + found.rule.margin:
-        lines.append(f"{steal_text(found.steal)} That is more than the margin.")
+        lines += _server_lines(_servers(answers))
+    if answers.steal and answers.steal.moves > 1 + answers.rule.margin:
+        lines.append(f"{steal_text(answers.steal)} That is more than the margin.")
     return lines
 
 
-def _servers(found: Answers) -> list[GroupAnswer]:
-    return [answer for answer in found.groups if answer.question.kind == "servers"]
+def _servers(answers: Answers) -> list[GroupAnswer]:
+    return [answer for answer in answers.groups if answer.question.kind == "servers"]
 
 
 def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
@@ -93,9 +93,9 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
 
 def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """Each question's ranking after some whole blocks: every cell relative to the first."""
-    found = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
+    answers = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
     lines: list[str] = []
-    groups = found.groups if found else []
+    groups = answers.groups if answers else []
     of_clients = any(answer.question.kind == "clients" for answer in groups)
     for answer in groups:
         ranking = answer.ranking(answer.primary)
@@ -112,14 +112,14 @@ def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[
     return lines
 
 
-def with_rounds(group: Group, found: Answers) -> Group:
+def with_rounds(group: Group, answers: Answers) -> Group:
     """The group in the order of its sittings, with the ratios that these show."""
-    answer = answer_of(group, found)
+    answer = answer_of(group, answers)
     ranking = answer.ranking(answer.primary) if answer else None
     if answer is None or ranking is None or not ranking.places:
         return group
     places = {place.name: place for place in (*ranking.places, *ranking.beside)}
-    reason = no_first_text(ranking, answer.question, found.rule) if ranking.no_first else ""
+    reason = no_first_text(ranking, answer.question, answers.rule) if ranking.no_first else ""
     rows = [_row(row, places.get(row.name), ranking, group) for row in group.rows]
     return msgspec.structs.replace(
         group,
@@ -131,11 +131,11 @@ def with_rounds(group: Group, found: Answers) -> Group:
     )
 
 
-def adjustment_notes(found: Answers | None) -> list[str]:
+def adjustment_notes(answers: Answers | None) -> list[str]:
     """That rates are not the plain means of a client's sittings, where that is so."""
     places = [
         place
-        for answer in (found.groups if found else [])
+        for answer in (answers.groups if answers else [])
         if (ranking := answer.ranking(answer.primary)) is not None
         for place in (*ranking.places, *ranking.beside)
     ]
@@ -147,10 +147,10 @@ def adjustment_notes(found: Answers | None) -> list[str]:
     ]
 
 
-def answer_of(group: Group, found: Answers) -> GroupAnswer | None:
+def answer_of(group: Group, answers: Answers) -> GroupAnswer | None:
     """The answer to a group's question; None if there is none."""
     key = (group.kind, group.common, group.workload, group.load)
-    for answer in found.groups:
+    for answer in answers.groups:
         question = answer.question
         if (question.kind, question.common, question.workload, question.load) == key:
             return answer

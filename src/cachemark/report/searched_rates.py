@@ -49,10 +49,10 @@ def found_rates(searches: Sequence[Search]) -> list[FoundRate]:
     for search in searches:
         if not all(play.spoiled_by == "unsupported" for play in [*search.closed, *search.plays]):
             by_cell.setdefault(search.cell, []).append(search)
-    found = [_found(cell, members) for cell, members in by_cell.items()]
-    works = list(dict.fromkeys((one.cell.workload, one.cell.load) for one in found))
+    rates = [_found(cell, members) for cell, members in by_cell.items()]
+    works = list(dict.fromkeys((one.cell.workload, one.cell.load) for one in rates))
     return sorted(
-        found, key=lambda one: (works.index((one.cell.workload, one.cell.load)), -one.ends.best)
+        rates, key=lambda one: (works.index((one.cell.workload, one.cell.load)), -one.ends.best)
     )
 
 
@@ -62,43 +62,43 @@ def _found(cell: Cell, members: list[Search]) -> FoundRate:
     return FoundRate(cell=cell, searches=members, typical=typical, ends=bounds(typical))
 
 
-def sentence(found: FoundRate, text: str, objective: Objective) -> str:
+def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
     """The answer for one cell; `text` is the objective as it was written."""
-    cell, ends = found.cell, found.ends
+    cell, ends = found_rate.cell, found_rate.ends
     place = f"{cell.workload}, {cell.load}, against {cell.server}: {cell.client}"
-    if not found.typical.most:
-        last = found.typical.closed[-1]
+    if not found_rate.typical.most:
+        last = found_rate.typical.closed[-1]
         return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
-    why = rate_above(found, objective)
+    why = rate_above(found_rate, objective)
     if not ends.best:
         return f"{place}: no rate meets {text}; {why}."
-    at_best = time(_at_best(found).percentile_ns)
-    head = f"{place} meets {text} up to {_rate(found)} operations per second"
+    at_best = time(_at_best(found_rate).percentile_ns)
+    head = f"{place} meets {text} up to {_rate(found_rate)} operations per second"
     return f"{head} ({objective.percentile} {at_best}); {why}."
 
 
-def _rate(found: FoundRate) -> str:
+def _rate(found_rate: FoundRate) -> str:
     """The median of the searches' best rates, with their range."""
-    value, rates = number(found.ends.best), found.rates
+    value, rates = number(found_rate.ends.best), found_rate.rates
     if len(rates) == 1:
         return value
-    return f"{value} ({_range(found)} in {len(rates)} searches)"
+    return f"{value} ({_range(found_rate)} in {len(rates)} searches)"
 
 
-def _range(found: FoundRate) -> str:
-    rates = found.rates
+def _range(found_rate: FoundRate) -> str:
+    rates = found_rate.rates
     return f"{number(rates[0])}–{number(rates[-1])}" if len(rates) > 1 else "–"
 
 
-def _at_best(found: FoundRate) -> Play:
-    return [play for play in found.typical.plays if play.rate == found.ends.best][-1]
+def _at_best(found_rate: FoundRate) -> Play:
+    return [play for play in found_rate.typical.plays if play.rate == found_rate.ends.best][-1]
 
 
-def rate_above(found: FoundRate, objective: Objective) -> str:
+def rate_above(found_rate: FoundRate, objective: Objective) -> str:
     """Why the next rate that was tried is too high."""
-    tried = [play for play in found.typical.plays if play.rate == found.ends.above]
+    tried = [play for play in found_rate.typical.plays if play.rate == found_rate.ends.above]
     if not tried:
-        most = number(found.typical.most)
+        most = number(found_rate.typical.most)
         return f"a closed loop of the same callers does {most}, so more callers may do more"
     answer = _deciding(tried)
     return f"at {number(answer.rate)}: {play_text(answer, objective)}"
@@ -127,22 +127,22 @@ def _spoiled(play: Play) -> str:
 
 
 def sections(
-    found: Sequence[FoundRate], text: str, objective: Objective, series: Mapping[str, int]
+    rates: Sequence[FoundRate], text: str, objective: Objective, series: Mapping[str, int]
 ) -> list[Section]:
     """The table of the answers, and one of all steps. `series`: the number of a client's colour."""
-    if not found:
+    if not rates:
         return []
-    return [_rates(found, text, objective), _steps(found, objective, series)]
+    return [_rates(rates, text, objective), _steps(rates, objective, series)]
 
 
-def _rates(found: Sequence[FoundRate], text: str, objective: Objective) -> Section:
-    shown = _varying(found)
+def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Section:
+    shown = _varying(rates)
     return Section(
-        title=" · ".join([f"{RATES_TITLE} {text}", *_shared(found)]),
+        title=" · ".join([f"{RATES_TITLE} {text}", *_shared(rates)]),
         topic="search",
         columns=["client", *shown, "highest rate", "range", f"its {objective.percentile}",
                  "next rate", "its result", "closed loop"],
-        rows=[_row(one, shown, objective) for one in found],
+        rows=[_row(one, shown, objective) for one in rates],
         notes=["Rates are offered operations per second. Of several searches, the row has the one "
                "with the median rate; the range is that of all. Each search begins below the rate "
                "of a closed loop of the same callers."],
@@ -150,39 +150,39 @@ def _rates(found: Sequence[FoundRate], text: str, objective: Objective) -> Secti
     )  # fmt: skip
 
 
-def _varying(found: Sequence[FoundRate]) -> list[str]:
+def _varying(rates: Sequence[FoundRate]) -> list[str]:
     """What the cells differ in besides the client."""
     fields = ("server", "workload", "load")
-    return [name for name in fields if len({getattr(one.cell, name) for one in found}) > 1]
+    return [name for name in fields if len({getattr(one.cell, name) for one in rates}) > 1]
 
 
-def _shared(found: Sequence[FoundRate]) -> list[str]:
+def _shared(rates: Sequence[FoundRate]) -> list[str]:
     """What all cells have in common."""
-    varying = _varying(found)
+    varying = _varying(rates)
     fields = ("workload", "load", "server")
-    return [getattr(found[0].cell, name) for name in fields if name not in varying]
+    return [getattr(rates[0].cell, name) for name in fields if name not in varying]
 
 
-def _row(found: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
-    names, ends = _names(found.cell, shown), found.ends
-    tried = [play for play in found.typical.plays if play.rate == ends.above]
-    best = [number(ends.best), _range(found)] if ends.best else ["–", "–"]
-    at_best = time(_at_best(found).percentile_ns) if ends.best else "–"
+def _row(found_rate: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
+    names, ends = _names(found_rate.cell, shown), found_rate.ends
+    tried = [play for play in found_rate.typical.plays if play.rate == ends.above]
+    best = [number(ends.best), _range(found_rate)] if ends.best else ["–", "–"]
+    at_best = time(_at_best(found_rate).percentile_ns) if ends.best else "–"
     result = play_text(_deciding(tried), objective).partition(":")[0] if tried else "–"
     above = number(ends.above) if tried else "–"
-    most = number(found.typical.most) if found.typical.most else "–"
+    most = number(found_rate.typical.most) if found_rate.typical.most else "–"
     return [*names, *best, at_best, above, result, most]
 
 
-def _steps(found: Sequence[FoundRate], objective: Objective, series: Mapping[str, int]) -> Section:
-    shown = _varying(found)
+def _steps(rates: Sequence[FoundRate], objective: Objective, series: Mapping[str, int]) -> Section:
+    shown = _varying(rates)
     return Section(
         title=STEPS_TITLE,
         topic="search",
         columns=["client", *shown, "block", "rate", "done", objective.percentile, "result"],
         rows=[
             [*_names(one.cell, shown), str(search.block + 1), *_step(play, objective)]
-            for one in found
+            for one in rates
             for search in one.searches
             for play in sorted(search.plays, key=lambda play: play.rate)
         ],
@@ -195,7 +195,7 @@ def _steps(found: Sequence[FoundRate], objective: Objective, series: Mapping[str
                 percentile_ns=play.percentile_ns,
                 series=series.get(one.cell.client) if not shown else None,
             )
-            for one in found
+            for one in rates
             for search in one.searches
             for play in search.plays
             if play.percentile_ns and not play.spoiled_by

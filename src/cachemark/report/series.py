@@ -85,7 +85,7 @@ def build_exported_run(header: RunHeader, outcomes: Sequence[Outcome]) -> Export
     """
     grid = {cell: place for place, cell in enumerate(cells(header.experiment))}
     own = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]
-    summaries = sorted(summarise(own), key=lambda found: grid.get(found.cell, len(grid)))
+    summaries = sorted(summarise(own), key=lambda of_cell: grid.get(of_cell.cell, len(grid)))
     ordered = sorted(outcomes, key=lambda outcome: outcome.trial.index)
     return ExportedRun(
         header=header,

@@ -136,17 +136,17 @@ def _errors(kind: KindSummary) -> str:
 
 def self_comparison(group: Group) -> str:
     """The result of the group's A/A test; empty if it has none."""
-    found = group.itself
-    if found is None:
+    itself = group.itself
+    if itself is None:
         return ""
-    low, high = found.ratio.low, found.ratio.high
+    low, high = itself.ratio.low, itself.ratio.high
     reach = "one block, so no interval"
     if low is not None and high is not None:
         reach = f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
     what = "ops/s" if group.metric == "rate" else "p99"
     return (
-        f"A/A test: {found.baseline}, played twice, differs from itself by "
-        f"{100 * (found.ratio.value - 1):+.1f} % in {what} ({reach})."
+        f"A/A test: {itself.baseline}, played twice, differs from itself by "
+        f"{100 * (itself.ratio.value - 1):+.1f} % in {what} ({reach})."
     )
 
 

@@ -12,8 +12,8 @@ from cachemark.report.model import Section
 def sections(summaries: Sequence[CellSummary]) -> list[Section]:
     """One row for each such cell whose client records sections; empty if there are none."""
     single = [(s, s.within) for s in summaries if s.within is not None]
-    found = [(s, within) for s, within in single if not within.why]
-    if not found:
+    shown = [(s, within) for s, within in single if not within.why]
+    if not shown:
         return []
     without = [f"{s.cell.client}: {within.why}" for s, within in single if within.why]
     return [
@@ -22,12 +22,12 @@ def sections(summaries: Sequence[CellSummary]) -> list[Section]:
             topic="within",
             columns=["client", "server", "workload", "load", "ops/s",
                      *[f"p{percent:g}" for percent in PERCENTILES]],
-            rows=[_row(summary, within) for summary, within in found],
+            rows=[_row(summary, within) for summary, within in shown],
             notes=[
                 "± is the interval within one trial, from its ten sections. It does not "
                 "include the variation from trial to trial, so do not compare cells by it. "
                 "Intervals over trials need two or more blocks (--blocks).",
-                *_lacking(found),
+                *_lacking(shown),
                 *dict.fromkeys(without),
             ],
         )
@@ -47,19 +47,19 @@ def _row(summary: CellSummary, of: WithinTrial) -> list[str]:
     ]
 
 
-def _lacking(found: Sequence[tuple[CellSummary, WithinTrial]]) -> list[str]:
+def _lacking(shown: Sequence[tuple[CellSummary, WithinTrial]]) -> list[str]:
     """Notes that explain missing figures."""
     lacking = [
         percent
         for percent in PERCENTILES
-        if any(of.percentiles_ns.get(percent) is None for _, of in found)
+        if any(of.percentiles_ns.get(percent) is None for _, of in shown)
     ]
     notes = [
         f"–: p{percent:g} needs at least {min_section_size(percent):,} operations in each "
         "section, and must be below the times of operations that timed out."
         for percent in lacking
     ]
-    if any(of.ops_per_s is None for _, of in found):
+    if any(of.ops_per_s is None for _, of in shown):
         notes.append(
             "–: the rate of an open loop is given, and a closed loop needs an operation in each "
             "section."

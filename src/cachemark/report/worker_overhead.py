@@ -27,8 +27,8 @@ def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Secti
         for summary in summaries
         if is_null_client(summary.cell.client)
     ]
-    found = [row for row in rows if row]
-    if not found:
+    shown = [row for row in rows if row]
+    if not shown:
         return []
     return [
         Section(
@@ -36,7 +36,7 @@ def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Secti
             topic="loops",
             columns=["runtime", "workload", "load", "loop CPU/op", "fastest client",
                      "its CPU/op", "loop's share"],
-            rows=found,
+            rows=shown,
             notes=[
                 f"a loop that takes more than {_LIMIT_PERCENT:g} % of the CPU time of its "
                 "fastest client is marked with !: it affects comparisons between languages",

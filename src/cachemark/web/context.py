@@ -24,6 +24,6 @@ class Context:
 
 def context(request: Request) -> Context:
     """What the requests of an application share."""
-    found = request.app.state.context
-    assert isinstance(found, Context)
-    return found
+    value = request.app.state.context
+    assert isinstance(value, Context)
+    return value

@@ -127,10 +127,10 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        found = refusal(scope["method"], scope["path"], Headers(scope=scope), self._settings)
+        refused = refusal(scope["method"], scope["path"], Headers(scope=scope), self._settings)
         app = self._app
-        if found is not None and found.status == 401 and scope["method"] in SAFE_METHODS:
+        if refused is not None and refused.status == 401 and scope["method"] in SAFE_METHODS:
             app = RedirectResponse("/login", 303)
-        elif found is not None:
-            app = problem_page(self._settings, found.status, found.text, found.remedy)
+        elif refused is not None:
+            app = problem_page(self._settings, refused.status, refused.text, refused.remedy)
         await app(scope, receive, send_restricted)

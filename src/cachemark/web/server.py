@@ -23,21 +23,21 @@ _GRACE_S = 2
 def bound_socket(settings: WebSettings) -> socket.socket:
     """A socket on the address of the settings. Raises UsageError."""
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
+        family, kind, protocol, _, address = addresses[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
         # Visitors may come before the first answer is ready.
-        made.listen(_MOST_CONNECTIONS)
+        listener.listen(_MOST_CONNECTIONS)
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"{settings.host}:{settings.port}: cannot be listened on: {error}",
             "choose another --port; 0 takes any that is free",
         ) from error
-    return made
+    return listener
 
 
 class WebServer:

@@ -55,15 +55,15 @@ class ReportCache:
 
 
 def _kept(
-    kept: OrderedDict[tuple[str, str], _Value], run: Run, make: Callable[[Run], _Value]
+    cache: OrderedDict[tuple[str, str], _Value], run: Run, make: Callable[[Run], _Value]
 ) -> _Value:
     key = str(run.folder), stamp_of(run.folder)
-    if key not in kept:
-        kept[key] = make(run)
-    kept.move_to_end(key)
-    while len(kept) > _KEPT:
-        kept.popitem(last=False)
-    return kept[key]
+    if key not in cache:
+        cache[key] = make(run)
+    cache.move_to_end(key)
+    while len(cache) > _KEPT:
+        cache.popitem(last=False)
+    return cache[key]
 
 
 def problem_of_store(root: Path) -> UsageError | None:

@@ -62,13 +62,13 @@ def folder() -> Path:
 
 def checks() -> dict[str, CaseFunction]:
     """Every case by name: those that are data, and those that are functions."""
-    made: dict[str, CaseFunction] = {
+    functions: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
     cases = (failures, traffic, open_loop, timelines, slices, groups, capabilities, call_logs)
     for check in (check for module in cases for check in module.CASES):
-        made[check.__name__.replace("_", " ")] = check
-    return made
+        functions[check.__name__.replace("_", " ")] = check
+    return functions
 
 
 def known_failures() -> list[KnownFailure]:

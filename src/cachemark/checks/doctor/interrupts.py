@@ -61,7 +61,7 @@ def sources(root: Path) -> list[Source]:
     if not lines:
         return []
     columns = len(lines[0].split())
-    return [found for line in lines[1:] if (found := _source(line, columns, root))]
+    return [source for line in lines[1:] if (source := _source(line, columns, root))]
 
 
 def _source(line: str, columns: int, root: Path) -> Source | None:
@@ -84,10 +84,10 @@ def _source(line: str, columns: int, root: Path) -> Source | None:
     )
 
 
-def busy(found: list[Source]) -> list[Source]:
+def busy(all_sources: list[Source]) -> list[Source]:
     """The interrupts with a relevant share of the total, the busiest first."""
-    whole = sum(source.count for source in found)
-    chosen = [source for source in found if source.count >= _PART * whole]
+    whole = sum(source.count for source in all_sources)
+    chosen = [source for source in all_sources if source.count >= _PART * whole]
     return sorted(chosen, key=lambda source: -source.count)
 
 

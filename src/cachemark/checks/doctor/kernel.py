@@ -60,8 +60,8 @@ def _hottest(root: Path) -> float | None:
     return max(degrees, default=None)
 
 
-def _count(found: dict[str, int], name: str) -> float | None:
-    return float(found[name]) if name in found else None
+def _count(counters: dict[str, int], name: str) -> float | None:
+    return float(counters[name]) if name in counters else None
 
 
 def isolation(root: Path) -> list[Check]:

@@ -16,11 +16,11 @@ def kernel_message_checks(root: Path) -> list[Check]:
     return [_check(pattern, matches) for pattern in KERNEL_PATTERNS]
 
 
-def _check(pattern: KernelPattern, found: dict[str, list[str]] | None) -> Check:
+def _check(pattern: KernelPattern, lines_by_pattern: dict[str, list[str]] | None) -> Check:
     name, limits = f"kernel log: {pattern.name}", f"{pattern.status} above 0 since boot"
-    if found is None:
+    if lines_by_pattern is None:
         return Check(name=name, value=NOT_READABLE, limits=limits)
-    lines = found.get(pattern.name)
+    lines = lines_by_pattern.get(pattern.name)
     if not lines:
         return Check(name=name, value="none since boot", status="ok", limits=limits)
     return Check(

@@ -93,16 +93,16 @@ def _filter(root: Path) -> Check:
     )
 
 
-def _losses(found: dict[str, int]) -> list[Check]:
-    sent, again = found.get("segments_sent"), found.get("retransmits")
+def _losses(counters: dict[str, int]) -> list[Check]:
+    sent, again = counters.get("segments_sent"), counters.get("retransmits")
     part = 1e6 * again / max(1, sent) if sent is not None and again is not None else None
     remedy = "find out where packets are lost: `nstat -a`, `ip -s link`"
     return [
         limit_check("TCP retransmits", part, _RETRANSMITS, remedy),
-        limit_check("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),
-        limit_check("packets dropped", _float(found, "packet_drops"), _DROPPED, remedy),
+        limit_check("connections not accepted", _float(counters, "accept_drops"), _DROPPED, remedy),
+        limit_check("packets dropped", _float(counters, "packet_drops"), _DROPPED, remedy),
     ]
 
 
-def _float(found: dict[str, int], name: str) -> float | None:
-    return float(found[name]) if name in found else None
+def _float(counters: dict[str, int], name: str) -> float | None:
+    return float(counters[name]) if name in counters else None

@@ -106,7 +106,9 @@ def workers(clients: Iterable[Client]) -> list[Check]:
     by_language: dict[str, list[Client]] = {}
     for client in clients:
         by_language.setdefault(client.language, []).append(client)
-    return [_language(language, found) for language, found in sorted(by_language.items())]
+    return [
+        _language(language, of_language) for language, of_language in sorted(by_language.items())
+    ]
 
 
 def _language(language: str, clients: list[Client]) -> Check:

@@ -34,8 +34,8 @@ def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Fidel
             yield from _all(spec, wanted, "not applicable", why)
             return
         for case in wanted:
-            found = retry_until_judged(lambda case=case: find(client, case, wire), tries)
-            yield mark_known(spec.client.id, found, known_failures())
+            finding = retry_until_judged(lambda case=case: find(client, case, wire), tries)
+            yield mark_known(spec.client.id, finding, known_failures())
 
 
 def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> FidelityResult:

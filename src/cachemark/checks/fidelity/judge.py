@@ -182,7 +182,7 @@ def _unasked(log: Log, reported: Operation) -> int:
 
 def judged(
     case: Case,
-    found: list[PercentileResult],
+    results: list[PercentileResult],
     counted: list[CountResult],
     run_delay_ns: int,
     late_ns: int = 0,
@@ -195,9 +195,9 @@ def judged(
     """
     if why := miscounted(counted):
         return "failed", why
-    if why := _unfaulted(case, counted) or _noise(case, found):
+    if why := _unfaulted(case, counted) or _noise(case, results):
         return "not judged", why
-    off = [line for line in found if not line.holds]
+    off = [line for line in results if not line.holds]
     if off and all(0 < line.noise_ns <= run_delay_ns for line in off):
         waited = milliseconds(run_delay_ns)
         return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
@@ -225,9 +225,9 @@ def _unfaulted(case: Case, counted: list[CountResult]) -> str:
     return ""
 
 
-def _noise(case: Case, found: list[PercentileResult]) -> str:
+def _noise(case: Case, results: list[PercentileResult]) -> str:
     """Why the host is too noisy to judge; empty if it is not."""
-    for line in found:
+    for line in results:
         tolerance = line.most_ns
         if tolerance > case.tell_apart_ms * _NS_IN_MS:
             apart = f"{case.tell_apart_ms:g} ms"

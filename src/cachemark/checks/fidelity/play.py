@@ -167,7 +167,7 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
     try:
         timed = case.answer_ms or case.group_answer_ms
         floor = measure_floor(client, case, wire) if timed else None
-        found = _judged(case, floor, client.play(case, wire))
+        finding = _judged(case, floor, client.play(case, wire))
     except UnsupportedError as error:
         client.replace()
         return FidelityResult(client=name, case=case.name, state="not applicable", why=error.text)
@@ -176,7 +176,7 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
         return FidelityResult(
             client=name, case=case.name, state="failed", why=error.text, wire=wire
         )
-    return msgspec.structs.replace(found, client=name, wire=wire, floor=floor)
+    return msgspec.structs.replace(finding, client=name, wire=wire, floor=floor)
 
 
 def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResult:
@@ -248,10 +248,10 @@ def _reads(done: Done) -> Operation:
 
 
 def _histogram(blob: str | None) -> Histogram:
-    found = histogram.merge_encoded([blob])
-    if found is None:
+    merged = histogram.merge_encoded([blob])
+    if merged is None:
         raise TrialError("no response histogram")
-    return found
+    return merged
 
 
 def _ignore_progress(_ops: int) -> None:

@@ -93,10 +93,10 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 for sent, wanted in self.steps:
                     request = _filled(sent, words)
                     try:
-                        found = connection.ask(request, _filled(wanted, words))
+                        match = connection.ask(request, _filled(wanted, words))
                     except AnswerError as error:
                         raise AnswerError(f"{sent.split(' ')[0].strip()}: {error}") from error
-                    words |= found.groupdict()
+                    words |= match.groupdict()
 
 
 def _filled(text: str, words: dict[str, bytes]) -> bytes:

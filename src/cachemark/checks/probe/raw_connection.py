@@ -48,7 +48,7 @@ class RawConnection:
         wanted = re.compile(pattern, re.DOTALL)
         answer = bytearray()
         deadline = time.monotonic() + self._patience_s
-        while (found := wanted.fullmatch(answer)) is None:
+        while (match := wanted.fullmatch(answer)) is None:
             error = _ERROR.match(answer)
             if error and not wanted.match(answer):
                 raise AnswerError(f"answered {printable(error[0])}")
@@ -56,7 +56,7 @@ class RawConnection:
             if not chunk:
                 raise AnswerError(f"closed the connection{_after(bytes(answer))}")
             answer += chunk
-        return found
+        return match
 
     def ask(self, request: bytes, pattern: bytes) -> re.Match[bytes]:
         """Send a request and receive its reply. Raises AnswerError."""

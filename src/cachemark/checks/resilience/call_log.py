@@ -80,10 +80,10 @@ def read_calls(path: Path, tape: TapeData) -> list[Call]:
     if data[: _HEADER.size] != _HEADER.pack(*expected) or len(body) % _RECORD.size:
         raise TrialError("malformed call log", "docs/call-log.md defines it")
     try:
-        found = [_call(record, tape) for record in _RECORD.iter_unpack(body)]
+        calls = [_call(record, tape) for record in _RECORD.iter_unpack(body)]
     except IndexError as error:
         raise TrialError("call log: an unknown record or outcome") from error
-    return sorted(found, key=lambda call: call.end_ns)
+    return sorted(calls, key=lambda call: call.end_ns)
 
 
 def _call(packed: tuple[int, ...], tape: TapeData) -> Call:

@@ -126,11 +126,11 @@ def timeline(
 ) -> list[dict[str, int]]:
     """How many calls ended in each slice of 100 ms, by what they came to."""
     slices = max(1, math.ceil((phases.end_ns - phases.start_ns) / (TIMELINE_SLICE_MS * _MS)))
-    found: list[Counter[str]] = [Counter() for _ in range(slices)]
+    slice_counts: list[Counter[str]] = [Counter() for _ in range(slices)]
     for call, answer in zip(calls, answers, strict=True):
         at = (call.end_ns - phases.start_ns) // (TIMELINE_SLICE_MS * _MS)
-        found[min(max(at, 0), slices - 1)][answer] += 1
-    return [dict(counts) for counts in found]
+        slice_counts[min(max(at, 0), slices - 1)][answer] += 1
+    return [dict(counts) for counts in slice_counts]
 
 
 def _first_error_ms(judged: _Judged, phases: Phases) -> float | None:

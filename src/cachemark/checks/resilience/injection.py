@@ -88,6 +88,6 @@ def injection(fault: Fault) -> Generator[Injection]:
                 yield _Frozen(server)
             case Restart():
                 yield _Restarted(server)
-            case Proxy(fault=made):
+            case Proxy(fault=proxy_fault):
                 with fault_proxy(server.address) as proxy:
-                    yield _Proxied(server, proxy, made)
+                    yield _Proxied(server, proxy, proxy_fault)

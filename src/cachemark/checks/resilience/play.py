@@ -79,15 +79,15 @@ class CellPlayer:
         with ExitStack() as stack:
             worker = stack.enter_context(Worker(spec.client.command, name=spec.client.id))
             ready = worker.hello(_READY_S)
-            made = stack.enter_context(injection(fault))
-            request = self._prepare(spec, outcome.name, made.address, ready)
+            injected = stack.enter_context(injection(fault))
+            request = self._prepare(spec, outcome.name, injected.address, ready)
             _check_claims(ready, request)
             if request.wire not in fault.wires:
                 why = f"in the {request.wire} protocol no client can notice it"
                 return replace(outcome, not_applicable=why)
             worker.prepare(request, _READY_S)
             _prefill(worker)
-            played = _Window(worker, fault, made, request.timeout_ms)
+            played = _Window(worker, fault, injected, request.timeout_ms)
             answer = played.play(self._calls_path)
             outcome = replace(
                 outcome,
@@ -95,9 +95,9 @@ class CellPlayer:
                 library_version=ready.library_version,
                 runtime=ready.runtime,
                 wire=request.wire,
-                server=f"memcached {made.server_version}",
+                server=f"memcached {injected.server_version}",
             )
-            return self._judged(outcome, played, made, answer)
+            return self._judged(outcome, played, injected, answer)
 
     def _prepare(self, spec: ClientSpec, name: CellName, address: str, ready: Ready) -> Prepare:
         callers = _callers(spec.client)
@@ -113,12 +113,12 @@ class CellPlayer:
         )
 
     def _judged(
-        self, outcome: CellOutcome, played: _Window, made: Injection, answer: Answer | None
+        self, outcome: CellOutcome, played: _Window, injected: Injection, answer: Answer | None
     ) -> CellOutcome:
         returned = isinstance(answer, Done)
         calls = read_calls(self._calls_path, self._tape) if self._calls_path.exists() else []
-        answers = judged_answers(calls, self._tape, made.loss)
-        found = figures(
+        answers = judged_answers(calls, self._tape, injected.loss)
+        cell_figures = figures(
             Played(
                 calls=calls,
                 answers=answers,
@@ -129,12 +129,12 @@ class CellPlayer:
                 connections=played.connections,
             )
         )
-        broken = findings(found, outcome.name.profile)
+        broken = findings(cell_figures, outcome.name.profile)
         return replace(
             outcome,
             verdict=verdict_of(broken),
             findings=broken,
-            figures=found,
+            figures=cell_figures,
             phases=played.phases,
             timeline=timeline(calls, answers, played.phases),
             wrong_values=self._wrong_values(answer),
@@ -143,19 +143,19 @@ class CellPlayer:
     def _wrong_values(self, answer: Answer | None) -> list[WrongValue]:
         if not isinstance(answer, Done):
             return []
-        found: list[WrongValue] = []
+        wrong: list[WrongValue] = []
         for reply in answer.wrong_replies:
             _, key, _ = self._tape.record(reply.record)
             what = describe_wrong(self._tape, reply.record, base64.b64decode(reply.value))
-            found.append(WrongValue(key=self._tape.key_name(key), what=what, value=reply.value))
-        return found
+            wrong.append(WrongValue(key=self._tape.key_name(key), what=what, value=reply.value))
+        return wrong
 
 
 class _Window:
     """The window of a cell: the calls, the fault in the middle of them, and samples."""
 
-    def __init__(self, worker: Worker, fault: Fault, made: Injection, timeout_ms: int) -> None:
-        self._worker, self._fault, self._made = worker, fault, made
+    def __init__(self, worker: Worker, fault: Fault, injected: Injection, timeout_ms: int) -> None:
+        self._worker, self._fault, self._injected = worker, fault, injected
         self._timeout_s = timeout_ms / 1e3
         self._ended: Answer | None = None
         self.connections = 0
@@ -165,7 +165,7 @@ class _Window:
 
         Raises TrialError if the worker or the server fails.
         """
-        fault, made = self._fault, self._made
+        fault, injected = self._fault, self._injected
         total_ms = fault.before_ms + fault.during_ms + fault.after_ms
         start_ns = time.monotonic_ns() + _START_AHEAD_NS
         self._worker.send(
@@ -177,17 +177,17 @@ class _Window:
             )
         )
         self._wait_until(start_ns + fault.before_ms * 1_000_000)
-        before, opened = sample(self._worker.pid), made.connections()
-        fault_ns = made.begin()
+        before, opened = sample(self._worker.pid), injected.connections()
+        fault_ns = injected.begin()
         try:
             self._wait_until(fault_ns + fault.during_ms * 1_000_000)
             fault_end = sample(self._worker.pid)
         finally:
-            fault_end_ns = made.end()
+            fault_end_ns = injected.end()
         end_ns = start_ns + total_ms * 1_000_000
         self._wait_until(end_ns)
         after = sample(self._worker.pid)
-        self.connections = made.connections() - (0 if fault.loses_data else opened)
+        self.connections = injected.connections() - (0 if fault.loses_data else opened)
         self.samples = Samples(before=before, fault_end=fault_end, after=after)
         self.phases = Phases(
             start_ns=start_ns, fault_ns=fault_ns, fault_end_ns=fault_end_ns, end_ns=end_ns

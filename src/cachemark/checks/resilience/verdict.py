@@ -66,19 +66,19 @@ RULES: tuple[Rule, ...] = (
 
 def findings(figures: Figures, profile: str) -> list[Finding]:
     """Every rule that the figures of a cell break, in the order of the table."""
-    found: list[Finding] = []
+    violations: list[Finding] = []
     for rule in RULES:
         value: float | None = getattr(figures, rule.figure)
         applies = profile == "common" or not rule.common_only
         if applies and _is_broken(rule, value):
             why = rule.why.format(value=value)
-            found.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
-    return found
+            violations.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
+    return violations
 
 
-def verdict_of(found: Sequence[Finding]) -> Verdict:
+def verdict_of(violations: Sequence[Finding]) -> Verdict:
     """The worst verdict among the findings."""
-    return worst([one.verdict for one in found]) or "safe"
+    return worst([one.verdict for one in violations]) or "safe"
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:

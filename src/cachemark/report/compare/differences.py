@@ -23,16 +23,16 @@ def machines_differ(before: HostFacts, after: HostFacts) -> bool:
 def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> list[str]:
     """Differences in machine, system, cachemark, placement, and versions."""
     hosts = headers[0].host, headers[1].host
-    found = [_line(name, *(getattr(host, name) for host in hosts)) for name in _MACHINE + _SYSTEM]
-    found.append(_line("cachemark", headers[0].cachemark, headers[1].cachemark))
+    lines = [_line(name, *(getattr(host, name) for host in hosts)) for name in _MACHINE + _SYSTEM]
+    lines.append(_line("cachemark", headers[0].cachemark, headers[1].cachemark))
     for name in ("server", "worker"):
         placed = [getattr(header.experiment.placement, name) for header in headers]
-        found.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
-    found.append(_line("hosts", *(placement_text(header.hosts) for header in headers)))
-    found.append(_line("CPUs kept awake", *(header.experiment.awake for header in headers)))
+        lines.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
+    lines.append(_line("hosts", *(placement_text(header.hosts) for header in headers)))
+    lines.append(_line("CPUs kept awake", *(header.experiment.awake for header in headers)))
     for pair in pairs:
-        found += _versions(pair)
-    return list(dict.fromkeys(line for line in found if line))
+        lines += _versions(pair)
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _versions(pair: Pair) -> list[str]:
@@ -60,11 +60,11 @@ def _binaries(before: Outcome, after: Outcome) -> list[str]:
 
 def _hashes(trial: Outcome) -> dict[str, str]:
     """The short hashes of each role's programs, with the names of scripts."""
-    found: dict[str, set[str]] = {}
+    by_role: dict[str, set[str]] = {}
     for binary in trial.binaries:
         role = binary.role if binary.role != "script" else Path(binary.path).name
-        found.setdefault(role, set()).add(binary.sha256[:12])
-    return {role: " ".join(sorted(hashes)) for role, hashes in sorted(found.items())}
+        by_role.setdefault(role, set()).add(binary.sha256[:12])
+    return {role: " ".join(sorted(hashes)) for role, hashes in sorted(by_role.items())}
 
 
 def _worker(trial: Outcome) -> dict[str, str]:

@@ -58,11 +58,11 @@ def gate_line(compared: ComparisonReport) -> str:
     """The gate's answer in a sentence; empty if no gate was asked for."""
     if compared.gate is None:
         return ""
-    found = gated(compared)
-    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in found)) or "no figure"
-    worse = sum(of.answer == "worse" for _, of in found)
-    lost = sum(of.lost for _, of in found) + len(compared.lost_cells)
-    unsettled = sum(is_inconclusive(of) for _, of in found) + len(compared.left_out_cells)
+    contrasts = gated(compared)
+    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in contrasts)) or "no figure"
+    worse = sum(of.answer == "worse" for _, of in contrasts)
+    lost = sum(of.lost for _, of in contrasts) + len(compared.lost_cells)
+    unsettled = sum(is_inconclusive(of) for _, of in contrasts) + len(compared.left_out_cells)
     counts = [
         text
         for count, text in (
@@ -72,5 +72,5 @@ def gate_line(compared: ComparisonReport) -> str:
         )
         if count
     ]
-    tested = f"{count_of(len(found), 'ratio')} of {names}, each figure tested by itself"
+    tested = f"{count_of(len(contrasts), 'ratio')} of {names}, each figure tested by itself"
     return f"Gate {gate_answer(compared)}: {tested}" + (f": {', '.join(counts)}" if counts else "")

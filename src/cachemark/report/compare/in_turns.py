@@ -16,23 +16,23 @@ from cachemark.report.compare.selection import valid_trials
 
 
 def compare_in_turns(
-    found: Answers | None, outcomes: Sequence[Outcome], builds: tuple[str, str], gate: Gate
+    answers: Answers | None, outcomes: Sequence[Outcome], builds: tuple[str, str], gate: Gate
 ) -> ComparisonReport:
     """The head against the base by every figure, for each workload and load. Raises UsageError."""
-    groups = found.groups if found else []
+    groups = answers.groups if answers else []
     rows = [row for group in groups if (row := _row(group, outcomes))]
-    if found is None or not any(contrast.ratio for row in rows for contrast in row.contrasts):
+    if answers is None or not any(contrast.ratio for row in rows for contrast in row.contrasts):
         raise UsageError("no sitting has a valid trial of both", _why(outcomes))
     return ComparisonReport(
         baseline=builds[0],
         other=builds[1],
         paired=True,
-        margin_percent=100 * found.rule.margin,
-        level=found.rule.level,
+        margin_percent=100 * answers.rule.margin,
+        level=answers.rule.level,
         tests=count_tests(rows),
         rows=rows,
         gate=gate,
-        sittings=found.sittings,
+        sittings=answers.sittings,
     )
 
 

@@ -62,10 +62,10 @@ def _case(cell: Cell, contrast: Contrast, *, strict: bool) -> ET.Element:
 
 
 def _add(case: ET.Element, tag: str, kind: str, text: str) -> None:
-    found = ET.SubElement(case, tag, message=f"{kind}: {text.splitlines()[0] if text else ''}")
-    found.text = text
+    element = ET.SubElement(case, tag, message=f"{kind}: {text.splitlines()[0] if text else ''}")
+    element.text = text
     if tag == "failure":
-        found.set("type", kind)
+        element.set("type", kind)
 
 
 def _counts(cases: list[ET.Element]) -> dict[str, str]:

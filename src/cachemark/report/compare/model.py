@@ -58,5 +58,5 @@ class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def regressed(self) -> bool:
         """Whether a figure is worse beyond the margin, or a cell is lost."""
-        found = any(c.answer == "worse" for row in self.rows for c in row.contrasts)
-        return found or bool(self.lost)
+        worse = any(c.answer == "worse" for row in self.rows for c in row.contrasts)
+        return worse or bool(self.lost)

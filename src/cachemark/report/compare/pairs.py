@@ -96,10 +96,10 @@ def missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> list[tuple[
     ]
 
 
-def reason_lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
+def reason_lines(excluded: Sequence[tuple[Cell, str]]) -> list[str]:
     """One line for each reason; several cells are named by what they have in common."""
     reasons: dict[str, list[Cell]] = {}
-    for cell, reason in found:
+    for cell, reason in excluded:
         reasons.setdefault(reason, []).append(cell)
     return [f"{_several(cells)}: {reason}" for reason, cells in reasons.items()]
 
@@ -117,20 +117,20 @@ def _several(cells: list[Cell]) -> str:
 
 def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
-    found: list[str] = []
+    lines: list[str] = []
     unit = "blocks" if paired else "runs on each side"
     counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]
     if any(c.too_few_runs for row in rows for c in row.contrasts):
-        found.append(
+        lines.append(
             "no answer: the trials of one run share its state, so runs differ by more than their "
             "trials show. Play both sides in one run (its cells are paired by block), or compare "
             f"{MIN_RUNS} runs or more on each side (--with)"
         )
     elif counts and min(counts) < _FEW:
-        found.append(
+        lines.append(
             f"{min(counts)} {unit} are few: use {_FEW} or more for figures that you publish"
         )
-    found += [note for pair in pairs for note in _failures(pair)]
+    lines += [note for pair in pairs for note in _failures(pair)]
     unclear = [
         (contrast.needed, FIGURES[contrast.figure].title, row)
         for row in rows
@@ -140,16 +140,16 @@ def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool)
     known = [(needed, what, row) for needed, what, row in unclear if needed]
     if known:
         needed, what, row = max(known, key=lambda each: each[0])
-        found.append(
+        lines.append(
             f"with the same variation, about {needed} {unit} would probably settle {what} of "
             f"{cell_title(row.other)}"
         )
     if len(known) < len(unclear):
-        found.append(
+        lines.append(
             f"{len(unclear) - len(known)} of the ratios vary too much for an answer even with "
             f"{MAX_TRIALS} {unit} (`cachemark doctor` may show the reason)"
         )
-    return found
+    return lines
 
 
 def _failures(pair: Pair) -> list[str]:

@@ -98,11 +98,11 @@ def _machine_note(headers: tuple[RunHeader, RunHeader]) -> list[str]:
 
 def _trials_of_runs(side: Side) -> dict[Cell, list[list[Outcome]]]:
     """Cell → the trials of each run that has the cell."""
-    found: dict[Cell, list[list[Outcome]]] = {}
+    by_cell: dict[Cell, list[list[Outcome]]] = {}
     for outcomes in side.outcomes:
         for cell, trials in trials_by_cell(outcomes).items():
-            found.setdefault(cell, []).append(trials)
-    return found
+            by_cell.setdefault(cell, []).append(trials)
+    return by_cell
 
 
 def _flat(runs: list[list[Outcome]]) -> list[Outcome]:

@@ -116,10 +116,10 @@ def _counterparts(first: Cell, factor: str, name: str, cells: Iterable[Cell]) ->
     wanted = msgspec.structs.replace(first, **{factor: name})
     if factor != "client":
         return [wanted]
-    found = [
+    counterparts = [
         cell
         for cell in cells
         if (cell.client, cell.workload, cell.load) == (name, first.workload, first.load)
         and (cell.server == first.server or NO_SERVER in (cell.server, first.server))
     ]
-    return found or [wanted]
+    return counterparts or [wanted]

@@ -74,11 +74,11 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
 
 def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:
     prefix, kind = ("", "") if part.kind == ALL else (f"{part.kind}_", part.kind)
-    found = {
+    counters = {
         f"{prefix}{name}": trial_response_ns(trial, percent, kind)
         for name, percent in _PERCENTILES.items()
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in counters.items() if value is not None}
 
 
 def _counts(window: Done) -> dict[str, object]:

@@ -32,12 +32,12 @@ def render(run: ExportedRun) -> dict[str, str]:
     for series in run.series:
         cell = series.cell
         for part in series.parts:
-            found = response_histogram(all_operations(part))
-            if found:
+            times = response_histogram(all_operations(part))
+            if times:
                 name = slug(cell.workload, cell.load, cell.server, cell.client, part.kind)
                 while f"{name}.hgrm" in files:
                     name += "+"
-                files[f"{name}.hgrm"] = table(found)
+                files[f"{name}.hgrm"] = table(times)
     return files
 
 

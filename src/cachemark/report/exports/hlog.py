@@ -37,7 +37,7 @@ def render(run: ExportedRun) -> dict[str, str]:
     lines.append(
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
     )
-    intervals = [found for series in run.series for found in _intervals(series)]
+    intervals = [interval for series in run.series for interval in _intervals(series)]
     lines += [line for _, line in sorted(intervals)]
     return {"response.hlog": "\n".join(lines) + "\n"}
 
@@ -45,7 +45,7 @@ def render(run: ExportedRun) -> dict[str, str]:
 def _intervals(series: Series) -> list[tuple[float, str]]:
     cell = series.cell
     name = (cell.workload, cell.load, cell.server, cell.client)
-    found: list[tuple[float, str]] = []
+    lines: list[tuple[float, str]] = []
     for part in series.parts:
         tag = slug(*name, part.kind)
         for outcome, window, trial in zip(
@@ -54,18 +54,18 @@ def _intervals(series: Series) -> list[tuple[float, str]]:
             times = response_histogram(trial)
             if times and outcome.measure_started_at:
                 start_s = _window_start(outcome).timestamp()
-                found.append((start_s, _line(tag, start_s, window.elapsed_ns, times)))
+                lines.append((start_s, _line(tag, start_s, window.elapsed_ns, times)))
     for outcome, window in zip(series.outcomes, series.windows, strict=True):
         if window.sections is not None and outcome.measure_started_at:
             start_s = _window_start(outcome).timestamp()
-            found += _sections(slug(*name, "sections"), start_s, window, window.sections)
-    return found
+            lines += _sections(slug(*name, "sections"), start_s, window, window.sections)
+    return lines
 
 
 def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tuple[float, str]]:
     """What ended after the window is in the last, which lasts as long."""
     last = len(of.response) - 1
-    found: list[tuple[float, str]] = []
+    lines: list[tuple[float, str]] = []
     for place, blob in enumerate(of.response):
         times = histogram.merge_encoded([blob])
         if times is not None:
@@ -73,8 +73,8 @@ def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tupl
             rest_ns = window.elapsed_ns - at_ns if place == last else 0
             length_ns = max(of.length_ns, rest_ns)
             at_s = start_s + at_ns / 1e9
-            found.append((at_s, _line(tag, at_s, length_ns, times)))
-    return found
+            lines.append((at_s, _line(tag, at_s, length_ns, times)))
+    return lines
 
 
 def _line(tag: str, start_s: float, length_ns: int, times: histogram.Histogram) -> str:

@@ -51,7 +51,7 @@ def results(run: ExportedRun) -> list[JmhResult]:
     name = run.header.experiment.name
     rates = [_throughput(name, series) for series in run.series]
     samples = [_sample(name, series, p) for series in run.series for p in _sampled(series)]
-    return rates + [found for found in samples if found]
+    return rates + [sample for sample in samples if sample]
 
 
 def _sampled(series: Series) -> list[OperationSeries]:
@@ -79,7 +79,7 @@ def _throughput(name: str, series: Series) -> JmhResult:
 def _sample(name: str, series: Series, part: OperationSeries) -> JmhResult | None:
     """None where no trial has response times, or one of them has none."""
     merged = response_histogram(all_operations(part))
-    times = [found for found in map(response_histogram, part.trials) if found]
+    times = [of_trial for of_trial in map(response_histogram, part.trials) if of_trial]
     if merged is None or len(times) < len(part.trials):
         return None
     return JmhResult(

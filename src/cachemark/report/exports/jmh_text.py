@@ -31,13 +31,13 @@ _MODES = {"thrpt": "Throughput, ops/time", "sample": "Sampling time"}
 
 def render(run: ExportedRun) -> dict[str, str]:
     """The text."""
-    found = results(run)
+    measured = results(run)
     lines = [f"# cachemark {run.header.cachemark}, run {run.header.id}"]
     lines += ["# Error: 99.9 % over trials, also of sampled times; time in us; fork = trial"]
     lines += [f"# Left out: {reason}" for reason in run.left_out]
-    for result in found:
+    for result in measured:
         lines += ["", *_block(result)]
-    lines += ["", *_table(found), *quoted_lines(run.header.experiment.name)]
+    lines += ["", *_table(measured), *quoted_lines(run.header.experiment.name)]
     return {"jmh.txt": "\n".join(lines) + "\n"}
 
 
@@ -111,10 +111,10 @@ def bin_levels(least: float, most: float) -> list[float]:
     return [low + number * size for number in range(count + 1 + (low + count * size <= most))]
 
 
-def _table(found: list[JmhResult]) -> list[str]:
-    names = list(found[0].params) if found else []
+def _table(measured: list[JmhResult]) -> list[str]:
+    names = list(measured[0].params) if measured else []
     rows = [["Benchmark", *[f"({n})" for n in names], "Mode", "Cnt", "Score", "", "Error", "Units"]]
-    for result in found:
+    for result in measured:
         count = str(result.count) if result.count > 1 else ""
         shown = result.error is not None and result.score >= _ULP / 2
         mark, reach = ("±", error(result.error or 0.0)) if shown else ("", "")

@@ -85,9 +85,9 @@ class _Run(Collector):
                 f"cachemark_{name}", text, labels=[*CELL_FIELDS, "operation"], unit="seconds"
             )
             for labels, part in self._parts():
-                found = merged(all_operations(part))
-                if found:
-                    metric.add_metric(labels, _buckets(found), found.mean() * found.count / 1e9)
+                times = merged(all_operations(part))
+                if times:
+                    metric.add_metric(labels, _buckets(times), times.mean() * times.count / 1e9)
             yield metric
 
     def _counts(self) -> Iterator[Metric]:
@@ -141,9 +141,9 @@ def _labels(series: Series) -> list[str]:
 
 def _buckets(of: histogram.Histogram) -> list[tuple[str, float]]:
     upto = np.cumsum(of.counts)
-    found = [
+    buckets = [
         (floatToGoString(bound / 1e9), float(upto[min(index, len(upto) - 1)]))
         for bound in _BOUNDS_NS
         for index in [histogram.bucket_index(int(bound))]
     ]
-    return [*found, ("+Inf", float(of.count))]
+    return [*buckets, ("+Inf", float(of.count))]

@@ -122,24 +122,24 @@ def _make(connection: sqlite3.Connection) -> None:
 
 def _refresh(connection: sqlite3.Connection, root: Path) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
-    found = {name: stamp_of(root / name) for name in run_names(root)}
-    for folder in known.keys() | found.keys():
-        if known.get(folder) == found.get(folder):
+    stamps = {name: stamp_of(root / name) for name in run_names(root)}
+    for folder in known.keys() | stamps.keys():
+        if known.get(folder) == stamps.get(folder):
             continue
         connection.execute("DELETE FROM run WHERE folder = ?", (folder,))
         connection.execute("DELETE FROM trial WHERE folder = ?", (folder,))
-        if folder in found:
-            _add(connection, root, folder, found[folder])
+        if folder in stamps:
+            _add(connection, root, folder, stamps[folder])
 
 
 def stamp_of(folder: Path) -> str:
     """A value that changes with every file from which a run is read."""
-    found: list[str] = []
+    parts: list[str] = []
     for name in ("run.json", "outcomes.jsonl"):
         with contextlib.suppress(OSError):
             facts = (folder / name).stat()
-            found.append(f"{name}:{facts.st_size}:{facts.st_mtime_ns}")
-    return " ".join(found)
+            parts.append(f"{name}:{facts.st_size}:{facts.st_mtime_ns}")
+    return " ".join(parts)
 
 
 def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) -> None:

@@ -49,7 +49,7 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
     if not query.cells:
         return History(lines=[], runs=_runs(index, query))
     cells = _cells(index, query)
-    found = [line for cell, work in cells for line in _cell_history(index, query, cell, work)]
+    histories = [line for cell, work in cells for line in _cell_history(index, query, cell, work)]
     lines = [
         msgspec.structs.replace(
             line,
@@ -58,7 +58,7 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
                 for each, ratio in zip(known, _ratios_to_previous(line, known), strict=True)
             ],
         )
-        for line, known in found
+        for line, known in histories
     ]
     if not lines:
         raise UsageError("no such cell on such a machine", "cachemark history lists the runs")
@@ -72,12 +72,12 @@ def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
         FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
         ORDER BY created_at, folder
     """
-    found = [
+    runs = [
         RunRow(**{field: row[field] for field in RunRow.__struct_fields__})
         for row in index.rows(sql)
         if _matches(row["host"], query.host)
     ]
-    return found[-query.last :] if query.last else found
+    return runs[-query.last :] if query.last else runs
 
 
 def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
@@ -156,7 +156,10 @@ def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
         replays=sum(bool(row["is_replay"]) for row in rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
-        figures={name: absolute_figure(found) if found else None for name, found in values.items()},
+        figures={
+            name: absolute_figure(figure_values) if figure_values else None
+            for name, figure_values in values.items()
+        },
     )
     return _EntryValues(entry=entry, values=values)
 
@@ -164,8 +167,8 @@ def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
 def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
     """A figure of each valid trial; None if one of them lacks it, as in statistics.figures."""
     shown = [row for row in valid if row[name] != WITHHELD]
-    found = [float(row[name]) for row in shown if row[name]]
-    return found if found and len(found) == len(shown) else None
+    values = [float(row[name]) for row in shown if row[name]]
+    return values if values and len(values) == len(shown) else None
 
 
 def _ratios_to_previous(line: CellHistory, known: list[_EntryValues]) -> list[float | None]:

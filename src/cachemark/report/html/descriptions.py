@@ -9,8 +9,8 @@ from cachemark.report.model import Report
 
 def workload(of: Workload) -> str:
     """Such as: 9 get : 1 set; 2,000 keys of 20 bytes, zipf:0.99; values of 100 bytes."""
-    made = [_operations(of), _keys(of), _values(of)]
-    parts = [f"the trace {of.trace}"] if of.trace else made
+    described = [_operations(of), _keys(of), _values(of)]
+    parts = [f"the trace {of.trace}"] if of.trace else described
     if of.hit_ratio is not None:
         parts.append(f"{of.hit_ratio:.1%} of the reads find something")
     if of.fill_percent is not None:

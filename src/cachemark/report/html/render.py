@@ -55,7 +55,7 @@ def content_policy() -> str:
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("cachemark.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -63,8 +63,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     # The drawings are our own: their texts were escaped when they were written.
-    made.filters["drawing"] = Markup
-    return made
+    environment.filters["drawing"] = Markup
+    return environment
 
 
 def column_classes(table: Table) -> list[str]:

@@ -57,7 +57,7 @@ def judged(
         return []
     names = [row.label.rpartition(",")[0] for row in table.row]
     times = {name: value for name, value in zip(names, here, strict=True) if value}
-    found = [
+    judgements = [
         _sentence(claim.text, holds=claim.holds(ratio), seen=f"{ratio:.3g} × as fast")
         for claim in _CLAIMS
         if table.title.startswith(f"{claim.table},")
@@ -65,7 +65,7 @@ def judged(
         and claim.other in times
         and (ratio := times[claim.other] / times[_OWN])
     ]
-    return found + _memory(table, dict(zip(names, trials, strict=True)))
+    return judgements + _memory(table, dict(zip(names, trials, strict=True)))
 
 
 def _memory(table: PublishedTable, trials: dict[str, Sequence[Outcome]]) -> list[str]:

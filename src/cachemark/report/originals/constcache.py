@@ -48,11 +48,11 @@ def grid(members: list[Series]) -> list[str]:
     stores = list(dict.fromkeys(_store(series) for series in members))
     loads = sorted({(series.callers, series.cell.load) for series in members})
     twice = len({callers for callers, _ in loads}) < len(loads)
-    found = {(series.cell.load, _store(series)): series for series in members}
+    by_place = {(series.cell.load, _store(series)): series for series in members}
     body = [
         [
             f"{callers} {load}" if twice else str(callers),
-            *[text for store in stores for text in _figures(found.get((load, store)))],
+            *[text for store in stores for text in _figures(by_place.get((load, store)))],
         ]
         for callers, load in loads
     ]

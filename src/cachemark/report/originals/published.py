@@ -36,10 +36,10 @@ def sections(
     servers = dict.fromkeys(outcome.trial.cell.server for outcome in outcomes)
     # What runs in the process has its place in the table of each server that it is compared with.
     named = [server for server in servers if server != NO_SERVER] or [NO_SERVER]
-    made = (_section(page, table, server, valid, summaries)
+    candidates = (_section(page, table, server, valid, summaries)
             for server in named for page, table in tables)  # fmt: skip
-    found = [section for section in made if section]
-    return found + ([_not_compared(others)] if others else [])
+    with_trials = [section for section in candidates if section]
+    return with_trials + ([_not_compared(others)] if others else [])
 
 
 def _not_compared(others: list[str]) -> Section:
@@ -60,11 +60,11 @@ def _section(
     valid: list[Outcome],
     summaries: Sequence[CellSummary],
 ) -> Section | None:
-    found = [(row, [o for o in valid if _is(row, server, o.trial.cell)]) for row in whole.row]
-    if not any(own for _, own in found):
+    row_trials = [(row, [o for o in valid if _is(row, server, o.trial.cell)]) for row in whole.row]
+    if not any(own for _, own in row_trials):
         return None
     # A row without published figures is there for a cell of today.
-    shown = [(row, own) for row, own in found if own or row.is_published]
+    shown = [(row, own) for row, own in row_trials if own or row.is_published]
     table = msgspec.structs.replace(whole, row=[row for row, _ in shown])
     trials = [own for _, own in shown]
     title = f"{table.title}, against {server}"

@@ -17,14 +17,14 @@ def quoted_lines(suite: str, *, heading: str = "{}") -> list[str]:
 
 def _sections(file: PublishedFile) -> dict[str, list[str]]:
     """The quoted lines of each section, each quote of a table once."""
-    found: dict[str, list[str]] = {}
+    by_section: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
     for table in file.table:
         # What is set off from the lines above it: Markdown would take an average for a row.
         apart = {table.heading, *[average.quote for average in table.average]}
         for row in _as_on_the_page(table):
             section = row.section or table.section
-            lines = found.setdefault(section, [])
+            lines = by_section.setdefault(section, [])
             heading = "" if row in table.average else table.heading
             for quote in (heading, row.quote or table.quote):
                 if quote and (section, quote) not in seen:
@@ -33,7 +33,7 @@ def _sections(file: PublishedFile) -> dict[str, list[str]]:
                     lines += [line.expandtabs(8).rstrip() for line in quote.split("\n")]
             if row in table.average:
                 seen.discard((section, table.heading))
-    return found
+    return by_section
 
 
 def _as_on_the_page(table: PublishedTable) -> list[Row]:

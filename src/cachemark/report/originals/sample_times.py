@@ -60,12 +60,12 @@ def _published_s(seconds: float) -> str:
 
 def _measured(row: Row, trials: Sequence[Outcome], percents: Sequence[float]) -> list[str]:
     of_trials = [_response(trial) for trial in trials]
-    times = [found for found in of_trials if found]
+    times = [of_trial for of_trial in of_trials if of_trial]
     label = f"{row.label}, here"
     if len(times) < len(of_trials):
         return [label, *[_ABSENT] * (3 + len(percents))]
     merged = histogram.merge(times)
-    error_ns = mean_half_width([found.mean() for found in times], _CONFIDENCE)
+    error_ns = mean_half_width([of_trial.mean() for of_trial in times], _CONFIDENCE)
     return [
         label,
         str(merged.count),

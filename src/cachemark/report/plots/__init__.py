@@ -40,11 +40,11 @@ class Plots(msgspec.Struct, frozen=True, kw_only=True):
 
     def every(self) -> list[Plot]:
         """All of them, each name once."""
-        found = [*self.overview, *self.factors, *_flat(self.groups), *self.loads, *self.memory]
-        found += _flat(self.sections)
+        all_plots = [*self.overview, *self.factors, *_flat(self.groups), *self.loads, *self.memory]
+        all_plots += _flat(self.sections)
         names: dict[str, int] = {}
         unique: list[Plot] = []
-        for plot in found:
+        for plot in all_plots:
             names[plot.name] = count = names.get(plot.name, 0) + 1
             name = plot.name if count == 1 else f"{plot.name}-{count}"
             unique.append(msgspec.structs.replace(plot, name=name))
@@ -71,7 +71,7 @@ def plots(report: Report, width: int) -> Plots:
     return Plots(
         overview=overview(report, width),
         factors=effects(report, width),
-        groups=[[plot for plot in found if plot] for found in groups],
+        groups=[[plot for plot in of_group if plot] for of_group in groups],
         loads=[*over_factor(report, width), *latency_over_throughput(report, width)],
         memory=memory(report, width),
         sections=_section_plots(report, width),
@@ -140,4 +140,4 @@ def fitted(spec: Spec, size: tuple[int, int]) -> tuple[Spec, float]:
 
 
 def _flat(nested: list[list[Plot]]) -> list[Plot]:
-    return [plot for found in nested for plot in found]
+    return [plot for inner in nested for plot in inner]

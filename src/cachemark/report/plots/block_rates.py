@@ -18,24 +18,24 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
     In an open loop the rate is given, so that it shows nothing.
     """
     rates = _rates(group, trials)
-    blocks = sorted({block for found in rates.values() for block in found})
+    blocks = sorted({block for by_block in rates.values() for block in by_block})
     if group.metric != "rate" or len(blocks) < 2:
         return None
     clients = [row.name for row in group.rows if row.name in rates]
-    found = [_line(client, rates[client]) for client in clients]
+    lines = [_line(client, rates[client]) for client in clients]
     return Plot(
         name=slug("blocks", group.workload, group.load, group.common),
         title="Throughput, block by block",
         caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
         "compared within blocks, so this does not affect the comparison."
-        + unnamed_note(len(found)),
+        + unnamed_note(len(lines)),
         alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
         + "; ".join(
-            f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}" for line in found
+            f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}" for line in lines
         )
         + ".",
         spec=line_chart(
-            found,
+            lines,
             width,
             260,
             x=_axis(blocks),

@@ -14,24 +14,24 @@ from cachemark.report.tables import Table
 
 def capacity(section: Section, width: int) -> list[Plot]:
     """The plot of a capacity plan; empty if nothing has a rate at two numbers of connections."""
-    found = [line for line in _lines(section.capacity_points) if len(line.marks) > 1]
-    if not found:
+    lines = [line for line in _lines(section.capacity_points) if len(line.marks) > 1]
+    if not lines:
         return []
     return [
         Plot(
             name=slug("capacity", section.unit),
             title=f"Highest rate with {section.unit} over the connections",
             caption="What the searches found for each number of connections."
-            f"{unnamed_note(len(found))}",
+            f"{unnamed_note(len(lines))}",
             alt=f"Line chart of the highest rate with {section.unit} over the connections: "
             + "; ".join(
                 f"{line.label} from {number(line.marks[0].y)}/s at {line.marks[0].x:,.0f} to "
                 f"{number(line.marks[-1].y)}/s at {line.marks[-1].x:,.0f}"
-                for line in found
+                for line in lines
             )
             + ".",
             spec=line_chart(
-                found,
+                lines,
                 width,
                 240,
                 x={
@@ -46,7 +46,7 @@ def capacity(section: Section, width: int) -> list[Plot]:
                 columns=["what", "connections", "highest rate"],
                 rows=[
                     [line.label, f"{mark.x:,.0f}", number(mark.y)]
-                    for line in found
+                    for line in lines
                     for mark in line.marks
                 ],
             ),

@@ -36,13 +36,13 @@ def _offered_load(load: Load) -> float:
 
 def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | None:
     clients = list(dict.fromkeys(row.name for g in groups for row in g.rows))
-    found = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
-    if not found:
+    lines = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
+    if not lines:
         return None
     lines_text = "; ".join(
         f"{line.label} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
         f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
-        for line in found
+        for line in lines
     )
     return Plot(
         name=slug("latency", f"p{percent}", place),
@@ -51,11 +51,11 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
             f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
             f"({groups[-1].load}). {LINES_ACROSS}"
         )
-        + unnamed_note(len(found)),
+        + unnamed_note(len(lines)),
         alt=f"Line chart of p{percent} of the response time over operations per second: "
         f"{lines_text}.",
         spec=line_chart(
-            found,
+            lines,
             width,
             240,
             x=rate_axis("operations per second, as achieved", width),

@@ -177,7 +177,7 @@ def separate(places: Sequence[float], gap: float, low: float, high: float) -> li
     for i in range(len(moved) - 1, -1, -1):
         limit = high - gap * (len(moved) - 1 - i)
         moved[i] = min(moved[i], limit) if over else moved[i]
-    found = [0.0] * len(places)
+    separated = [0.0] * len(places)
     for index, place in zip(order, moved, strict=True):
-        found[index] = place
-    return found
+        separated[index] = place
+    return separated

@@ -64,7 +64,7 @@ def rate_axis(title: str, width: int) -> Spec:
 
 
 def line_chart(
-    found: Sequence[Line],
+    lines: Sequence[Line],
     width: int,
     height: int,
     *,
@@ -77,8 +77,8 @@ def line_chart(
 
     The axis is logarithmic; that of `shares` is linear, from 0 to 1.
     """
-    named, rest = found[:MAX_NAMED_LINES], found[MAX_NAMED_LINES:]
-    low, high, ticks = (0.0, 1.0, _SHARE_TICKS) if shares else log_axis(*_bounds(found))
+    named, rest = lines[:MAX_NAMED_LINES], lines[MAX_NAMED_LINES:]
+    low, high, ticks = (0.0, 1.0, _SHARE_TICKS) if shares else log_axis(*_bounds(lines))
     area = _plot_area(named, width)
     y = {
         "type": "quantitative",
@@ -117,8 +117,8 @@ def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
     return PlotArea(left=62, width=width - 62 - 24, right=24)
 
 
-def _bounds(found: Sequence[Line]) -> tuple[float, float]:
-    marks = [mark for line in found for mark in line.marks]
+def _bounds(lines: Sequence[Line]) -> tuple[float, float]:
+    marks = [mark for line in lines for mark in line.marks]
     least = min((mark.y for mark in marks), default=1.0)
     most = max((mark.y for mark in marks), default=10.0)
     low = min([least, *(mark.low for mark in marks if mark.low is not None)])
@@ -127,7 +127,7 @@ def _bounds(found: Sequence[Line]) -> tuple[float, float]:
 
 
 def _line_layers(
-    found: Sequence[Line], styles: Sequence[tuple[Role, list[int]]], x: Spec, y: Spec, width: int
+    lines: Sequence[Line], styles: Sequence[tuple[Role, list[int]]], x: Spec, y: Spec, width: int
 ) -> list[Spec]:
     return [
         {
@@ -142,7 +142,7 @@ def _line_layers(
             },
             "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}},
         }
-        for line, (role, dash) in zip(found, styles, strict=False)
+        for line, (role, dash) in zip(lines, styles, strict=False)
     ]
 
 

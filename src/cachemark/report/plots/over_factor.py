@@ -97,22 +97,22 @@ def _plot(factor: _Factor, points: _Points, width: int) -> Plot | None:
     first = points[0][1]
     closed = first.metric == "rate"
     names = list(dict.fromkeys(row.name for _, group in points for row in group.rows))
-    found = [line for name in names if len((line := _line(factor, name, points)).marks) > 1]
-    if not found:
+    lines = [line for name in names if len((line := _line(factor, name, points)).marks) > 1]
+    if not lines:
         return None
     what = "operations per second" if closed else "p99 of the response time"
     write = number if closed else time
     lines_text = "; ".join(
-        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
+        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in lines
     )
     place = " · ".join([*_shared(points), first.common])
     return Plot(
         name=slug("over", factor.name, place),
         title=f"{'Throughput' if closed else 'p99'} over {factor.name}",
-        caption=f"{LINES_ACROSS}{unnamed_note(len(found))}",
+        caption=f"{LINES_ACROSS}{unnamed_note(len(lines))}",
         alt=f"Line chart of {what} over {factor.name}: {lines_text}.",
         spec=line_chart(
-            found,
+            lines,
             width,
             240,
             x=_axis(factor, [value for value, _ in points]),
@@ -120,7 +120,7 @@ def _plot(factor: _Factor, points: _Points, width: int) -> Plot | None:
             y_labels=SI_LABEL if closed else TIME_LABEL,
         ),
         subtitle=place,
-        table=_table(points, found, write),
+        table=_table(points, lines, write),
     )
 
 
@@ -128,7 +128,7 @@ def _shared(points: _Points) -> list[str]:
     """The workload and the load, where all points have the same."""
     groups = [group for _, group in points]
     names = ({group.workload for group in groups}, {group.load for group in groups})
-    return [next(iter(found)) for found in names if len(found) == 1]
+    return [next(iter(distinct)) for distinct in names if len(distinct) == 1]
 
 
 def _line(factor: _Factor, name: str, points: _Points) -> Line:
@@ -163,12 +163,12 @@ def _axis(factor: _Factor, values: Sequence[float]) -> Spec:
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
 
-def _table(points: _Points, found: Sequence[Line], write: Callable[[float], str]) -> Table:
-    by_line = [{mark.x: mark.y for mark in line.marks} for line in found]
+def _table(points: _Points, lines: Sequence[Line], write: Callable[[float], str]) -> Table:
+    by_line = [{mark.x: mark.y for mark in line.marks} for line in lines]
     return Table(
         columns=["client", *[f"{value:,.0f}" for value, _ in points]],
         rows=[
             [line.label, *[write(of[value]) if value in of else "–" for value, _ in points]]
-            for line, of in zip(found, by_line, strict=True)
+            for line, of in zip(lines, by_line, strict=True)
         ],
     )

@@ -204,9 +204,9 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
     )
 
 
-def _ordered(found: list[str], planned: list[str]) -> list[str]:
+def _ordered(present: list[str], planned: list[str]) -> list[str]:
     """Each name once, in the order of the experiment; other names come last."""
-    return list(dict.fromkeys([*[name for name in planned if name in found], *found]))
+    return list(dict.fromkeys([*[name for name in planned if name in present], *present]))
 
 
 def _items(grid: _Grid, get: _Getter, write: _Formatter) -> list[BarItem]:
@@ -245,6 +245,6 @@ def _table(
 ) -> Table:
     cells: list[list[str]] = []
     for client in grid.clients:
-        found = [grid.rows.get((client, server)) for server in grid.servers]
-        cells.append([client, *["–" if row is None else write(get(row)) for row in found]])
+        rows = [grid.rows.get((client, server)) for server in grid.servers]
+        cells.append([client, *["–" if row is None else write(get(row)) for row in rows]])
     return Table(columns=["client", *grid.servers], rows=cells)

@@ -17,16 +17,16 @@ _LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
 
 def percentiles(group: Group, width: int) -> Plot | None:
     """The clients' response times by percentile; None if no client has any."""
-    found = [_line(row) for row in group.rows if _has_curve(row)]
-    if not found:
+    lines = [_line(row) for row in group.rows if _has_curve(row)]
+    if not lines:
         return None
-    furthest = max(mark.x for line in found for mark in line.marks)
+    furthest = max(mark.x for line in lines for mark in line.marks)
     return Plot(
         name=slug("percentiles", group.workload, group.load, group.common),
         title="Response time by percentile",
-        caption=_caption(len(found)),
+        caption=_caption(len(lines)),
         alt=_alt(group),
-        spec=line_chart(found, width, 260, x=_axis(furthest, width), y_title="response time"),
+        spec=line_chart(lines, width, 260, x=_axis(furthest, width), y_title="response time"),
         subtitle=group_title(group),
         table=_table(group),
     )

@@ -24,12 +24,12 @@ def published(section: Section, width: int) -> list[Plot]:
 
 
 def _plot(section: Section, measure: str, width: int) -> Plot:
-    found = _sorted_bars([bar for bar in section.bars if bar.measure == measure])
+    bars = _sorted_bars([bar for bar in section.bars if bar.measure == measure])
     best = {
-        whose: _best([bar.value for bar in found if bar.published == whose], section)
+        whose: _best([bar.value for bar in bars if bar.published == whose], section)
         for whose in (True, False)
     }
-    items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in found]
+    items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in bars]
     bars_text = "; ".join(item.description for item in items)
     meaning = "× best, published or here"
     if not section.more_is_better:
@@ -45,7 +45,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
             columns=["cell", "whose", section.unit, "× best"],
             rows=[
                 [bar.label, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]
-                for bar, item in zip(found, items, strict=True)
+                for bar, item in zip(bars, items, strict=True)
             ],
         ),
     )

@@ -17,24 +17,24 @@ def searched_percentiles(section: Section, width: int) -> list[Plot]:
     points = section.rate_points
     names = list(dict.fromkeys(point.label for point in points))
     lines = [_line(name, points, section.unit) for name in names]
-    found = [line for line in lines if len(line.marks) > 1]
-    if not found:
+    shown = [line for line in lines if len(line.marks) > 1]
+    if not shown:
         return []
     return [
         Plot(
             name=slug("search", section.unit),
             title=f"{section.unit} over the offered rate",
             caption="Each step of the searches that says something about the server; the median "
-            f"where a rate was played again.{unnamed_note(len(found))}",
+            f"where a rate was played again.{unnamed_note(len(shown))}",
             alt=f"Line chart of {section.unit} of the response time over the offered rate: "
             + "; ".join(
                 f"{line.label} from {time(line.marks[0].y)} at {number(line.marks[0].x)}/s to "
                 f"{time(line.marks[-1].y)} at {number(line.marks[-1].x)}/s"
-                for line in found
+                for line in shown
             )
             + ".",
             spec=line_chart(
-                found,
+                shown,
                 width,
                 240,
                 x=rate_axis("operations per second, as offered", width),
@@ -44,7 +44,7 @@ def searched_percentiles(section: Section, width: int) -> list[Plot]:
                 columns=["client", "rate", section.unit],
                 rows=[
                     [line.label, number(mark.x), time(mark.y)]
-                    for line in found
+                    for line in shown
                     for mark in line.marks
                 ],
             ),

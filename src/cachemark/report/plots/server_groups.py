@@ -57,5 +57,5 @@ def _split(groups: list[Group]) -> list[ServerGroups]:
 
 
 def _highest(groups: list[Group]) -> float:
-    found = [ranked_figure(row, group.metric) for group in groups for row in group.rows]
-    return max((of.value for of in found if of), default=0.0)
+    figures = [ranked_figure(row, group.metric) for group in groups for row in group.rows]
+    return max((of.value for of in figures if of), default=0.0)

@@ -22,9 +22,9 @@ _RATIO_LABEL = "format(datum.value, '~r')"
 _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
-def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
+def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
     """Each client's ratio to the first one after each sitting; None where nothing narrowed."""
-    answer = answer_of(group, found) if found else None
+    answer = answer_of(group, answers) if answers else None
     if answer is None or not answer.narrowing:
         return None
     series = _series(group)
@@ -61,10 +61,10 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
     )
 
 
-def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | None:
+def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | None:
     """Each client's ratio to the first one in the course of the run; None without rounds."""
-    answer = answer_of(group, found) if found else None
-    if found is None or answer is None or not answer.course:
+    answer = answer_of(group, answers) if answers else None
+    if answers is None or answer is None or not answer.course:
         return None
     courses, series = answer.course, _series(group)
     caption = (
@@ -91,7 +91,7 @@ def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | No
             ],
             width,
             260,
-            x=_axis("sittings played", list(range(found.sittings + 1)), beyond=0),
+            x=_axis("sittings played", list(range(answers.sittings + 1)), beyond=0),
             y_title="relative to the first",
             y_labels=_RATIO_LABEL,
         ),
@@ -147,9 +147,9 @@ def _words(ratio: Interval) -> str:
     return interval(ratio, "{:.3f}")
 
 
-def carry_over(found: Answers | None, width: int) -> list[Plot]:
+def carry_over(answers: Answers | None, width: int) -> list[Plot]:
     """For each set of arms, the rate of the slices after each arm, relative to the others."""
-    return [_carry_over(table, width) for table in (found.carry_over if found else [])]
+    return [_carry_over(table, width) for table in (answers.carry_over if answers else [])]
 
 
 def _carry_over(table: CarryOverTable, width: int) -> Plot:

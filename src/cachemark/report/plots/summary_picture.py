@@ -57,15 +57,15 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None:
     """The whole picture, with the answer in a sentence; None if nothing was measured."""
-    found = panels(report)
-    if not found:
+    drawn = panels(report)
+    if not drawn:
         return None
     canvas = Canvas()
     down = _heading(canvas, title or report.header.experiment.question, answer)
-    names = [item.label for panel in found for item in panel.items]
+    names = [item.label for panel in drawn for item in panel.items]
     left = _MARGIN + min(340, text_width(names) + 4)
-    down = _legend(canvas, found[0].key, left, down)
-    for beside, columns in _lines(found):
+    down = _legend(canvas, drawn[0].key, left, down)
+    for beside, columns in _lines(drawn):
         width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
         titles = [title_lines(_title(panel), width) for panel in beside]
@@ -83,7 +83,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
             place = _PanelArea(left=at, top=down, width=width, height=height)
             _panel(canvas, panel, rows, place, _shared_end(panel, beside))
         down += height + 30
-    down = _footer(canvas, report, found, down)
+    down = _footer(canvas, report, drawn, down)
     description = f"{report.header.experiment.question} {answer}"
     return canvas.specification(WIDTH, math.ceil(down), description)
 
@@ -110,10 +110,10 @@ def _legend(canvas: Canvas, key: Sequence[tuple[Role, str]], left: float, down: 
     return down + 18 if key else down
 
 
-def _lines(found: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
+def _lines(drawn: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
     """Rows of panels that have names in common, as many in a row as fit."""
     alike: list[list[Panel]] = []
-    for panel in found:
+    for panel in drawn:
         if alike and _names(panel) & _names(alike[-1][0]):
             alike[-1].append(panel)
         else:
@@ -236,12 +236,12 @@ def _short(label: str) -> str:
     return (figure.rstrip("0").rstrip(".") if "." in figure else figure) + blank + unit
 
 
-def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float) -> float:
-    units = list(dict.fromkeys(panel.unit for panel in found))
-    arrows = any_clipped_note(found)
+def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float) -> float:
+    units = list(dict.fromkeys(panel.unit for panel in drawn))
+    arrows = any_clipped_note(drawn)
     for line in textwrap.wrap(
         f"{' or '.join(units).capitalize()}. {LINES_ACROSS}"
-        + (" Hollow: a single trial." if any(i.hollow for p in found for i in p.items) else "")
+        + (" Hollow: a single trial." if any(i.hollow for p in drawn for i in p.items) else "")
         + (f" {arrows}" if arrows else ""),
         150,
     ):
@@ -251,9 +251,9 @@ def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float)
     return down + 16
 
 
-def any_clipped_note(found: Sequence[Panel]) -> str:
+def any_clipped_note(drawn: Sequence[Panel]) -> str:
     """A note if any interval is longer than its axis."""
-    return next((note for panel in found if (note := clipped_note(panel.items))), "")
+    return next((note for panel in drawn if (note := clipped_note(panel.items))), "")
 
 
 def _extent(report: Report) -> str:

@@ -36,11 +36,11 @@ def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
 
 def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     """The server's memory during the window; None if it did not grow, or is not known."""
-    found = _lines(group, trials, lambda moment: moment.server_rss_bytes, size, "resident")
-    grown = [line for line in found if line.marks[-1].y > _MIN_SHOWN_GROWTH * line.marks[0].y]
+    lines = _lines(group, trials, lambda moment: moment.server_rss_bytes, size, "resident")
+    grown = [line for line in lines if line.marks[-1].y > _MIN_SHOWN_GROWTH * line.marks[0].y]
     return _plot(
         group,
-        found if grown else [],
+        lines if grown else [],
         width,
         name="course-memory",
         heading="Server memory, second by second",
@@ -52,11 +52,11 @@ def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
 
 def hit_ratio(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     """The share of keys that the server had; None if all were there, or windows were too short."""
-    found = _lines(group, trials, lambda moment: moment.hit_ratio, _percent, "hits", mean=fmean)
-    missed = any(mark.y < 1 for line in found for mark in line.marks)
+    lines = _lines(group, trials, lambda moment: moment.hit_ratio, _percent, "hits", mean=fmean)
+    missed = any(mark.y < 1 for line in lines for mark in line.marks)
     return _plot(
         group,
-        found if missed else [],
+        lines if missed else [],
         width,
         name="course-hits",
         heading="Hit ratio, second by second",
@@ -75,7 +75,7 @@ def _percent(share: float) -> str:
 
 def _plot(
     group: Group,
-    found: list[Line],
+    lines: list[Line],
     width: int,
     *,
     name: str,
@@ -89,22 +89,22 @@ def _plot(
     ),
     shares: bool = False,
 ) -> Plot | None:
-    if not found:
+    if not lines:
         return None
-    last = max(line.marks[-1].x for line in found)
+    last = max(line.marks[-1].x for line in lines)
     lines_text = "; ".join(
-        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
+        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in lines
     )
     return Plot(
         name=slug(name, group.workload, group.load, group.common),
         title=heading,
-        caption=caption + unnamed_note(len(found)),
+        caption=caption + unnamed_note(len(lines)),
         alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
         spec=line_chart(
-            found, width, 260, x=_axis(last), y_title=unit, y_labels=labels, shares=shares
+            lines, width, 260, x=_axis(last), y_title=unit, y_labels=labels, shares=shares
         ),
         subtitle=group_title(group),
-        table=_table(found, write),
+        table=_table(lines, write),
     )
 
 
@@ -118,7 +118,7 @@ def _lines(
     mean: _Mean = geometric_mean,
 ) -> list[Line]:
     """A line for each client with at least two points, fastest first."""
-    found: list[Line] = []
+    lines: list[Line] = []
     for row in group.rows:
         client = row.name
         own = [t for t in trials if group.has(t.cell) and group.name_of(t.cell) == client]
@@ -128,8 +128,8 @@ def _lines(
             for x, y in _means([course for course in courses if course], get, mean)
         ]
         if len(marks) > 1:
-            found.append(Line(label=client, marks=marks, series=row.series))
-    return found
+            lines.append(Line(label=client, marks=marks, series=row.series))
+    return lines
 
 
 def _means(
@@ -153,11 +153,11 @@ def _axis(last: float) -> Spec:
     }
 
 
-def _table(found: list[Line], write: Callable[[float], str]) -> Table:
-    seconds = sorted({mark.x for line in found for mark in line.marks})
-    figures = [{mark.x: write(mark.y) for mark in line.marks} for line in found]
+def _table(lines: list[Line], write: Callable[[float], str]) -> Table:
+    seconds = sorted({mark.x for line in lines for mark in line.marks})
+    figures = [{mark.x: write(mark.y) for mark in line.marks} for line in lines]
     rows = [
         [line.label, *[of.get(second, "–") for second in seconds]]
-        for line, of in zip(found, figures, strict=True)
+        for line, of in zip(lines, figures, strict=True)
     ]
     return Table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)

@@ -28,14 +28,14 @@ def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dic
     """The pages by file name; `about` says when, where and with what the run was made."""
     rows = [clean_all(row) for row in rows]
     index = _page("index.html.jinja", about, rows=rows, faults=faults, rules=RULES)
-    made = {INDEX: index}
+    files = {INDEX: index}
     for client in dict.fromkeys(row.client for row in rows):
         mine = [row for row in rows if row.client == client]
         abouts = {fault.name: fault.about for fault in faults}
-        made[file_name(client)] = _page(
+        files[file_name(client)] = _page(
             "client.html.jinja", about, client=client, rows=mine, abouts=abouts
         )
-    return made
+    return files
 
 
 def file_name(client: str) -> str:
@@ -88,8 +88,8 @@ def _shown_bytes(value: str) -> str:
 
 def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
     """The figures of a cell as words and numbers."""
-    found = outcome.figures
-    if found is None:
+    figures = outcome.figures
+    if figures is None:
         return []
 
     def ms(value: float | None) -> str:
@@ -99,14 +99,14 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
         return ", ".join(f"{count:,} {name}" for name, count in values.items()) or "none"
 
     return [
-        ("calls that ended in the fault", counts(found.during)),
-        ("calls that ended after it", counts(found.after)),
-        ("first error", ms(found.first_error_ms)),
-        ("longest call", ms(found.longest_ms)),
-        ("p99 of calls in the fault", ms(found.p99_during_ms)),
-        ("recovered after the fault", ms(found.recovery_ms)),
-        ("connections opened since its begin", f"{found.connections:,}"),
-        ("CPUs used in the fault", f"{found.cpus:.2f}"),
-        ("more threads, descriptors", f"{found.threads_grown:+}, {found.descriptors_grown:+}"),
-        ("calls that were due and never sent", f"{found.unsent:,}"),
+        ("calls that ended in the fault", counts(figures.during)),
+        ("calls that ended after it", counts(figures.after)),
+        ("first error", ms(figures.first_error_ms)),
+        ("longest call", ms(figures.longest_ms)),
+        ("p99 of calls in the fault", ms(figures.p99_during_ms)),
+        ("recovered after the fault", ms(figures.recovery_ms)),
+        ("connections opened since its begin", f"{figures.connections:,}"),
+        ("CPUs used in the fault", f"{figures.cpus:.2f}"),
+        ("more threads, descriptors", f"{figures.threads_grown:+}, {figures.descriptors_grown:+}"),
+        ("calls that were due and never sent", f"{figures.unsent:,}"),
     ]

@@ -77,14 +77,14 @@ def _row(
 
 def _cell(fault: str, outcomes: list[CellOutcome]) -> MatrixCell:
     verdicts: list[Verdict] = [one.verdict for one in outcomes if one.verdict is not None]
-    found = worst(verdicts)
+    worst_verdict = worst(verdicts)
     notes = ["failed" for one in outcomes if one.failed]
     notes += ["unsupported" for one in outcomes if one.unsupported]
     notes += ["n/a" for one in outcomes if one.not_applicable]
     return MatrixCell(
         fault=fault,
-        verdict=found,
-        times=sum(verdict == found for verdict in verdicts),
+        verdict=worst_verdict,
+        times=sum(verdict == worst_verdict for verdict in verdicts),
         sittings=len(verdicts),
         note=notes[0] if notes else "",
         outcomes=outcomes,

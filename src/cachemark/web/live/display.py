@@ -155,11 +155,11 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
 
 def _fitting(lines: Sequence[str]) -> list[str]:
     """As many lines as an event can have."""
-    kept: list[str] = []
+    fitting: list[str] = []
     left = MAX_LINE_BYTES // 2
     for line in lines:
         left -= len(line.encode("utf-8", "replace")) + 3
         if left < 0:
-            return [*kept, f"… and {len(lines) - len(kept)} more"]
-        kept.append(line)
-    return kept
+            return [*fitting, f"… and {len(lines) - len(fitting)} more"]
+        fitting.append(line)
+    return fitting

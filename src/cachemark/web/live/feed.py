@@ -59,8 +59,8 @@ class Feed:
             self._refresh()
             if self._state.last_id == after and self._is_running():
                 return after, []
-            found = [(name, msgspec.json.encode(data)) for name, data in self._news(after)]
-            return self._state.last_id, found
+            encoded = [(name, msgspec.json.encode(data)) for name, data in self._news(after)]
+            return self._state.last_id, encoded
 
     def _news(self, after: int) -> Iterator[tuple[str, object]]:
         state = self._state

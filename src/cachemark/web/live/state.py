@@ -127,20 +127,20 @@ class LiveState:
 
     def problems(self) -> list[Problem]:
         """Why trials do not count; the latest reasons, if there are many."""
-        found = [
+        recent = [
             Problem(cell=cell, verdict=verdict, reason=reason, count=count)
             for (cell, verdict, reason), count in self._problems.items()
         ]
-        return found[-_MAX_PROBLEMS:]
+        return recent[-_MAX_PROBLEMS:]
 
     def points_after(self, last_id: int) -> list[Point]:
         """The points of the events after a number."""
-        found: list[Point] = []
+        points: list[Point] = []
         for number, point in reversed(self._points):
             if number <= last_id:
                 break
-            found.append(point)
-        return found[::-1]
+            points.append(point)
+        return points[::-1]
 
     def course(self) -> list[Point]:
         """All points; at most MAX_POINTS of each cell, which are then means of several blocks."""

@@ -23,12 +23,12 @@ def history_page(request: Request) -> Response:
     if missing is not None:
         return problem_page(settings, 404, missing.text, missing.remedy)
     given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
-    problem, found = "", None
+    problem, history = "", None
     with RunIndex(settings.root) as index:
         known = list_runs(index)
         if given["name"]:
             try:
-                found = query_history(index, _query(given))
+                history = query_history(index, _query(given))
             except UsageError as error:
                 problem = str(error)
     return page(
@@ -38,8 +38,8 @@ def history_page(request: Request) -> Response:
         given=given,
         problem=problem,
         clients=sorted({name for listed in known for name in listed.clients}),
-        tables=tables(found) if found else [],
-        notes=notes(found) if found else [],
+        tables=tables(history) if history else [],
+        notes=notes(history) if history else [],
     )
 
 

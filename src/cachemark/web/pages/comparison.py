@@ -60,17 +60,17 @@ def comparison_page(request: Request) -> Response:
 
 def form_problems(form: ComparisonForm) -> dict[str, str]:
     """What is wrong, by field."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     if not form.baseline:
-        found["baseline"] = "choose a run"
+        problems["baseline"] = "choose a run"
     if form.factor not in FACTORS:
-        found["factor"] = f"one of {', '.join(FACTORS)}"
+        problems["factor"] = f"one of {', '.join(FACTORS)}"
     if not form.other:
-        found |= {name: "a name, or choose another run" for name in ("first", "second")
+        problems |= {name: "a name, or choose another run" for name in ("first", "second")
                   if not getattr(form, name)}  # fmt: skip
     if form.margin and _margin(form) is None:
-        found["margin"] = "a percentage from 0 to 100, such as 2"
-    return found
+        problems["margin"] = "a percentage from 0 to 100, such as 2"
+    return problems
 
 
 def _margin(form: ComparisonForm) -> float | None:

@@ -46,15 +46,15 @@ def _feed(request: Request) -> Feed:
 async def _stream(feed: Feed, after: int) -> AsyncIterator[bytes]:
     silent_s = 0.0
     while True:
-        number, found = await run_in_threadpool(feed.messages, after)
-        for at, (name, data) in enumerate(found, 1):
+        number, messages = await run_in_threadpool(feed.messages, after)
+        for at, (name, data) in enumerate(messages, 1):
             # A number is received with the last message: until then, all of them are sent again.
-            shown = b"id: %d\n" % number if at == len(found) else b""
+            shown = b"id: %d\n" % number if at == len(messages) else b""
             yield b"event: %s\n%sdata: %s\n\n" % (name.encode(), shown, data)
-        if found and number == after:
+        if messages and number == after:
             return  # nothing is new, and nothing will be
         after = number
-        silent_s = 0.0 if found else silent_s + INTERVAL_S
+        silent_s = 0.0 if messages else silent_s + INTERVAL_S
         if silent_s >= _KEEP_ALIVE_S:
             silent_s = 0.0
             yield b": nothing new\n\n"

@@ -33,11 +33,11 @@ async def doctor_page(request: Request) -> Response:
     if not here.busy.acquire(blocking=False):
         raise HTTPException(409, "the doctor, or an import, is at work already")
     try:
-        made = await run_in_threadpool(_checks)
+        checks = await run_in_threadpool(_checks)
         tables = await run_in_threadpool(_tables)
     finally:
         here.busy.release()
-    return page(here.settings, "machine", tables=tables, checks=made)
+    return page(here.settings, "machine", tables=tables, checks=checks)
 
 
 def _tables() -> dict[str, Table]:

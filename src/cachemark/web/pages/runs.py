@@ -47,14 +47,14 @@ def run_list(request: Request) -> Response:
     wanted = RunFilter(**{name: given.get(name, "") for name in RunFilter.__struct_fields__})
     with RunIndex(settings.root) as index:
         known = list_runs(index)
-    found = [listed for listed in known if matches(listed, wanted)]
-    last = max(1, math.ceil(len(found) / _ON_A_PAGE))
+    matching = [listed for listed in known if matches(listed, wanted)]
+    last = max(1, math.ceil(len(matching) / _ON_A_PAGE))
     number = min(last, max(1, _whole(given.get("page", ""))))
     return page(
         settings,
         "runs",
-        runs=found[(number - 1) * _ON_A_PAGE : number * _ON_A_PAGE],
-        count=len(found),
+        runs=matching[(number - 1) * _ON_A_PAGE : number * _ON_A_PAGE],
+        count=len(matching),
         known=len(known),
         wanted=wanted,
         choices=_choices(known),

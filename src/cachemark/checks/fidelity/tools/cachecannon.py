@@ -88,8 +88,8 @@ def read(job: ToolJob, output: str) -> ToolResult:
         raise unreadable("cachecannon", output)
     reported = json.loads(results[-1])
     times = (reported.get("perceived_latency") if job.rate else None) or reported["get"]
-    found = [(_NAME.fullmatch(name), value) for name, value in times.items()]
-    percentiles = {percent(name[1]): value / 1e3 for name, value in found if name}
+    matches = [(_NAME.fullmatch(name), value) for name, value in times.items()]
+    percentiles = {percent(name[1]): value / 1e3 for name, value in matches if name}
     return ToolResult(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})
 
 

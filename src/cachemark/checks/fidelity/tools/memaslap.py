@@ -33,13 +33,13 @@ def command(job: ToolJob) -> list[str]:
 
 def read(_job: ToolJob, output: str) -> ToolResult:
     """Take the upper end of each percentile's bucket. Raises TrialError."""
-    found = _GETS.search(output)
-    most = found and _MAX.search(found[2])
-    if not found or not most:
+    gets = _GETS.search(output)
+    most = gets and _MAX.search(gets[2])
+    if not gets or not most:
         raise unreadable("memaslap", output)
     # "4: a b c d" are the counts of 8 to 16 µs, 16 to 32 µs …
     counts: dict[int, int] = {}
-    for first, row in _ROW.findall(found[2]):
+    for first, row in _ROW.findall(gets[2]):
         for step, count in enumerate(row.split()):
             counts[int(first) + step] = int(count)
     total = sum(counts.values())

@@ -49,9 +49,9 @@ def read(_job: ToolJob, output: str) -> ToolResult:
     if not head or not values:
         raise unreadable("mutilate", output)
     reported = zip(head[1:], values[1:], strict=False)
-    found = [(_COLUMN.fullmatch(column), value) for column, value in reported]
+    matches = [(_COLUMN.fullmatch(column), value) for column, value in reported]
     return ToolResult(
-        percentiles_ms={float(column[1]): float(value) / 1e3 for column, value in found if column}
+        percentiles_ms={float(column[1]): float(value) / 1e3 for column, value in matches if column}
     )
 
 
