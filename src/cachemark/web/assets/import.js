@@ -20,9 +20,9 @@ form.addEventListener("submit", async (event) => {
       headers: { "x-cachemark-csrf": form.dataset.csrf, "content-type": "application/octet-stream" },
     });
     const isJson = (answer.headers.get("content-type") || "").startsWith("application/json");
-    const found = isJson ? await answer.json() : { problem: `Not imported: status ${answer.status}` };
-    if (found.problem) tell(`Not imported: ${found.problem}`, true);
-    else location.assign(`/runs/${encodeURIComponent(found.run)}`);
+    const result = isJson ? await answer.json() : { problem: `Not imported: status ${answer.status}` };
+    if (result.problem) tell(`Not imported: ${result.problem}`, true);
+    else location.assign(`/runs/${encodeURIComponent(result.run)}`);
   } catch (error) {
     tell(`Not imported: ${error.message}`, true);
   }

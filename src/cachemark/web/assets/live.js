@@ -25,19 +25,19 @@ const cpu = (us) => time(us === null || us === undefined ? us : us * 1e3);
 const duration = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
 
 function element(name, text, ...classes) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  made.classList.add(...classes);
-  return made;
+  const node = document.createElement(name);
+  if (text !== undefined) node.textContent = text;
+  node.classList.add(...classes);
+  return node;
 }
 
 // A colour of the style sheet as a canvas takes it: without the choice between light and dark.
 function colour(name) {
   const probe = part("what");
   probe.style.color = `var(${name})`;
-  const found = getComputedStyle(probe).color;
+  const resolved = getComputedStyle(probe).color;
   probe.style.color = "";
-  return found;
+  return resolved;
 }
 
 function lines(list, texts) {
@@ -83,11 +83,11 @@ function bar(row, most) {
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
   const rect = (x, width, y, height, name) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const shape = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     for (const [key, value] of Object.entries({ x, y, width: Math.max(width, 0.4), height, class: name })) {
-      made.setAttribute(key, value);
+      shape.setAttribute(key, value);
     }
-    svg.append(made);
+    svg.append(shape);
   };
   if (row.value) {
     const scaled = (value) => (100 * value) / most;
@@ -163,7 +163,7 @@ function plot(id, field) {
   }
   if (plots[id]) plots[id].plot.destroy();
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
-  const made = new uPlot(
+  const chart = new uPlot(
     {
       width: box.clientWidth,
       height: 260,
@@ -187,7 +187,7 @@ function plot(id, field) {
     columnsOf(field),
     box,
   );
-  plots[id] = { key, plot: made };
+  plots[id] = { key, plot: chart };
 }
 
 function showAll() {
@@ -213,10 +213,10 @@ const receive = {
   cell: ({ number, names: of }) => (state.cells[number] = of),
   points: (points) => state.points.push(...points),
   ranking({ title, at, count, rows }) {
-    let found = state.rankings.find((one) => one.title === title);
-    if (!found) state.rankings.push((found = { title, rows: [] }));
-    found.rows.splice(at, rows.length, ...rows);
-    found.rows.length = count;
+    let ranking = state.rankings.find((one) => one.title === title);
+    if (!ranking) state.rankings.push((ranking = { title, rows: [] }));
+    ranking.rows.splice(at, rows.length, ...rows);
+    ranking.rows.length = count;
   },
   problem({ at, ...problem }) {
     state.problems[at] = problem;
