@@ -48,7 +48,7 @@ def new(
 
 
 def answered(ask: Ask) -> Overrides:
-    """The options that the answers stand for. An empty answer is the one that is offered."""
+    """The options that follow from the answers. An empty answer takes the default."""
     clients = ask("Clients, such as native, python/pymemcache or go/*", "python/*")
     servers = ask("Servers, such as memcached:memory=1g or remote:HOST:PORT", "memcached")
     mix = ask("Operations and their weights", "get=9,set=1")

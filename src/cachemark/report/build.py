@@ -171,7 +171,7 @@ def _absences(summaries: list[CellSummary]) -> list[Absence]:
 
 
 def _rejected(summaries: list[CellSummary]) -> list[str]:
-    """What does not count: one line for each reason, whatever ports and cells it has."""
+    """The trials that do not count: one line for each reason, for all ports and cells."""
     alike: dict[str, list[tuple[CellSummary, int, str]]] = {}
     for summary in summaries:
         for reason, count in summary.rejected.items():

@@ -58,7 +58,7 @@ def _rank(key: tuple[str, str], experiment: Experiment) -> tuple[int, int]:
 
 
 def was_played(summary: CellSummary) -> bool:
-    """Some trial of the cell was played, whatever came of it."""
+    """At least one trial of the cell was played, with any result."""
     return summary.total is not None or not summary.unsupported
 
 

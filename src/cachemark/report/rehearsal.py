@@ -19,7 +19,7 @@ _PLOT_WIDTH = 520
 def rehearse(run: Run) -> None:
     """Check a run, then make its row of the index, its report in all forms, and its exports.
 
-    Plots are made, but not drawn. Raises whatever that raises.
+    Plots are made, but not drawn. Raises the first error of these steps.
     """
     check_contents(run)
     index_rows(run, "")

@@ -12,7 +12,7 @@ from cachemark.host.files import field, read
 from cachemark.host.limits import FREQUENCY, Limits
 
 _CPUS = "sys/devices/system/cpu"
-# A core that has to wake from a state deeper than this adds it to whatever comes next.
+# A core that wakes from a state deeper than this delays the work that waits for it.
 _EXIT = Limits(unit="µs to wake", warn=10)
 _HOTTEST = Limits(unit="°C", warn=80, fail=95)
 _ONCE = Limits(unit="times since boot", warn=0)

@@ -12,7 +12,7 @@ from cachemark.host.limits import Limits
 _SYSCTL = "proc/sys/net"
 _MIN_PORTS = 10_000
 _MIN_BACKLOG = 1024
-# Since boot, whoever sent them; a trial has its own count.
+# Since boot, of all programs; each trial has its own count.
 _RETRANSMITS = Limits(unit="per million segments since boot", warn=100)
 _DROPPED = Limits(unit="times since boot", warn=0)
 _TOLD = {

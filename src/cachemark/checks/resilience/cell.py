@@ -39,11 +39,11 @@ class WrongValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a cell.
+    """The outcome of a cell.
 
-    `unsupported` says why a client cannot be played, `not_applicable` why the fault is none for it,
-    and `failed` why the cell could not be judged; all are empty for a cell that has a verdict.
-    `timeline` counts the calls that ended in each slice of 100 ms, by what they came to.
+    `unsupported` says why a client cannot be played, `not_applicable` why the fault cannot affect
+    it, and `failed` why the cell could not be judged. All are empty if the cell has a verdict.
+    `timeline` counts the calls that ended in each slice of 100 ms, by their result.
     """
 
     name: CellName

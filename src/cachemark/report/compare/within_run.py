@@ -109,7 +109,7 @@ def factor_of(wanted: CellFilter) -> str:
 
 
 def _counterparts(first: Cell, factor: str, name: str, cells: Iterable[Cell]) -> list[Cell]:
-    """The cells that differ from a cell in the factor only; at least the one that should exist.
+    """The cells that differ from a cell in the factor only. If there are none: the cell to expect.
 
     An in-process cache has no server, so it is compared with the client of each server.
     """

@@ -184,7 +184,7 @@ def _insert(
     rows: Sequence[tuple[object, ...]],
 ) -> None:
     marks = ", ".join("?" * len(columns))
-    # A trial stands there twice where two processes wrote: the later is the one that counts.
+    # If two processes wrote, a trial may have two rows: the later one counts.
     connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
 
 

@@ -90,7 +90,7 @@ def to_line(line: Line) -> bytes | None:
 
 
 def from_line(text: bytes) -> Line | None:
-    """The event of a line; None if it is none: the file may have been changed by hand.
+    """The event of a line; None if the line is no event: a person may have changed the file.
 
     Names in it are made harmless.
     """
