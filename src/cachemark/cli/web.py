@@ -24,11 +24,14 @@ def web(
     read_only: Annotated[
         bool, Parameter(negative="", help="only show runs: no imports, no measurements")
     ] = False,
+    trust_commands: Annotated[
+        bool, Parameter(negative="", help="pages may start runs that name programs and files")
+    ] = False,
     token: Annotated[bool, Parameter(negative="", help=_HELP_TOKEN)] = False,
     tls_cert: Annotated[Path | None, Parameter(help="certificate for HTTPS (PEM)")] = None,
     tls_key: Annotated[Path | None, Parameter(help="key of the certificate (PEM)")] = None,
 ) -> None:
-    """Serve pages of all runs: search, reports, histories, comparisons, export and import.
+    """Serve pages of all runs: search, reports, histories, comparisons, new runs, export, import.
 
     Only this machine can open them, unless --host names another address. Whoever opens them from
     elsewhere needs the token that is printed.
@@ -51,6 +54,7 @@ def web(
         host=host,
         port=port,
         read_only=read_only,
+        trust_commands=trust_commands,
         token=secret,
         tls_cert=tls_cert,
         tls_key=tls_key,

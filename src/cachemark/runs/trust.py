@@ -14,9 +14,10 @@ def named_programs(experiment: Experiment) -> list[str]:
 
     A client's version is a program too: it is downloaded, or built from the folder that it names.
     """
+    generators = [load.measure.generator for load in experiment.loads if load.measure]
     clients = [
         f"client {text}"
-        for text in (*experiment.clients, *experiment.in_process)
+        for text in (*experiment.clients, *experiment.in_process, *generators)
         if _names_a_program(text) or has_version(text)
     ]
     return clients + [f"server {text}" for text in experiment.servers if _names_a_program(text)]

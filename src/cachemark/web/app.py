@@ -17,11 +17,20 @@ from cachemark.report import html
 from cachemark.web.context import Context, context
 from cachemark.web.guard import Guard
 from cachemark.web.layout import problem_page
-from cachemark.web.pages import cell_history, comparison, import_run, live, login, machine, runs
-from cachemark.web.settings import WebSettings
+from cachemark.web.pages import (
+    cell_history,
+    comparison,
+    import_run,
+    live,
+    login,
+    machine,
+    new_run,
+    runs,
+    site,
+)
 
 
-def make_app(settings: WebSettings) -> Guard:
+def make_app(shared: Context) -> Guard:
     """The application behind its guard."""
     app = Starlette(
         routes=_routes(),
@@ -32,8 +41,8 @@ def make_app(settings: WebSettings) -> Guard:
             Exception: _fault,
         },
     )
-    app.state.context = Context(settings)
-    return Guard(app, settings)
+    app.state.context = shared
+    return Guard(app, shared.settings)
 
 
 def _routes() -> list[BaseRoute]:
@@ -49,12 +58,17 @@ def _routes() -> list[BaseRoute]:
         Route("/runs/{run}/live", live.live_page),
         Route("/runs/{run}/live/state", live.live_state),
         Route("/runs/{run}/live/events", live.live_events),
+        Route("/runs/{run}/stop", new_run.stop, methods=["POST"]),
+        Route("/runs/{run}/resume", new_run.resume, methods=["POST"]),
+        Route("/new", new_run.new_run_page),
+        Route("/new", new_run.new_run, methods=["POST"]),
         Route("/compare", comparison.comparison_page),
         Route("/history", cell_history.history_page),
         Route("/machine", machine.machine_page),
         Route("/machine/doctor", machine.doctor_page, methods=["POST"]),
         Route("/import", import_run.import_page),
         Route("/import", import_run.import_archive, methods=["POST"]),
+        Mount("/docs", site.site),
         Route("/favicon.ico", _icon),
         Route("/assets/report.css", _style_sheet),
         Route("/assets/report.js", _script),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from cachemark.web.live.feed import Feeds
+from cachemark.web.player import Player
 from cachemark.web.settings import WebSettings
 from cachemark.web.stored import ReportCache
 
@@ -18,8 +20,9 @@ class Context:
         self.settings = settings
         self.reports = ReportCache()
         self.feeds = Feeds()
-        # Held while the doctor measures the machine, and while an archive is imported.
+        # Held while a run is played, the doctor measures the machine, or an archive is imported.
         self.busy = threading.Lock()
+        self.player = Player(settings.root, self.busy.release)
 
 
 def context(request: Request) -> Context:
@@ -27,3 +30,9 @@ def context(request: Request) -> Context:
     value = request.app.state.context
     assert isinstance(value, Context)
     return value
+
+
+def take(busy: threading.Lock) -> None:
+    """Take the machine, so that nothing else disturbs a measurement. Raises HTTPException."""
+    if not busy.acquire(blocking=False):
+        raise HTTPException(409, "a run, the doctor or an import is at work: wait for its end")

@@ -12,6 +12,7 @@ import uvicorn
 
 from cachemark.model.errors import UsageError
 from cachemark.web.app import make_app
+from cachemark.web.context import Context
 from cachemark.web.settings import WebSettings
 
 _NICENESS = 19
@@ -49,7 +50,9 @@ class WebServer:
 
     def __init__(self, settings: WebSettings) -> None:
         self._listening = bound_socket(settings)
-        self._server = uvicorn.Server(_config(settings))
+        context = Context(settings)
+        self.player = context.player
+        self._server = uvicorn.Server(_config(context))
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -60,33 +63,35 @@ class WebServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.player.close()
         self._server.should_exit = True
         self._thread.join()
         self._listening.close()
 
-    def wait(self) -> None:
-        """Wait until the server has ended by itself, or this thread is interrupted."""
-        self._thread.join()
-
     def _run(self) -> None:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-        self._server.run(sockets=[self._listening])
+        try:
+            self._server.run(sockets=[self._listening])
+        finally:
+            self.player.close()
 
 
 def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
     """Serve until the process is interrupted, which is the usual end.
 
-    `announce` gets the address.
+    Meanwhile this thread, which must be the main one, plays the runs that pages start. `announce`
+    gets the address.
     """
     with contextlib.suppress(KeyboardInterrupt), WebServer(settings) as server:
         announce(server.address)
-        server.wait()
+        server.player.play()
 
 
-def _config(settings: WebSettings) -> uvicorn.Config:
+def _config(context: Context) -> uvicorn.Config:
+    settings = context.settings
     return uvicorn.Config(
-        make_app(settings),
+        make_app(context),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 from cachemark.model.errors import UsageError
 
 _PREFIX = "cachemark: "
 
 
-def verb_output(*arguments: str, statuses: tuple[int, ...] = (0,), timeout_s: float) -> str:
-    """What `cachemark` prints on stdout. Raises UsageError with its message if it fails."""
-    command = [sys.executable, "-m", "cachemark", *arguments]
+class Said(NamedTuple):
+    """What a verb printed."""
+
+    stdout: str
+    stderr: str
+
+
+def verb_command(*arguments: str) -> list[str]:
+    """The command of a verb, with the Python that runs this process."""
+    return [sys.executable, "-m", "cachemark", *arguments]
+
+
+def run_verb(*arguments: str, statuses: tuple[int, ...] = (0,), timeout_s: float) -> Said:
+    """Run `cachemark` and wait for its end. Raises UsageError with its message if it fails."""
     try:
         ended = subprocess.run(
-            command,
+            verb_command(*arguments),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -26,7 +38,12 @@ def verb_output(*arguments: str, statuses: tuple[int, ...] = (0,), timeout_s: fl
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"cachemark {arguments[0]} took more than {timeout_s:g} s") from error
     if ended.returncode not in statuses:
-        said = ended.stderr.strip().removeprefix(_PREFIX)
-        text, _, remedy = said.partition("\n")
-        raise UsageError(text or f"status {ended.returncode}", remedy.strip())
-    return ended.stdout
+        raise error_of(ended.stderr, ended.returncode)
+    return Said(ended.stdout, ended.stderr)
+
+
+def error_of(stderr: str, status: int) -> UsageError:
+    """The error that a verb printed as the last thing before it ended."""
+    _, mark, said = f"\n{stderr.strip()}".rpartition(f"\n{_PREFIX}")
+    text, _, remedy = said.partition("\n") if mark else (stderr.strip(), "", "")
+    return UsageError(text or f"status {status}", remedy.strip())

@@ -52,11 +52,20 @@ function showStatus(status) {
   if (state.running) part("standing").textContent = `Running: ${played}`;
   else part("standing").textContent = state.interrupted ? `Not running: it was broken off at ${played}` : "It has ended";
   part("progress").value = state.running || state.interrupted ? done : 1;
+  showActions();
   part("what").textContent = state.running && at ? `${duration(state.seconds)} so far; now: ${at.what}` : "";
   const { steal_percent: steal, foreign_cpu_percent: other, worst_foreign_cpu_percent: worst } = state.noise;
   part("machine").textContent =
     `Noise: other processes used ${other.toFixed(1)} % of the CPU time of the last trial, at most ${worst.toFixed(1)} %; ` +
     `other machines took ${steal.toFixed(1)} %. The server of this page has used ${state.web_cpu_s.toFixed(1)} s of CPU time since its start.`;
+}
+
+// What can be done now: a run that these pages started is stopped, any that was broken off resumed.
+function showActions() {
+  const shown = { stop: state.running && "startedHere" in page.dataset, resume: !state.running && state.interrupted };
+  for (const [name, isShown] of Object.entries(shown)) {
+    if (part(name)) part(name).hidden = !isShown;
+  }
 }
 
 function showWords() {

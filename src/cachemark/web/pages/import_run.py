@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -13,10 +12,10 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.runs.archive import MAX_BYTES, SUFFIX
-from cachemark.web.context import context
+from cachemark.web.context import context, take
 from cachemark.web.forms import check_csrf_header
 from cachemark.web.layout import page
-from cachemark.web.verbs import verb_output
+from cachemark.web.verbs import run_verb
 
 _IMPORT_S = 180.0
 
@@ -30,8 +29,7 @@ async def import_archive(request: Request) -> Response:
     """Import the archive that is the body: the run's name, or what is wrong with the archive."""
     here = context(request)
     check_csrf_header(request, here.settings)
-    if not here.busy.acquire(blocking=False):
-        raise HTTPException(409, "the doctor, or another import, is at work already")
+    take(here.busy)
     try:
         with temporary_folder() as folder:
             path = folder / f"archive{SUFFIX}"
@@ -58,8 +56,8 @@ async def _save_body(request: Request, path: Path) -> None:
 
 def _import(path: Path, root: Path) -> dict[str, str]:
     try:
-        said = verb_output("import", str(path), "--runs", str(root), timeout_s=_IMPORT_S)
+        said = run_verb("import", str(path), "--runs", str(root), timeout_s=_IMPORT_S)
     except UsageError as error:
         text = error.text.removeprefix(f"{path}: ")
         raise UsageError(f"the archive {text}", error.remedy) from error
-    return {"problem": "", "run": said.partition(":")[0]}
+    return {"problem": "", "run": said.stdout.partition(":")[0]}

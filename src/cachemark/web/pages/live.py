@@ -23,7 +23,8 @@ def live_page(request: Request) -> Response:
     """The page; its script asks for the rest."""
     here = context(request)
     run = stored_run(request.path_params["run"], here.settings.root)
-    return page(here.settings, "live", run=run)
+    started_here = here.player.run == run.folder.name
+    return page(here.settings, "live", run=run, started_here=started_here)
 
 
 def live_state(request: Request) -> Response:

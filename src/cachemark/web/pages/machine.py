@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,10 +12,10 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
 from cachemark.report.tables import Table
-from cachemark.web.context import context
+from cachemark.web.context import context, take
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
-from cachemark.web.verbs import verb_output
+from cachemark.web.verbs import run_verb
 
 _DOCTOR_S = 180.0
 
@@ -30,8 +29,7 @@ async def doctor_page(request: Request) -> Response:
     """The same, after the doctor has measured the machine."""
     here = context(request)
     await form_of(request, here.settings)
-    if not here.busy.acquire(blocking=False):
-        raise HTTPException(409, "the doctor, or an import, is at work already")
+    take(here.busy)
     try:
         checks = await run_in_threadpool(_checks)
         tables = await run_in_threadpool(_tables)
@@ -63,5 +61,5 @@ def _client_state(client: Client) -> str:
 
 
 def _checks() -> list[Check]:
-    text = verb_output("doctor", "--json", statuses=(0, 1), timeout_s=_DOCTOR_S)
-    return msgspec.json.decode(text, type=list[Check])
+    said = run_verb("doctor", "--json", statuses=(0, 1), timeout_s=_DOCTOR_S)
+    return msgspec.json.decode(said.stdout, type=list[Check])

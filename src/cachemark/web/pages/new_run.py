@@ -1,0 +1,238 @@
+"""A new run from a form, which first shows how long it takes; stop and resume."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from cachemark.endpoints.clients import matching_clients, parse_client, registry
+from cachemark.endpoints.servers import kinds, parse_spec
+from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
+from cachemark.model import experiment_file, suites
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.runs.trust import named_programs
+from cachemark.web.context import Context, context, take
+from cachemark.web.forms import form_of
+from cachemark.web.layout import page
+from cachemark.web.player import Job, write_experiment
+from cachemark.web.stored import stored_run
+from cachemark.web.verbs import run_verb
+
+_PLAN_S = 120.0
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+_WHOLE = ("blocks", "warmup_ms", "measure_ms")
+_LONGEST_NUMBER = 9
+
+
+class RunForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What was typed. The names are those of the options of `cachemark run`.
+
+    `experiment` is TOML, which takes the place of the suite. `client` and `server` have a line for
+    each. What is empty stays as the suite has it.
+    """
+
+    suite: str = "quick"
+    experiment: str = ""
+    client: str = ""
+    server: str = ""
+    blocks: str = ""
+    warmup_ms: str = ""
+    measure_ms: str = ""
+    max: str = ""
+    margin: str = ""
+    quick: str = ""
+
+
+class Extent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run would play: a sentence with its time, and what is to be known about it."""
+
+    text: str
+    lines: list[str]
+
+
+def new_run_page(request: Request) -> Response:
+    """The empty form."""
+    return _page(request, RunForm(), {})
+
+
+async def new_run(request: Request) -> Response:
+    """Say what the run would play; or start it, and show it."""
+    here = context(request)
+    fields = await form_of(request, here.settings)
+    form = RunForm(**{n: fields[n].strip() for n in RunForm.__struct_fields__ if n in fields})
+    problems = await run_in_threadpool(form_problems, form, trusted=here.settings.trust_commands)
+    extent = None
+    try:
+        if not problems and fields.get("action") == "start":
+            run = await run_in_threadpool(_start, here, _job(form))
+            return RedirectResponse(_live_address(run), 303)
+        if not problems:
+            extent = await run_in_threadpool(_extent, here, _job(form))
+    except UsageError as error:
+        problems = {_field_of(error.text, form): str(error)}
+    return await run_in_threadpool(_page, request, form, problems, extent)
+
+
+async def stop(request: Request) -> Response:
+    """Stop a run that was started here. What was played is kept."""
+    here = context(request)
+    await form_of(request, here.settings)
+    run = stored_run(request.path_params["run"], here.settings.root).folder.name
+    here.player.stop(run)
+    return RedirectResponse(_live_address(run), 303)
+
+
+async def resume(request: Request) -> Response:
+    """Go on with a run that was stopped."""
+    here = context(request)
+    await form_of(request, here.settings)
+    run = stored_run(request.path_params["run"], here.settings.root).folder.name
+    trusted = ["--trust-commands"] if here.settings.trust_commands else []
+    await run_in_threadpool(_start, here, Job(options=["--resume", *trusted, "--", run], run=run))
+    return RedirectResponse(_live_address(run), 303)
+
+
+def _live_address(run: str) -> str:
+    return f"/runs/{quote(run)}/live"
+
+
+def _page(
+    request: Request, form: RunForm, problems: dict[str, str], extent: Extent | None = None
+) -> Response:
+    here = context(request)
+    return page(
+        here.settings,
+        "new",
+        422 if problems else 200,
+        form=form,
+        problems=problems,
+        extent=extent,
+        suites=suites.names(),
+        clients=sorted(_known_clients()),
+        servers=[kind.name for kind in kinds()],
+        playing=here.player.run,
+    )
+
+
+def _known_clients() -> list[str]:
+    try:
+        return list(registry(process.binary_path()))
+    except UsageError:
+        return []
+
+
+def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
+    """What is wrong, by field: all that can be said without a plan."""
+    found: dict[str, str] = {}
+    clients, servers = _lines(form.client), _lines(form.server)
+    planned: Experiment | None = None
+    try:
+        planned = _experiment(form)
+    except UsageError as error:
+        found["experiment" if form.experiment else "suite"] = str(error)
+    if form.experiment and form.quick:
+        found["quick"] = "only suites have a small grid"
+    try:
+        known = registry(process.binary_path())
+        clients = list(matching_clients(clients, known))
+        for text in clients:
+            parse_client(text, known)
+    except UsageError as error:
+        found["client"] = str(error)
+    try:
+        for text in servers:
+            parse_spec(text)
+    except UsageError as error:
+        found["server"] = str(error)
+    found |= {name: "a whole number, such as 10" for name in _WHOLE if not _is_whole(form, name)}
+    if planned is not None and not trusted:
+        changed = msgspec.structs.replace(
+            planned, clients=clients or planned.clients, servers=servers or planned.servers
+        )
+        own = [] if form.experiment else _named(planned)
+        for named in [text for text in _named(changed) if text not in own]:
+            field = _field_that_names(named, form)
+            found.setdefault(field, f"{named}: only under `cachemark web --trust-commands`")
+    return found
+
+
+def _experiment(form: RunForm) -> Experiment:
+    if form.experiment:
+        return experiment_file.parse(form.experiment, "experiment")
+    if form.suite not in suites.names():
+        raise UsageError("choose a suite")  # any other name could be that of a file
+    return suites.find(form.suite)
+
+
+def _named(experiment: Experiment) -> list[str]:
+    """The programs, files and other machines that an experiment names.
+
+    Whoever may start runs may start all clients and servers of this machine, and nothing else.
+    """
+    traces = [f"trace {one.trace}" for one in experiment.workloads if one.trace]
+    return [*named_programs(experiment), *traces]
+
+
+def _field_that_names(named: str, form: RunForm) -> str:
+    """The field with a text such as `client command:…`; without such a line, the experiment."""
+    kind, _, text = named.partition(" ")
+    return (
+        kind
+        if kind in ("client", "server") and text in _lines(getattr(form, kind))
+        else ("experiment")
+    )
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _is_whole(form: RunForm, name: str) -> bool:
+    text: str = getattr(form, name)
+    return not text or (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER)
+
+
+def _job(form: RunForm) -> Job:
+    """The form as options. A value cannot become an option of its own."""
+    typed = [f"--client={text}" for text in _lines(form.client)]
+    typed += [f"--server={text}" for text in _lines(form.server)]
+    for name in (*_WHOLE, "max", "margin"):
+        if value := getattr(form, name):
+            typed.append(f"--{name.replace('_', '-')}={value}")
+    typed += ["--quick"] if form.quick else []
+    return Job(options=typed if form.experiment else [form.suite, *typed], toml=form.experiment)
+
+
+def _extent(here: Context, job: Job) -> Extent:
+    """What the run would play, as `cachemark run --dry-run` says it. Raises UsageError."""
+    take(here.busy)
+    try:
+        with temporary_folder() as folder:
+            file = write_experiment(job.toml, folder)
+            said = run_verb("run", *file, *job.options, "--dry-run", timeout_s=_PLAN_S)
+    finally:
+        here.busy.release()
+    *lines, text = said.stderr.strip().splitlines() or [""]
+    return Extent(text=text, lines=lines)
+
+
+def _start(here: Context, job: Job) -> str:
+    """Start a run: its name. Raises UsageError."""
+    take(here.busy)  # the player gives it back
+    return here.player.start(job)
+
+
+def _field_of(text: str, form: RunForm) -> str:
+    """The field that a message is about; empty if that is none of them. Pure."""
+    option = _OPTION.search(text)
+    name = option[1].replace("-", "_") if option else ""
+    if name in RunForm.__struct_fields__:
+        return name
+    return "experiment" if form.experiment else ""

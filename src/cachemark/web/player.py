@@ -1,0 +1,187 @@
+"""The run that was started from a page: a child process, one at a time.
+
+Requests ask for it in threads of the server, which have the lowest priority. `play` starts and
+stops it in the main thread, from which it gets the normal priority. The main thread also lives as
+long as the server: Linux kills such a child when the thread that started it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.errors import UsageError
+from cachemark.runs.store import run_names
+from cachemark.web.live.events import Started
+from cachemark.web.live.log import EventReader
+from cachemark.web.live.process_identity import process_start
+from cachemark.web.verbs import error_of, verb_command
+
+# A run ends its servers and workers before it ends itself.
+_GRACE_S = 30.0
+# Until a run is known by its name: its tapes are written first.
+_MAX_START_S = 120.0
+_LOOK_S = 0.2
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be played: the options of `cachemark run`.
+
+    `toml` is the text of an experiment, or empty. `run` is the run that goes on; empty: a new one.
+    """
+
+    options: list[str]
+    toml: str = ""
+    run: str = ""
+
+
+class _Playing:
+    """A job, from its request to the end of its process."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.run = ""
+        self.identity = (0, "")
+        self.stop_wanted = False
+        self.ended = threading.Event()
+        self.error = UsageError("the run was not started: this server is about to end")
+
+
+class Player:
+    """Plays one job at a time. `released` is called at the end of each."""
+
+    def __init__(self, root: Path, released: Callable[[], None]) -> None:
+        self._root, self._released = root, released
+        self._asked: queue.SimpleQueue[_Playing] = queue.SimpleQueue()
+        self._playing: _Playing | None = None
+        self._closing = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    @property
+    def run(self) -> str:
+        """The name of the run that is being played; empty if there is none."""
+        return self._playing.run if self._playing else ""
+
+    def start(self, job: Job) -> str:
+        """Start a job, and wait until its run can be shown: the run's name. Raises UsageError.
+
+        The machine must have been taken for it.
+        """
+        known = frozenset() if job.run else frozenset(run_names(self._root))
+        playing = _Playing(job)
+        self._playing = playing
+        self._asked.put(playing)
+        self._notify()
+        return self._shown(playing, known)
+
+    def _shown(self, playing: _Playing, known: frozenset[str]) -> str:
+        readers: dict[str, EventReader] = {}
+        deadline = time.monotonic() + _MAX_START_S
+        while time.monotonic() < deadline:
+            ended = playing.ended.wait(_LOOK_S)
+            new = [playing.job.run] if playing.job.run else set(run_names(self._root)) - known
+            for name in new:
+                reader = readers.setdefault(name, EventReader(self._root / name))
+                if _began(reader, playing.identity):
+                    playing.run = name
+                    return name
+            if ended:
+                raise playing.error
+        raise UsageError("the run has not begun yet", "look at the list of runs in a minute")
+
+    def stop(self, run: str) -> None:
+        """Interrupt the run as Ctrl-C does. Raises UsageError if it is not played here."""
+        playing = self._playing
+        if playing is None or playing.run != run:
+            raise UsageError(
+                f"{run} was not started from these pages, or has ended",
+                "press Ctrl-C in the terminal in which it was started",
+            )
+        playing.stop_wanted = True
+        self._notify()
+
+    def play(self) -> None:
+        """Play what is asked for, until the player is closed. For the main thread."""
+        while not self._closing:
+            _wait_for(self._wake)
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._wake)
+            while not self._closing and not self._asked.empty():
+                self._play(self._asked.get())
+
+    def close(self) -> None:
+        """Let `play` end, and whoever waits for a run that will not be started."""
+        self._closing = True
+        self._notify()
+        while not self._asked.empty():
+            self._finish(self._asked.get())
+
+    def _notify(self) -> None:
+        os.eventfd_write(self._wake, 1)
+
+    def _play(self, playing: _Playing) -> None:
+        try:
+            with temporary_folder() as folder:
+                child = process.start(_command(playing.job, folder, self._root))
+                try:
+                    playing.identity = child.pid, process_start(child.pid)
+                    self._watch(child, playing)
+                finally:
+                    # SIGTERM ends a run as Ctrl-C does. SIGINT does not, if the server itself was
+                    # started in the background of a script: children inherit that it is ignored.
+                    child.stop(_GRACE_S)
+                    playing.error = error_of(child.log_tail(), child.popen.returncode)
+        except OSError as error:
+            playing.error = UsageError(f"the run cannot be started: {error}")
+        finally:
+            self._finish(playing)
+
+    def _finish(self, playing: _Playing) -> None:
+        self._playing = None
+        self._released()
+        playing.ended.set()
+
+    def _watch(self, child: process.Child, playing: _Playing) -> None:
+        """Wait until the child has ended, or is to end."""
+        with child.end() as ended:
+            while not playing.stop_wanted and not self._closing:
+                if ended in _wait_for(ended, self._wake):
+                    return
+                with contextlib.suppress(BlockingIOError):
+                    os.eventfd_read(self._wake)
+
+
+def _wait_for(*descriptors: int) -> list[int]:
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poll.poll()]
+
+
+def _command(job: Job, folder: Path, root: Path) -> list[str]:
+    return verb_command("run", f"--runs={root}", *write_experiment(job.toml, folder), *job.options)
+
+
+def write_experiment(toml: str, folder: Path) -> list[str]:
+    """Write the experiment that was typed: its file, as an argument; nothing if there is none."""
+    if not toml:
+        return []
+    path = folder / "experiment.toml"
+    path.write_text(toml, encoding="utf-8")
+    return [str(path)]
+
+
+def _began(reader: EventReader, identity: tuple[int, str]) -> bool:
+    """Whether a process has begun the run whose events are read."""
+    starts = [line.event for line in reader.new_lines() if isinstance(line.event, Started)]
+    return any((one.pid, one.process_start) == identity for one in starts)
