@@ -32,7 +32,7 @@ from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
-from cachemark.report.rounds import standing_lines
+from cachemark.report.rounds import Standing, standing, standing_lines
 from cachemark.runs.campaign import Elsewhere, Parties, run_campaign
 from cachemark.runs.data_fit import lines_about_fit
 from cachemark.runs.memory_plan import sitting_bytes
@@ -104,20 +104,23 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
     )
     _say(f"{run.header.experiment.name}: {extent(plan)}, kept in {run.folder}")
 
-    known: dict[int, list[str]] = {}
+    known: dict[int, Standing] = {}
 
-    def standing(outcomes: list[Outcome]) -> list[str]:
-        # The terminal and the pages ask for the same lines.
+    def ranked(outcomes: list[Outcome]) -> Standing:
+        # The terminal and the pages show the same.
         if len(outcomes) not in known:
-            known[len(outcomes)] = standing_lines(plan.experiment, outcomes)
+            known[len(outcomes)] = standing(plan.experiment, outcomes)
         return known[len(outcomes)]
+
+    def lines(outcomes: list[Outcome]) -> list[str]:
+        return standing_lines(ranked(outcomes))
 
     try:
         limit_s = plan.experiment.rounds.max_s if plan.sittings else None
         with (
             run,
-            make_display(plain_console(stderr=True), standing, limit_s) as shown,
-            logged(shown, run, plan, standing) as display,
+            make_display(plain_console(stderr=True), lines, limit_s) as shown,
+            logged(shown, run, plan, ranked) as display,
         ):
             outcomes = run_campaign(run, plan, parties, display, elsewhere)
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranki
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import Answer
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
+from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.texts import (
     figure_words,
     no_first_text,
@@ -31,6 +32,8 @@ from cachemark.model.plan import cells
 from cachemark.report.model import ClientRow, Group, Kind
 from cachemark.runs.questions import asked, stop_rule
 
+# The ranking of each question while a run goes on.
+Standing = list[tuple[Question, Ranking]]
 # Factors nearer to 1 are those of floating-point numbers.
 _ROUNDING = 1e-9
 
@@ -91,16 +94,26 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
     return [f"{head}: {', '.join(texts_of)}." for head, texts_of in parts.items()]
 
 
-def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
-    """Each question's ranking after some whole blocks: every cell relative to the first."""
+def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
+    """The ranking of each question after some whole blocks, by the figure that decides it.
+
+    Where clients are compared, the servers of each client are not ranked as well.
+    """
     answers = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
-    lines: list[str] = []
     groups = answers.groups if answers else []
     of_clients = any(answer.question.kind == "clients" for answer in groups)
-    for answer in groups:
-        ranking = answer.ranking(answer.primary)
-        if ranking is None or (of_clients and answer.question.kind != "clients"):
-            continue
+    return [
+        (answer.question, ranking)
+        for answer in groups
+        if (ranking := answer.ranking(answer.primary)) is not None
+        and (answer.question.kind == "clients" or not of_clients)
+    ]
+
+
+def standing_lines(ranked: Standing) -> list[str]:
+    """Each ranking on a line: every cell relative to the first."""
+    lines: list[str] = []
+    for question, ranking in ranked:
         places = [
             f"{place.name} {ratio_words(place.to_winner.ratio)}"
             for place in ranking.places
@@ -108,8 +121,13 @@ def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[
         ]
         first = ranking.places[0].name
         known = f"{first} 1 · {' · '.join(places)}" if places else "nobody is first yet"
-        lines.append(f"  {answer.question.common}: {known}")
+        lines.append(f"  {question.common}: {known}")
     return lines
+
+
+def ordered_places(ranking: Ranking) -> list[Place]:
+    """The places of a ranking, with those that are no choices among them."""
+    return sorted([*ranking.places, *ranking.beside], key=lambda place: _order(place, ranking))
 
 
 def with_rounds(group: Group, answers: Answers) -> Group:

@@ -106,10 +106,11 @@ function bar(row, most) {
   return svg;
 }
 
-const columns = ["client", "ops/s", "bar", "range or 95 % interval", "p99", "client CPU/op", "server CPU/op", "server RSS", "errors", "valid"];
+const columns = ["client", "ops/s", "bar", "interval", "p99", "client CPU/op", "server CPU/op", "server RSS", "errors", "valid"];
 function showRanking(of) {
-  const shown = state.by_rate ? figure : time;
-  columns[1] = state.by_rate ? "ops/s" : "p99, mean";
+  const shown = of.by_rate ? figure : time;
+  columns[1] = of.by_rate ? "ops/s" : of.in_turns ? "p99" : "p99, mean";
+  columns[3] = of.in_turns ? "interval of the ratio to the first" : "range or 95 % interval";
   const table = element("table");
   table.append(element("caption", `Ranking: ${of.title}`, "hidden"));
   const head = table.createTHead().insertRow();
@@ -221,9 +222,9 @@ function showSoon() {
 const receive = {
   cell: ({ number, names: of }) => (state.cells[number] = of),
   points: (points) => state.points.push(...points),
-  ranking({ title, at, count, rows }) {
-    let ranking = state.rankings.find((one) => one.title === title);
-    if (!ranking) state.rankings.push((ranking = { title, rows: [] }));
+  ranking({ at, count, rows, ...of }) {
+    let ranking = state.rankings.find((one) => one.title === of.title);
+    if (!ranking) state.rankings.push((ranking = { ...of, rows: [] }));
     ranking.rows.splice(at, rows.length, ...rows);
     ranking.rows.length = count;
   },

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
+from cachemark.analysis.rounds.answers import Place as RankedPlace
 from cachemark.analysis.statistics import FIGURES, withholds
-from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.cells import CELL_FIELDS, cell_title
+from cachemark.report.rounds import Standing, ordered_places, standing_lines
 from cachemark.runs.campaign import Display
 from cachemark.runs.store import Run
 from cachemark.web.live.events import (
     MAX_LINE_BYTES,
     Answers,
     Ended,
+    Place,
     Position,
+    Ranked,
     Refused,
     Started,
     TrialEnded,
@@ -36,11 +40,13 @@ _FIGURES = {
     "server_cpu_us": "server-cpu",
     "server_rss": "server-rss",
 }
-Standing = Callable[[list[Outcome]], list[str]]
+# As many as surely fit into a line.
+_PLACES_IN_A_LINE = 6
+Rank = Callable[[list[Outcome]], Standing]
 
 
 @contextmanager
-def logged(display: Display, run: Run, plan: Plan, standing: Standing) -> Generator[Display]:
+def logged(display: Display, run: Run, plan: Plan, rank: Rank) -> Generator[Display]:
     """A display that shows what `display` shows, and writes it as events of the run."""
     log = EventLog(run.folder)
     pid, start = own_identity()
@@ -49,7 +55,7 @@ def logged(display: Display, run: Run, plan: Plan, standing: Standing) -> Genera
     log.write(Started(pid=pid, process_start=start, unit=unit, total=total, ranks_by_rate=closed))
     interrupted = True
     try:
-        yield LoggedDisplay(display, log, standing)
+        yield LoggedDisplay(display, log, rank)
         interrupted = False
     finally:
         log.write(Ended(interrupted=interrupted))
@@ -58,8 +64,8 @@ def logged(display: Display, run: Run, plan: Plan, standing: Standing) -> Genera
 class LoggedDisplay:
     """Passes everything on to a display, and writes what a page shows."""
 
-    def __init__(self, display: Display, log: EventLog, standing: Standing) -> None:
-        self._display, self._log, self._standing = display, log, standing
+    def __init__(self, display: Display, log: EventLog, rank: Rank) -> None:
+        self._display, self._log, self._rank = display, log, rank
         self._number = self._total = 0
         self._what = ""
         self._written_at = 0.0
@@ -113,7 +119,10 @@ class LoggedDisplay:
     def answers(self, outcomes: list[Outcome]) -> None:
         """A block of sittings has ended."""
         self._display.answers(outcomes)
-        self._log.write(Answers(lines=_fitting(self._standing(outcomes))))
+        standing = self._rank(outcomes)
+        for event in ranked(standing):
+            self._log.write(event)
+        self._log.write(Answers(lines=_fitting(standing_lines(standing))))
 
     def _position(self, *, what: str, part: float = 0.0, at_once: bool = False) -> None:
         now = time.monotonic()
@@ -140,7 +149,7 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
         if valid and not withholds(outcome, FIGURES[name])
     }
     return TrialEnded(
-        cell=[getattr(outcome.trial.cell, field)[:_MAX_NAME] for field in CELL_FIELDS],
+        cell=_cell_names(outcome.trial.cell),
         block=outcome.trial.block,
         verdict=outcome.verdict or outcome.state,
         reason="" if valid else reason[:_MAX_REASON],
@@ -151,6 +160,34 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
         foreign_cpu_percent=noise.foreign_cpu_percent if noise else None,
         **figures,
     )
+
+
+def ranked(standing: Standing) -> Iterator[Ranked]:
+    """The rankings as events."""
+    for question, ranking in standing:
+        first = ranking.places[0].value
+        places = [_place(place, first) for place in ordered_places(ranking)]
+        title = " · ".join((question.common, question.workload, question.load))
+        for at in range(0, len(places), _PLACES_IN_A_LINE):
+            part = places[at : at + _PLACES_IN_A_LINE]
+            yield Ranked(
+                title=title[:_MAX_NAME], by_rate=ranking.figure == "rate", at=at, places=part
+            )
+
+
+def _place(place: RankedPlace, first: float) -> Place:
+    ratio = place.to_winner.ratio if place.to_winner else None
+    return Place(
+        name=place.name[:_MAX_NAME],
+        cell=_cell_names(place.cell),
+        value=place.value,
+        low=first * ratio.low if ratio and ratio.low is not None else None,
+        high=first * ratio.high if ratio and ratio.high is not None else None,
+    )
+
+
+def _cell_names(cell: Cell) -> list[str]:
+    return [getattr(cell, field)[:_MAX_NAME] for field in CELL_FIELDS]
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:

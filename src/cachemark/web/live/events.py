@@ -57,6 +57,31 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
     lines: list[str]
 
 
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell in a ranking by turns: its figure, with the interval of its ratio to the first.
+
+    The figure is at the level that all cells have in common.
+    """
+
+    name: str
+    cell: list[str]
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Ranked(msgspec.Struct, frozen=True, kw_only=True, tag="ranked"):
+    """A part of the ranking of a question, after some blocks of sittings: the places from `at`.
+
+    These are the estimates of the answers, not the means of the trials.
+    """
+
+    title: str
+    by_rate: bool
+    at: int
+    places: list[Place]
+
+
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     """What the audit has ruled out, a line for each reason."""
 
@@ -69,7 +94,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     interrupted: bool
 
 
-Event = Started | Position | TrialEnded | Answers | Refused | Ended
+Event = Started | Position | TrialEnded | Answers | Ranked | Refused | Ended
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

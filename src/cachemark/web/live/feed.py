@@ -35,7 +35,6 @@ class Feed:
             return {
                 "id": state.last_id,
                 "max_points": MAX_POINTS,
-                "by_rate": state.started is None or state.started.ranks_by_rate,
                 "cells": state.cells,
                 "points": state.course(),
                 "rankings": state.rankings(),
@@ -67,15 +66,16 @@ class Feed:
         points = state.points_after(after)
         for number in sorted({point.cell for point in points}):
             yield "cell", {"number": number, "names": state.cells[number]}
-        if points:
-            for at in range(0, len(points), _POINTS_IN_A_MESSAGE):
-                yield "points", points[at : at + _POINTS_IN_A_MESSAGE]
+        for at in range(0, len(points), _POINTS_IN_A_MESSAGE):
+            yield "points", points[at : at + _POINTS_IN_A_MESSAGE]
+        if state.changed_id > after:
             for ranking in state.rankings():
                 for at in range(0, len(ranking.rows), ROWS_IN_A_MESSAGE):
                     rows = ranking.rows[at : at + ROWS_IN_A_MESSAGE]
                     count = len(ranking.rows)
                     yield "ranking", {
-                        "title": ranking.title, "at": at, "count": count, "rows": rows,
+                        "title": ranking.title, "by_rate": ranking.by_rate,
+                        "in_turns": ranking.in_turns, "at": at, "count": count, "rows": rows,
                     }  # fmt: skip
             for at, problem in enumerate(state.problems()):
                 yield "problem", {"at": at, **msgspec.structs.asdict(problem)}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import absolute_figure
+from cachemark.analysis.statistics import Interval, absolute_figure
 from cachemark.web.live.events import (
     Answers,
     Ended,
     Line,
+    Place,
     Position,
+    Ranked,
     Refused,
     Started,
     TrialEnded,
@@ -21,7 +23,7 @@ ROWS_IN_A_MESSAGE = 12
 _MAX_PROBLEMS = 50
 
 
-class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A client in a ranking: its figure with its interval, and how many of its trials count."""
 
     name: str
@@ -38,10 +40,16 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients that did the same work, best first."""
+    """The clients that did the same work, best first.
+
+    `in_turns`: the figures are the estimates of the answers, and an interval is that of the ratio
+    to the first. Otherwise figures are means.
+    """
 
     title: str
-    rows: list[Ranked]
+    by_rate: bool
+    in_turns: bool
+    rows: list[Row]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +84,8 @@ class LiveState:
 
     def __init__(self) -> None:
         self.last_id = 0
+        # The last event that changed more than the position.
+        self.changed_id = 0
         self.began_at = 0.0
         self.started: Started | None = None
         self.ended: Ended | None = None
@@ -87,12 +97,15 @@ class LiveState:
         self._trials: dict[int, list[TrialEnded]] = {}
         self._points: list[tuple[int, Point]] = []
         self._problems: dict[tuple[str, str, str], int] = {}
+        self._ranked: dict[str, tuple[bool, list[Place]]] = {}
 
     def apply(self, line: Line) -> None:
         """Take the next event into account."""
         self.last_id = line.id
         self.began_at = self.began_at or line.at
         event = line.event
+        if not isinstance(event, Position):
+            self.changed_id = line.id
         if isinstance(event, Started):
             self.started, self.ended = event, None
         elif isinstance(event, Ended):
@@ -103,6 +116,9 @@ class LiveState:
             self.answers = event.lines
         elif isinstance(event, Refused):
             self.refused = event.lines
+        elif isinstance(event, Ranked):
+            _, places = self._ranked.get(event.title, (True, []))
+            self._ranked[event.title] = event.by_rate, [*places[: event.at], *event.places]
         else:
             self._apply_trial(line, event)
 
@@ -164,29 +180,59 @@ class LiveState:
 
     def rankings(self) -> list[Ranking]:
         """The rankings: by rate, or, where all clients are offered the same rate, by p99."""
-        groups: dict[str, list[Ranked]] = {}
+        if self.started is not None and self.started.unit == "sitting":
+            return self._rankings_in_turns()
+        groups: dict[str, list[Row]] = {}
         by_rate = self.started is None or self.started.ranks_by_rate
         for number, (client, *work) in enumerate(self.cells):
-            groups.setdefault(" · ".join(work), []).append(
-                _ranked(client, self._trials[number], "rate" if by_rate else "p99")
-            )
+            trials = self._trials[number]
+            interval = _mean_of_trials(trials, "rate" if by_rate else "p99")
+            groups.setdefault(" · ".join(work), []).append(_row(client, trials, interval))
         return [
-            Ranking(title=title, rows=sorted(rows, key=lambda row: _order(row, by_rate)))
+            Ranking(
+                title=title,
+                by_rate=by_rate,
+                in_turns=False,
+                rows=sorted(rows, key=lambda row: _order(row, by_rate)),
+            )
             for title, rows in groups.items()
         ]
 
+    def _rankings_in_turns(self) -> list[Ranking]:
+        """Those of the answers: means of sittings could contradict them."""
+        numbers = {cell: number for number, cell in enumerate(self.cells)}
+        return [
+            Ranking(
+                title=title,
+                by_rate=by_rate,
+                in_turns=True,
+                rows=[
+                    _row(
+                        place.name,
+                        self._trials.get(numbers.get(tuple(place.cell), -1), []),
+                        Interval(value=place.value, low=place.low, high=place.high),
+                    )
+                    for place in places
+                ],
+            )
+            for title, (by_rate, places) in self._ranked.items()
+        ]
 
-def _order(row: Ranked, by_rate: bool) -> float:
+
+def _order(row: Row, by_rate: bool) -> float:
     if row.value is None:
         return float("inf")
     return -row.value if by_rate else row.value
 
 
-def _ranked(client: str, trials: list[TrialEnded], metric: str) -> Ranked:
+def _mean_of_trials(trials: list[TrialEnded], metric: str) -> Interval | None:
     values = _values(trials, metric)
-    interval = absolute_figure(values) if values else None
-    return Ranked(
-        name=client,
+    return absolute_figure(values) if values else None
+
+
+def _row(name: str, trials: list[TrialEnded], interval: Interval | None) -> Row:
+    return Row(
+        name=name,
         value=interval.value if interval else None,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
