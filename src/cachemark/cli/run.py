@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,10 @@ from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
+from cachemark.cli.pages import pages_of
 from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
 from cachemark.cli.play import check_playable, exit_status, extent, new_run, parties_of, play
+from cachemark.cli.web import check_packages
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
@@ -50,6 +53,9 @@ def run(
     hosts: Annotated[
         Path | None, Parameter(help="play over the hosts of this file (docs/hosts.md)")
     ] = None,
+    web: Annotated[
+        bool, Parameter(negative="", help="show the run in a browser while it goes on")
+    ] = False,
     dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
     details: Annotated[
         bool, Parameter(negative="", help="print every table, not only the answers")
@@ -62,8 +68,10 @@ def run(
     """
     storage = storage or StorageOptions()
     overrides = overrides or Overrides()
+    if web:
+        _check_web(hosts)
     if storage.resume:
-        return _resume(experiment, storage, overrides, hosts, details=details)
+        return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
     if hosts is not None:
         planned = for_hosts(planned, load_hosts(hosts))
@@ -75,7 +83,16 @@ def run(
         return 0
     if hosts is not None:
         return _show(*play_new(planned, parties, hosts, storage.out), details=details)
-    return play_and_show(new_run(planned, parties, storage.out), parties, details=details)
+    stored_run = new_run(planned, parties, storage.out)
+    return play_and_show(stored_run, parties, details=details, web=web)
+
+
+def _check_web(hosts: Path | None) -> None:
+    check_packages()
+    if hosts is not None:
+        raise UsageError(
+            "--web shows runs of this host only", "open `cachemark web` in another terminal"
+        )
 
 
 def _planned(name: str | None, overrides: Overrides) -> Experiment:
@@ -89,9 +106,11 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
     return planned_experiment(name or BASE_SUITE, overrides)
 
 
-def play_and_show(stored_run: Run, parties: Parties, *, details: bool) -> int:
+def play_and_show(stored_run: Run, parties: Parties, *, details: bool, web: bool = False) -> int:
     """Play what a run does not hold yet, print its answers, and return the exit status."""
-    return _show(stored_run, play(stored_run, parties), details=details)
+    with pages_of(stored_run) if web else nullcontext():
+        outcomes = play(stored_run, parties)
+    return _show(stored_run, outcomes, details=details)
 
 
 def _show(stored_run: Run, outcomes: list[Outcome], *, details: bool) -> int:
@@ -108,6 +127,7 @@ def _resume(
     hosts: Path | None,
     *,
     details: bool,
+    web: bool,
 ) -> int:
     if overrides != Overrides():
         raise UsageError(
@@ -124,7 +144,7 @@ def _resume(
         raise UsageError(
             f"{stored_run.id} was played over several hosts", "name their file: --hosts FILE"
         )
-    return play_and_show(stored_run, parties_of(planned), details=details)
+    return play_and_show(stored_run, parties_of(planned), details=details, web=web)
 
 
 def _show_programs(found: Run, *, trusted: bool) -> None:

@@ -36,7 +36,7 @@ def web(
     Only this machine can open them, unless --host names another address. Whoever opens them from
     elsewhere needs the token that is printed.
     """
-    _check_packages()
+    check_packages()
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("--tls-cert and --tls-key: one without the other", "name both files")
     for option, path in (("--tls-cert", tls_cert), ("--tls-key", tls_key)):
@@ -72,6 +72,7 @@ def web(
     serve(settings, announce)
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
+    """Refuse to serve pages without their packages. Raises UsageError."""
     if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
         raise UsageError("pages need packages that are an extra", "pip install 'cachemark[web]'")

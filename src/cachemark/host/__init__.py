@@ -3,7 +3,7 @@
 from cachemark.host.awake import awake
 from cachemark.host.facts import HostFacts, facts
 from cachemark.host.noise import NoiseMonitor
-from cachemark.host.placement import apart, placement, usable_cpus
+from cachemark.host.placement import apart, beside, placement, usable_cpus
 from cachemark.host.topology import cores
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "NoiseMonitor",
     "apart",
     "awake",
+    "beside",
     "cores",
     "facts",
     "placement",

@@ -9,6 +9,9 @@ from cachemark.host.process import parse_cpus
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 
+# Server and workers need a core each.
+_FEW_CORES = 2
+
 
 def usable_cpus() -> list[int]:
     """The CPUs that this process may run on."""
@@ -41,6 +44,17 @@ def apart(cpus: str) -> tuple[str, str]:
         return "", ""
     first, *others = sorted(parse_cpus(cpus))
     return _text([first]), _text(others or [first])
+
+
+def beside(cores: list[list[int]]) -> tuple[str, str]:
+    """CPUs for what is measured, and those for what shows it meanwhile. Pure.
+
+    The latter is the last core. Where there are one or two, both are empty: any CPU.
+    """
+    if len(cores) <= _FEW_CORES:
+        return "", ""
+    *measured, last = cores
+    return _text(list(chain(*measured))), _text(last)
 
 
 def _explicit(side: str, wanted: str, usable: list[int]) -> set[int]:

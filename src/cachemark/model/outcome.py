@@ -267,6 +267,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure` is
     the sum of theirs, `noise` the worst of theirs, and they started at most `start_skew_ns` apart.
     `generators`: others made the `load`; `measure` is then the measuring client's alone.
+    `web_cpu_ns`: the CPU time that the server of the run's own pages used while the trial, or its
+    sitting, was played; None without such pages.
     """
 
     format: int = OUTCOME_FORMAT
@@ -310,6 +312,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     hosts: list[HostPart] = []
     generators: Generators | None = None
     start_skew_ns: int | None = None
+    web_cpu_ns: int | None = None
 
     @property
     def generated(self) -> Done | None:

@@ -28,6 +28,7 @@ from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import run_trial
+from cachemark.runs.web_time import with_web_time
 
 RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]
 PlaySitting = Callable[[SittingSetting, SittingDisplay], list[Outcome]]
@@ -197,9 +198,13 @@ class _Campaign:
         self, trial: Trial, number: int, total: int, *, is_replay: bool = False
     ) -> None:
         self._display.begins(trial, number, total, is_replay=is_replay)
-        outcome = self._common.run_trial(self._setting(trial), self._display.ops)
+        self._play(self._setting(trial))
+
+    def _play(self, setting: Setting) -> None:
+        common, display = self._common, self._display
+        (outcome,) = with_web_time(lambda: [common.run_trial(setting, display.ops)])
         self._keep([outcome])
-        self._display.ends(outcome)
+        display.ends(outcome)
 
     def play_searches(self) -> None:
         """A step of every search, then the next step of each, until all of them have ended."""
@@ -210,9 +215,7 @@ class _Campaign:
                 setting = self._step_setting(step, number)
                 total = max(number + 1, self._plan.typical_trials)
                 self._display.begins(setting.trial, number + 1, total)
-                outcome = self._common.run_trial(setting, self._display.ops)
-                self._keep([outcome])
-                self._display.ends(outcome)
+                self._play(setting)
 
     def play_sittings(self) -> None:
         """One sitting after the other, until every question is answered or the time is over."""
@@ -245,7 +248,7 @@ class _Campaign:
             awake_pid=self._common.awake_pid,
         )
         shown = SittingDisplay(doing=display.doing, played=display.played)
-        new = self._common.play_sitting(setting, shown)
+        new = with_web_time(lambda: self._common.play_sitting(setting, shown))
         self._keep(new)
         for outcome in new:
             display.ends(outcome)

@@ -7,6 +7,7 @@ import threading
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from cachemark import host
 from cachemark.web.live.feed import Feeds
 from cachemark.web.player import Player
 from cachemark.web.settings import WebSettings
@@ -14,7 +15,10 @@ from cachemark.web.stored import ReportCache
 
 
 class Context:
-    """The settings, the reports that were made, and who is busy with the machine."""
+    """The settings, the reports that were made, and who is busy with the machine.
+
+    `cpus` are those of the server; empty: any.
+    """
 
     def __init__(self, settings: WebSettings) -> None:
         self.settings = settings
@@ -22,7 +26,8 @@ class Context:
         self.feeds = Feeds()
         # Held while a run is played, the doctor measures the machine, or an archive is imported.
         self.busy = threading.Lock()
-        self.player = Player(settings.root, self.busy.release)
+        measured, self.cpus = host.beside(host.cores(host.usable_cpus()))
+        self.player = Player(settings.root, measured, self.busy.release)
 
 
 def context(request: Request) -> Context:

@@ -22,6 +22,7 @@ from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.runs.store import run_names
+from cachemark.runs.web_time import WEB_PID
 from cachemark.web.live.events import Started
 from cachemark.web.live.log import EventReader
 from cachemark.web.live.process_identity import process_start
@@ -58,10 +59,10 @@ class _Playing:
 
 
 class Player:
-    """Plays one job at a time. `released` is called at the end of each."""
+    """Plays one job at a time, on its own CPUs. `released` is called at the end of each."""
 
-    def __init__(self, root: Path, released: Callable[[], None]) -> None:
-        self._root, self._released = root, released
+    def __init__(self, root: Path, cpus: str, released: Callable[[], None]) -> None:
+        self._root, self._cpus, self._released = root, cpus, released
         self._asked: queue.SimpleQueue[_Playing] = queue.SimpleQueue()
         self._playing: _Playing | None = None
         self._closing = False
@@ -132,7 +133,11 @@ class Player:
     def _play(self, playing: _Playing) -> None:
         try:
             with temporary_folder() as folder:
-                child = process.start(_command(playing.job, folder, self._root))
+                child = process.start(
+                    _command(playing.job, folder, self._root),
+                    cpus=self._cpus,
+                    env={WEB_PID: str(os.getpid())},
+                )
                 try:
                     playing.identity = child.pid, process_start(child.pid)
                     self._watch(child, playing)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from cachemark.host.process import parse_cpus
 from cachemark.model.errors import UsageError
 from cachemark.web.app import make_app
 from cachemark.web.context import Context
@@ -44,14 +45,14 @@ def bound_socket(settings: WebSettings) -> socket.socket:
 class WebServer:
     """A server, and the thread that it runs in, from entering until leaving.
 
-    The thread has the lowest priority, and so have the threads and processes that it starts: what
-    is measured on this machine comes first.
+    The thread has the lowest priority, and a core of its own if there are three or more; so have
+    the threads and processes that it starts. What is measured on this machine comes first.
     """
 
     def __init__(self, settings: WebSettings) -> None:
         self._listening = bound_socket(settings)
         context = Context(settings)
-        self.player = context.player
+        self.player, self._cpus = context.player, context.cpus
         self._server = uvicorn.Server(_config(context))
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
@@ -71,6 +72,8 @@ class WebServer:
     def _run(self) -> None:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            if self._cpus:
+                os.sched_setaffinity(0, parse_cpus(self._cpus))
         try:
             self._server.run(sockets=[self._listening])
         finally:

@@ -1,0 +1,56 @@
+"""`cachemark run --web`: pages that show the run while it goes on, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from cachemark import host
+from cachemark.host import process
+from cachemark.report.console import plain_console
+from cachemark.runs.store import Run
+from cachemark.runs.web_time import WEB_PID
+from cachemark.web.verbs import error_of, verb_command
+
+_START_MS = 60_000
+# Viewers are still told how the run ended.
+_GRACE_S = 5.0
+_ADDRESS = re.compile(rb" is shown at (\S+)/; it ends")
+
+
+@contextmanager
+def pages_of(run: Run) -> Generator[None]:
+    """Serve the store of a run, and leave a core to the server. Raises UsageError."""
+    usable = host.usable_cpus()
+    measured, cpus = host.beside(host.cores(usable))
+    command = verb_command("web", f"--runs={run.folder.parent}", "--port=0", "--read-only")
+    child = process.start(command, cpus=cpus, stdout=subprocess.PIPE)
+    try:
+        address = f"{_address(child)}/runs/{quote(run.folder.name)}/live"
+        plain_console(stderr=True).print(f"shown at {address}", markup=False, soft_wrap=True)
+        os.environ[WEB_PID] = str(child.pid)
+        if measured:
+            os.sched_setaffinity(0, process.parse_cpus(measured))
+        yield
+    finally:
+        os.environ.pop(WEB_PID, None)
+        os.sched_setaffinity(0, usable)
+        child.stop(_GRACE_S)
+
+
+def _address(child: process.Child) -> str:
+    """Where the server listens. Raises UsageError if it does not start."""
+    stdout = child.popen.stdout
+    assert stdout is not None
+    poll = select.poll()
+    poll.register(stdout, select.POLLIN)
+    found = _ADDRESS.search(stdout.readline()) if poll.poll(_START_MS) else None
+    if found is None:
+        child.stop()
+        raise error_of(child.log_tail(), child.popen.returncode)
+    return found[1].decode()
