@@ -37,7 +37,7 @@ def context(request: Request) -> Context:
     return value
 
 
-def take(busy: threading.Lock) -> None:
+def take(busy: threading.Lock, *, within_s: float = 0) -> None:
     """Take the machine, so that nothing else disturbs a measurement. Raises HTTPException."""
-    if not busy.acquire(blocking=False):
+    if not busy.acquire(timeout=within_s):
         raise HTTPException(409, "a run, the doctor or an import is at work: wait for its end")

@@ -73,6 +73,12 @@ class Player:
         """The name of the run that is being played; empty if there is none."""
         return self._playing.run if self._playing else ""
 
+    @property
+    def ends_within_s(self) -> float:
+        """How long it takes at most until nothing is played; 0 if no run is being stopped."""
+        playing = self._playing
+        return _GRACE_S if playing is not None and playing.stop_wanted else 0
+
     def start(self, job: Job) -> str:
         """Start a job, and wait until its run can be shown: the run's name. Raises UsageError.
 

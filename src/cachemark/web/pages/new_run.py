@@ -225,7 +225,8 @@ def _extent(here: Context, job: Job) -> Extent:
 
 def _start(here: Context, job: Job) -> str:
     """Start a run: its name. Raises UsageError."""
-    take(here.busy)  # the player gives it back
+    # A run that is being stopped may be about to end. The player gives the machine back.
+    take(here.busy, within_s=here.player.ends_within_s)
     return here.player.start(job)
 
 

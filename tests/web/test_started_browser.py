@@ -1,0 +1,161 @@
+"""Runs that a page starts, stops and resumes: the real `cachemark web`, and Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from cachemark.runs.store import open_run
+from cachemark.web.live.events import Started
+from cachemark.web.live.log import EventReader
+from cachemark.web.live.process_identity import process_start
+from cachemark.web.settings import WebSettings
+from tests.builders.small_experiments import PATIENT, TRIALS
+from tests.web.chromium import CHROMIUM, browser, opened
+from tests.web.serving import Visitor
+
+__all__ = ["browser"]
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    pytest.mark.slow("it starts a browser, and plays runs"),
+]
+SMALL = TRIALS.replace(*PATIENT)
+# It ends when it is stopped.
+LONG = SMALL.replace("blocks = 2", "blocks = 500")
+# The machine may be busy, and a run starts two processes for each trial.
+expect.set_options(timeout=120_000)
+
+
+@contextmanager
+def process_of(*arguments: str, stderr: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A verb as a process, which is interrupted at the end if it has not ended."""
+    command = [sys.executable, "-m", "cachemark", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as running:
+        try:
+            yield running
+        finally:
+            running.send_signal(signal.SIGTERM)
+            try:
+                running.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                running.kill()
+
+
+@contextmanager
+def pages(root: Path) -> Iterator[Visitor]:
+    """The pages of a store, served by a process of their own."""
+    with process_of("web", "--port=0", f"--runs={root}") as server:
+        assert server.stdout is not None
+        found = re.search(r"shown at (\S+)/;", server.stdout.readline())
+        assert found
+        yield Visitor(found[1], WebSettings(root=root))
+
+
+def start(page: Page, experiment: str) -> str:
+    """Start an experiment with the form; the name of its run."""
+    page.goto("/new")
+    page.get_by_label("Experiment").fill(experiment)
+    page.get_by_role("button", name="What does it take?").click()
+    expect(page.locator("section h2")).to_contain_text("small: ")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/live", timeout=120_000)
+    return page.url.split("/")[-2]
+
+
+def last_start(folder: Path) -> Started:
+    """The process that plays a run, or played it last."""
+    events = [line.event for line in EventReader(folder).new_lines()]
+    return [event for event in events if isinstance(event, Started)][-1]
+
+
+def has_ended(started: Started) -> bool:
+    """Whether the process of a run ends within a minute."""
+    try:
+        process = os.pidfd_open(started.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if process_start(started.pid) != started.process_start:
+            return True
+        poll = select.poll()
+        poll.register(process, select.POLLIN)
+        return bool(poll.poll(60_000))
+    finally:
+        os.close(process)
+
+
+def test_a_run_is_started_settles_and_loses_nothing_by_a_reload(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with pages(tmp_path) as visitor, opened(browser, visitor) as page:
+        run = start(page, SMALL)
+        page.reload()
+        expect(page.locator("#standing")).to_have_text("It has ended")
+        expect(page.locator("#rankings tbody tr")).to_contain_text("of 2")
+        expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        expect(page.get_by_role("button", name="Resume")).to_be_hidden()
+        page.get_by_role("link", name=run).click()
+        assert page.locator("h1").inner_text() == "Does it work?"
+        outcomes = open_run(run, tmp_path).outcomes()
+        assert len(outcomes) == 2
+        assert all(outcome.web_cpu_ns is not None for outcome in outcomes)
+
+
+def test_a_run_is_stopped_and_resumed_and_ends_with_the_server(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with pages(tmp_path) as visitor:
+        with opened(browser, visitor) as page:
+            run = start(page, LONG)
+            expect(page.locator("#rankings tbody tr")).to_have_count(1)
+            first = last_start(tmp_path / run)
+            # The server's thread has the lowest priority, and the run has not.
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, first.pid) == own
+            page.get_by_role("button", name="Stop").click()
+            expect(page.locator("#standing")).to_contain_text("Not running: it was broken off")
+            assert has_ended(first)
+            kept = len(open_run(run, tmp_path).outcomes())
+            assert kept > 0
+            page.get_by_role("button", name="Resume").click()
+            expect(page.locator("#standing")).to_contain_text("Running: trial")
+            expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            # A second one has to wait.
+            page.goto("/new")
+            expect(page.get_by_role("link", name=run)).to_be_visible()
+            csrf = page.locator("input[name=csrf]").input_value()
+            answer = visitor.post("/new", {"csrf": csrf, "suite": "quick"})
+            assert answer.status == 409
+        second = last_start(tmp_path / run)
+        assert second.pid != first.pid
+    assert has_ended(second)
+    assert len(open_run(run, tmp_path).outcomes()) >= kept
+
+
+def test_a_run_shows_itself(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL.replace("blocks = 2", "blocks = 4"))
+    arguments = ("run", str(tmp_path / "small.toml"), f"--runs={tmp_path}", "--web")
+    with process_of(*arguments, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        lines = iter(run.stderr.readline, "")
+        address = next(found[1] for line in lines if (found := re.match(r"shown at (\S+)", line)))
+        name = address.split("/")[-2]
+        visitor = Visitor(address.partition("/runs/")[0], WebSettings(root=tmp_path))
+        assert visitor.get(f"/runs/{name}/live").status == 200
+        assert visitor.post("/new", {}).status == 403
+        said = "".join(lines)
+        run.wait(120)
+    outcomes = open_run(name, tmp_path).outcomes()
+    assert len(outcomes) == 4, said
+    assert all(outcome.web_cpu_ns is not None for outcome in outcomes)
