@@ -13,6 +13,7 @@ import queue
 import select
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,7 @@ class Player:
         self._playing: _Playing | None = None
         self._closing = False
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        weakref.finalize(self, os.close, self._wake)
 
     @property
     def run(self) -> str:

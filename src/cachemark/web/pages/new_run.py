@@ -76,7 +76,7 @@ async def new_run(request: Request) -> Response:
         if not problems:
             extent = await run_in_threadpool(_extent, here, _job(form))
     except UsageError as error:
-        problems = {_field_of(error.text, form): str(error)}
+        problems = {_field_of(error, form): str(error)}
     return await run_in_threadpool(_page, request, form, problems, extent)
 
 
@@ -230,9 +230,9 @@ def _start(here: Context, job: Job) -> str:
     return here.player.start(job)
 
 
-def _field_of(text: str, form: RunForm) -> str:
+def _field_of(error: UsageError, form: RunForm) -> str:
     """The field that a message is about; empty if that is none of them. Pure."""
-    option = _OPTION.search(text)
+    option = _OPTION.search(error.text) or _OPTION.search(error.remedy)
     name = option[1].replace("-", "_") if option else ""
     if name in RunForm.__struct_fields__:
         return name
