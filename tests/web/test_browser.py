@@ -22,7 +22,7 @@ pytestmark = [
 ]
 PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/compare?baseline={RUN}&first=a&second=b",
-    "/history?name=*", "/machine", "/import",
+    "/history?name=*", "/machine", "/import", "/new",
 )  # fmt: skip
 
 

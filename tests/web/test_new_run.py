@@ -13,12 +13,14 @@ from cachemark.host import beside
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.runs.web_time import WEB_PID, with_web_time
+from cachemark.web.live.log import EventLog
 from cachemark.web.pages.new_run import RunForm, form_problems
 from cachemark.web.player import Job, Player
 from cachemark.web.verbs import error_of
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header
 from tests.web.serving import Visitor, served
+from tests.web.test_live import started
 
 TOML = """
 name = "own"
@@ -107,6 +109,17 @@ def test_only_a_run_that_was_started_here_is_stopped(visitor: Visitor) -> None:
     assert "was not started from these pages" in answer.text
     assert visitor.post("/runs/nobody/stop", {}).status == 404
     assert visitor.post("/runs/nobody/resume", {}).status == 404
+
+
+def test_nothing_is_started_beside_a_run_of_a_terminal(visitor: Visitor) -> None:
+    log = EventLog(visitor.settings.root / "first")
+    log.write(started())
+    answer = visitor.post("/new", {"suite": "quick"})
+    assert answer.status == 409
+    assert "first is going on" in answer.text
+    assert visitor.post("/runs/first/resume", {}).status == 409
+    assert visitor.post("/machine/doctor", {}).status == 409
+    assert visitor.post("/import", b"").status == 409
 
 
 def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path) -> None:

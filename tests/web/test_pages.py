@@ -24,7 +24,7 @@ PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/runs/{RUN}/report/csv", "/compare",
     f"/compare?baseline={RUN}", f"/compare?baseline={RUN}&other={OTHER}",
     f"/compare?baseline={RUN}&first=a&second=b", "/history", "/history?name=*", "/machine",
-    "/import", "/login",
+    "/import", "/login", "/new",
 )  # fmt: skip
 
 

@@ -8,10 +8,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from cachemark import host
+from cachemark.runs.store import run_names
 from cachemark.web.live.feed import Feeds
 from cachemark.web.player import Player
 from cachemark.web.settings import WebSettings
 from cachemark.web.stored import ReportCache
+
+# Older runs may have been resumed, but seldom are.
+_LATEST = 5
 
 
 class Context:
@@ -29,15 +33,28 @@ class Context:
         measured, self.cpus = host.beside(host.cores(host.usable_cpus()))
         self.player = Player(settings.root, measured, self.busy.release)
 
+    def take(self, *, within_s: float = 0) -> None:
+        """Take the machine, so that nothing disturbs a measurement. Raises HTTPException.
+
+        Whoever takes it releases `busy` at the end.
+        """
+        if not self.busy.acquire(timeout=within_s):
+            raise HTTPException(409, "a run, the doctor or an import is at work: wait for its end")
+        going_on = self._going_on()
+        if going_on:
+            self.busy.release()
+            raise HTTPException(409, f"{going_on} is going on: wait for its end")
+
+    def _going_on(self) -> str:
+        """A run of this store that goes on, such as one from a terminal; empty if there is none."""
+        root = self.settings.root
+        latest = run_names(root)[-_LATEST:]
+        running = (name for name in latest if self.feeds.of(root / name).standing() == "running")
+        return next(running, "")
+
 
 def context(request: Request) -> Context:
     """What the requests of an application share."""
     value = request.app.state.context
     assert isinstance(value, Context)
     return value
-
-
-def take(busy: threading.Lock, *, within_s: float = 0) -> None:
-    """Take the machine, so that nothing else disturbs a measurement. Raises HTTPException."""
-    if not busy.acquire(timeout=within_s):
-        raise HTTPException(409, "a run, the doctor or an import is at work: wait for its end")

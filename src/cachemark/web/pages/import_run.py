@@ -12,7 +12,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.runs.archive import MAX_BYTES, SUFFIX
-from cachemark.web.context import context, take
+from cachemark.web.context import context
 from cachemark.web.forms import check_csrf_header
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
@@ -29,7 +29,7 @@ async def import_archive(request: Request) -> Response:
     """Import the archive that is the body: the run's name, or what is wrong with the archive."""
     here = context(request)
     check_csrf_header(request, here.settings)
-    take(here.busy)
+    await run_in_threadpool(here.take)
     try:
         with temporary_folder() as folder:
             path = folder / f"archive{SUFFIX}"

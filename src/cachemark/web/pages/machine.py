@@ -12,7 +12,7 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
 from cachemark.report.tables import Table
-from cachemark.web.context import context, take
+from cachemark.web.context import context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
@@ -29,7 +29,7 @@ async def doctor_page(request: Request) -> Response:
     """The same, after the doctor has measured the machine."""
     here = context(request)
     await form_of(request, here.settings)
-    take(here.busy)
+    await run_in_threadpool(here.take)
     try:
         checks = await run_in_threadpool(_checks)
         tables = await run_in_threadpool(_tables)

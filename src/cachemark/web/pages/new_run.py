@@ -18,7 +18,7 @@ from cachemark.model import experiment_file, suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.runs.trust import named_programs
-from cachemark.web.context import Context, context, take
+from cachemark.web.context import Context, context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
 from cachemark.web.player import Job, write_experiment
@@ -212,7 +212,7 @@ def _job(form: RunForm) -> Job:
 
 def _extent(here: Context, job: Job) -> Extent:
     """What the run would play, as `cachemark run --dry-run` says it. Raises UsageError."""
-    take(here.busy)
+    here.take()
     try:
         with temporary_folder() as folder:
             file = write_experiment(job.toml, folder)
@@ -226,7 +226,7 @@ def _extent(here: Context, job: Job) -> Extent:
 def _start(here: Context, job: Job) -> str:
     """Start a run: its name. Raises UsageError."""
     # A run that is being stopped may be about to end. The player gives the machine back.
-    take(here.busy, within_s=here.player.ends_within_s)
+    here.take(within_s=here.player.ends_within_s)
     return here.player.start(job)
 
 
