@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import quote
 
 import msgspec
@@ -66,7 +67,7 @@ async def new_run(request: Request) -> Response:
     """Say what the run would play; or start it, and show it."""
     here = context(request)
     fields = await form_of(request, here.settings)
-    form = RunForm(**{n: fields[n].strip() for n in RunForm.__struct_fields__ if n in fields})
+    form = read_form(fields)
     problems = await run_in_threadpool(form_problems, form, trusted=here.settings.trust_commands)
     extent = None
     try:
@@ -126,6 +127,14 @@ def _known_clients() -> list[str]:
         return list(registry(process.binary_path()))
     except UsageError:
         return []
+
+
+def read_form(fields: Mapping[str, str]) -> RunForm:
+    """The form of a request. The experiment keeps its empty lines: errors have line numbers."""
+    typed = {name: fields[name].strip() for name in RunForm.__struct_fields__ if name in fields}
+    if typed.get("experiment"):
+        typed["experiment"] = fields["experiment"]
+    return RunForm(**typed)
 
 
 def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
