@@ -53,7 +53,7 @@ class _Playing:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.run = ""
-        self.identity = (0, "")
+        self.identity: tuple[int, str] = (0, "")
         self.stop_wanted = False
         self.ended = threading.Event()
         self.error = UsageError("the run was not started: this server is about to end")
