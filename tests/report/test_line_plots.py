@@ -131,7 +131,7 @@ def test_the_hit_ratio_of_each_second_is_that_of_its_own_reads() -> None:
     # A cold cache: nothing is found in the first second, and everything in the third.
     made = build(header(experiment(["a"], 1)), [window([(5, 10), (11, 14), (21, 14)], begin=5)])
     (group,) = made.groups
-    assert [point.hit_ratio for point in made.trials[0].course] == [0.0, 0.6, 1.0]
+    assert [point.hit_ratio for point in made.trials[0].timeline] == [0.0, 0.6, 1.0]
     plot = hit_ratio(group, made.trials, 680)
     assert plot is not None
     assert plot.table.rows == [["a", "0.0 %", "60.0 %", "100.0 %"]]

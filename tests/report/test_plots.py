@@ -1,4 +1,4 @@
-"""What the plots are made of: factors, courses, axes, and the picture for a README."""
+"""What the plots are made of: factors, timelines, axes, and the picture for a README."""
 
 from __future__ import annotations
 
@@ -78,27 +78,27 @@ def _tenth(row: ClientRow) -> ClientRow:
     return msgspec.structs.replace(row, summary=summary)
 
 
-def course(given: list[Sample]) -> list[tuple[int, float | None]]:
+def timeline(given: list[Sample]) -> list[tuple[int, float | None]]:
     outcome = msgspec.structs.replace(
         measured("python/fast", 0, 1000), measure_started_at=EXAMPLE, samples=given
     )
     (row,) = trial_rows([outcome])
-    return [(moment.second, moment.ops_per_s) for moment in row.course]
+    return [(moment.second, moment.ops_per_s) for moment in row.timeline]
 
 
 def test_a_course_has_a_rate_for_each_second() -> None:
-    assert course(samples(1000, 3)) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
+    assert timeline(samples(1000, 3)) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
 
 
 def test_a_second_in_which_no_worker_told_is_filled_in_proportion() -> None:
     one, two, three = samples(1000, 3)
     silent = msgspec.structs.replace(two, ops=one.ops, ops_unix_ns=one.ops_unix_ns)
-    assert course([one, silent, three]) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
+    assert timeline([one, silent, three]) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
 
 
 def test_what_was_never_told_is_absent() -> None:
     mute = [msgspec.structs.replace(s, ops=None, ops_unix_ns=None) for s in samples(1000, 2)]
-    assert course(mute) == [(1, None), (2, None)]
+    assert timeline(mute) == [(1, None), (2, None)]
 
 
 def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
@@ -108,7 +108,7 @@ def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
         measured("python/fast", 0, 1000), measure_started_at=EXAMPLE, samples=[one, four, five]
     )
     (row,) = trial_rows([outcome])
-    told = {moment.second: (moment.server_cpus, moment.server_rss_bytes) for moment in row.course}
+    told = {moment.second: (moment.server_cpus, moment.server_rss_bytes) for moment in row.timeline}
     assert told == {
         1: (None, 2 * 10**6),
         2: (None, None),
@@ -121,7 +121,9 @@ def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
 def test_a_second_that_one_client_lacks_moves_none_of_its_others(made: Report) -> None:
     (group,) = [g for g in made.groups if (g.server, g.load) == (next(iter(SERVERS)), "one")]
     gone = [
-        msgspec.structs.replace(trial, course=[_without_rate(moment, 2) for moment in trial.course])
+        msgspec.structs.replace(
+            trial, timeline=[_without_rate(moment, 2) for moment in trial.timeline]
+        )
         if trial.cell.client == "python/fast"
         else trial
         for trial in made.trials

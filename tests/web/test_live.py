@@ -108,7 +108,7 @@ def test_a_long_run_has_few_points(tmp_path: Path) -> None:
     log = EventLog(tmp_path)
     for block in range(3 * MAX_POINTS):
         log.write(trial("a", block, 100.0 + block))
-    points = state_of(tmp_path).course()
+    points = state_of(tmp_path).timeline()
     assert len(points) == MAX_POINTS
     assert points[0].rate == 101.0  # the mean of three blocks
 

@@ -61,8 +61,8 @@ def write_certificates(folder: Path, names: list[str]) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in names:
             key = ec.generate_private_key(ec.SECP256R1())
-            made = _certificate(name, key, "cachemark", authority_key, is_ca=False)
-            _write(folder / f"{name}.pem", made.public_bytes(serialization.Encoding.PEM))
+            certificate = _certificate(name, key, "cachemark", authority_key, is_ca=False)
+            _write(folder / f"{name}.pem", certificate.public_bytes(serialization.Encoding.PEM))
             _write(
                 folder / f"{name}-key.pem",
                 key.private_bytes(

@@ -75,16 +75,16 @@ class Coordinator:
         deadline = time.monotonic() + timeout_s
         while True:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-            found = {str(worker["name"]): address for address, worker in workers.items()}
-            if unknown := sorted(found.keys() - wanted):
+            addresses = {str(worker["name"]): address for address, worker in workers.items()}
+            if unknown := sorted(addresses.keys() - wanted):
                 raise UsageError(
                     f"the agent {unknown[0]!r} has connected, which is no host of this file",
                     "stop it, or start it with the same hosts file",
                 )
-            if found.keys() == wanted and self._keep_agents(found):
+            if addresses.keys() == wanted and self._keep_agents(addresses):
                 return
             if time.monotonic() > deadline:
-                raise _absent_error(self.hosts, sorted(wanted - found.keys()), refused)
+                raise _absent_error(self.hosts, sorted(wanted - addresses.keys()), refused)
             time.sleep(_LOOK_S)
 
     def _keep_agents(self, addresses: Mapping[str, str]) -> bool:

@@ -31,12 +31,12 @@ def own_software() -> Software:
 
 def _source_sha256(folder: Path) -> str:
     """One hash over the Python sources: versions under development have the same number."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         content = path.read_bytes()
-        found.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
-        found.update(content)
-    return found.hexdigest()
+        digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def differences(own: Software, others: Mapping[str, Software]) -> list[str]:

@@ -49,8 +49,8 @@ def _address(child: process.Child) -> str:
     assert stdout is not None
     poll = select.poll()
     poll.register(stdout, select.POLLIN)
-    found = _ADDRESS.search(stdout.readline()) if poll.poll(_START_MS) else None
-    if found is None:
+    match = _ADDRESS.search(stdout.readline()) if poll.poll(_START_MS) else None
+    if match is None:
         child.stop()
         raise error_of(child.log_tail(), child.popen.returncode)
-    return found[1].decode()
+    return match[1].decode()

@@ -115,20 +115,20 @@ def resilience(
 
 def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) -> int:
     out = console(stderr=json)
-    found = run.outcomes()
-    for outcome in play_rest(run, partial(parse_client, known=known), found):
+    outcomes = run.outcomes()
+    for outcome in play_rest(run, partial(parse_client, known=known), outcomes):
         _print_progress(out, outcome)
-        found.append(outcome)
+        outcomes.append(outcome)
     names = run.header.plan.faults
-    rows = matrix(found, names)
+    rows = matrix(outcomes, names)
     page = _write_pages(run, rows)
     if json:
-        print_text(json_text(found))
+        print_text(json_text(outcomes))
     else:
         print_matrix(out, rows, names)
         text = f"outcomes {run.folder / 'cells.jsonl'} · report {page}"
         out.print(text, soft_wrap=True, markup=False)
-    bad = any(one.failed or one.verdict == "unsafe" for one in found)
+    bad = any(one.failed or one.verdict == "unsafe" for one in outcomes)
     return FAILED if bad else OK
 
 

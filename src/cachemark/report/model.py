@@ -93,7 +93,7 @@ class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial: its verdict and noise; its rate and its course if it is valid."""
+    """One trial: its verdict and noise; its rate and its timeline if it is valid."""
 
     index: int
     block: int
@@ -105,7 +105,7 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: int
     steal_percent: float | None
     foreign_cpu_percent: float | None
-    course: list[TimelinePoint] = []
+    timeline: list[TimelinePoint] = []
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):

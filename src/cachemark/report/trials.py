@@ -29,7 +29,7 @@ def _row(outcome: Outcome) -> TrialRow:
         wall_ms=outcome.wall_ms,
         steal_percent=noise.steal_percent if noise else None,
         foreign_cpu_percent=noise.foreign_cpu_percent if noise else None,
-        course=_timeline(outcome),
+        timeline=_timeline(outcome),
     )
 
 

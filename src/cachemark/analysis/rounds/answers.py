@@ -35,7 +35,7 @@ from cachemark.analysis.rounds.pairs import (
 )
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import NoFirst, Rank, Standing, beside, standing
-from cachemark.analysis.rounds.round_course import RoundCourse, round_courses
+from cachemark.analysis.rounds.round_timeline import RoundTimeline, round_timelines
 from cachemark.analysis.rounds.steal import Steal, steal
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell, Outcome
@@ -103,7 +103,7 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question: a ranking by each figure that all of its cells have.
 
     `primary` is the figure that the question is decided by: the rate of closed loops, the p99 of
-    open ones. Of a run that is over: `narrowing` is how its intervals narrowed, and `course` has
+    open ones. Of a run that is over: `narrowing` is how its intervals narrowed, and `timeline` has
     the ratios round by round, of the figures that a round has.
     """
 
@@ -112,7 +112,7 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     rankings: list[Ranking]
     rate_and_cpu: list[RateAndCpu]
     narrowing: list[Narrowing] = []
-    course: list[RoundCourse] = []
+    timeline: list[RoundTimeline] = []
 
     def ranking(self, figure: str) -> Ranking | None:
         """The ranking by a figure; None if there is none."""
@@ -183,8 +183,8 @@ def answers(
 def _group(looked: Looked, question: Question, figures: Sequence[str], primary: str) -> GroupAnswer:
     # The rate of an open loop is given, and so is none of its client's merits.
     shown = [name for name in figures if name != "rate" or primary == "rate"]
-    found = [_ranking(looked, question, ROUND_FIGURES[name]) for name in shown]
-    rankings = [ranking for ranking in found if ranking.places]
+    every = [_ranking(looked, question, ROUND_FIGURES[name]) for name in shown]
+    rankings = [ranking for ranking in every if ranking.places]
     return GroupAnswer(
         question=question,
         primary=primary,
@@ -199,28 +199,28 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
     return msgspec.structs.replace(
         group,
         narrowing=narrowings(looked, arms, group.primary),
-        course=round_courses(looked.sittings, arms, "rate") if group.primary == "rate" else [],
+        timeline=round_timelines(looked.sittings, arms, "rate") if group.primary == "rate" else [],
     )
 
 
 def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
-    found = standing(looked, question.cells, figure)
+    ranked = standing(looked, question.cells, figure)
     tested = contrast_family(looked, question.family, figure.name)
     twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
-    table = _Table(looked, figure.name, tested, found, question.beside)
+    table = _Table(looked, figure.name, tested, ranked, question.beside)
     return Ranking(
         figure=figure.name,
         title=figure.title,
         unit=figure.unit,
         more_is_better=figure.more_is_better,
-        places=[table.place(of, question) for of in found.ranks],
-        lead=found.lead,
-        no_first=found.no_first,
-        across=found.across,
-        set_leads=found.set_leads,
+        places=[table.place(of, question) for of in ranked.ranks],
+        lead=ranked.lead,
+        no_first=ranked.no_first,
+        across=ranked.across,
+        set_leads=ranked.set_leads,
         beside=[
             table.place(of, question)
-            for first in found.ranks[:1]
+            for first in ranked.ranks[:1]
             for of in beside(looked.sittings, first, question.beside, figure)
         ],
         pairs=list(tested.values()),

@@ -133,10 +133,10 @@ def _fit(arms: Sequence[ArmFigures]) -> _Fit | None:
     normal = design.T @ design
     inverse = np.linalg.pinv(normal, rcond=1e-9, hermitian=True).astype(np.float64)
     target = logs.reshape(-1)
-    found = inverse @ (design.T @ target)
-    effects = found[count:]
+    solution = inverse @ (design.T @ target)
+    effects = solution[count:]
     degrees = len(target) - len(rows) - 2 * (count - 1)
-    errors = _errors(target - design @ found, inverse, degrees)[count:]
+    errors = _errors(target - design @ solution, inverse, degrees)[count:]
     # The sum of all effects is 0, so the mean of the others is −effect / (n − 1).
     scale = count / (count - 1)
     return _Fit(

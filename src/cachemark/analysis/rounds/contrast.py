@@ -135,8 +135,8 @@ def contrast_alone(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
 
 def describe(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
     """The ratio of a pair that no family tests: its interval, and no answer."""
-    found = _contrast(looked, pair, figure, Decision(), 1)
-    return msgspec.structs.replace(found, tested=False, needed=None)
+    contrast = _contrast(looked, pair, figure, Decision(), 1)
+    return msgspec.structs.replace(contrast, tested=False, needed=None)
 
 
 def _answerable(
@@ -144,30 +144,30 @@ def _answerable(
 ) -> dict[Pair, LogEstimate | None]:
     """What the last look knew of each pair; None if it knew too little for an answer."""
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    found = {pair: estimate_pair(sittings, *pair, figure) for pair in family}
-    return {pair: of.estimate if of.scope == "sittings" else None for pair, of in found.items()}
+    estimates = {pair: estimate_pair(sittings, *pair, figure) for pair in family}
+    return {pair: of.estimate if of.scope == "sittings" else None for pair, of in estimates.items()}
 
 
 def _contrast(
     looked: Looked, pair: Pair, figure: str, decision: Decision, tests: int
 ) -> RoundContrast:
     rule = looked.rule
-    found = estimate_pair(looked.sittings, *pair, figure)
+    estimated = estimate_pair(looked.sittings, *pair, figure)
     plain = RoundContrast(
         first=pair[0],
         second=pair[1],
         figure=figure,
         confidence=rule.confidence,
-        sittings=found.sittings,
-        scope=found.scope,
-        through_reference=found.through_reference,
-        why=found.why,
+        sittings=estimated.sittings,
+        scope=estimated.scope,
+        through_reference=estimated.through_reference,
+        why=estimated.why,
     )
-    if found.estimate is None:
+    if estimated.estimate is None:
         return plain
-    ratio = found.estimate.ratio(rule.confidence)
+    ratio = estimated.estimate.ratio(rule.confidence)
     typical, lag1 = typical_ratio(looked.sittings, pair, figure, rule.confidence)
-    is_open = decision.answer == "open" and found.scope == "sittings"
+    is_open = decision.answer == "open" and estimated.scope == "sittings"
     return msgspec.structs.replace(
         plain,
         ratio=ratio,
@@ -178,7 +178,7 @@ def _contrast(
         lag1=lag1,
         gap=typical is not None and _apart(typical.value, ratio.value, rule.margin),
         stopped_early=not looked.retired.isdisjoint(pair),
-        needed=sittings_needed(found.estimate, rule, tests) if is_open else None,
+        needed=sittings_needed(estimated.estimate, rule, tests) if is_open else None,
     )
 
 

@@ -77,10 +77,10 @@ def classify(ratio: Interval | None, p: float | None, rule: StopRule) -> Answer:
     """The answer for a ratio at a look; `p` is already corrected for the family."""
     if ratio is None or p is None:
         return "open"
-    found = classify_ratio(ratio, p, rule.margin, rule.level)
-    if found == "equivalent":
+    kind = classify_ratio(ratio, p, rule.margin, rule.level)
+    if kind == "equivalent":
         return "equal"
-    return "open" if found == "inconclusive" else found
+    return "open" if kind == "inconclusive" else kind
 
 
 def sittings_needed(estimate: LogEstimate, rule: StopRule, tests: int = 1) -> int | None:

@@ -30,9 +30,9 @@ def narrowing(looked: Looked, cell: Cell, name: str, winner: Cell, figure: str) 
     """The steps from the first sitting on that gave an interval over sittings."""
     steps: list[Step] = []
     for count in range(1, looked.played + 1):
-        found = estimate_pair(first_sittings(looked.sittings, count), cell, winner, figure)
-        if found.estimate is not None and found.scope == "sittings":
-            ratio = found.estimate.ratio(looked.rule.confidence)
+        estimated = estimate_pair(first_sittings(looked.sittings, count), cell, winner, figure)
+        if estimated.estimate is not None and estimated.scope == "sittings":
+            ratio = estimated.estimate.ratio(looked.rule.confidence)
             steps.append(Step(sittings=count, ratio=ratio))
     return Narrowing(name=name, steps=steps)
 
@@ -42,5 +42,5 @@ def narrowings(looked: Looked, arms: Sequence[tuple[Cell, str]], figure: str) ->
     if not arms:
         return []
     (winner, _), *others = arms
-    found = [narrowing(looked, cell, name, winner, figure) for cell, name in others]
-    return [one for one in found if len(one.steps) > 1]
+    narrowings = [narrowing(looked, cell, name, winner, figure) for cell, name in others]
+    return [one for one in narrowings if len(one.steps) > 1]

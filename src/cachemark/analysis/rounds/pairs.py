@@ -184,15 +184,15 @@ def _log_ratio(first: ArmFigures, second: ArmFigures, figure: str) -> float | No
 
 def _within(first: ArmFigures, second: ArmFigures, figure: str, log: float) -> LogEstimate:
     """The ratio within one sitting; a percentile has no error there."""
-    found = None
+    ratio = None
     for name in get_args(SliceFigure):
         if name == figure:
-            found = ratio_of_totals(first.slices, second.slices, name)
+            ratio = ratio_of_totals(first.slices, second.slices, name)
     # Totals are over all slices of each arm, rounds only over those that both have played.
     return LogEstimate(
         value=log,
-        error=found.error if found else None,
-        degrees_of_freedom=found.degrees_of_freedom if found else 0,
+        error=ratio.error if ratio else None,
+        degrees_of_freedom=ratio.degrees_of_freedom if ratio else 0,
     )
 
 

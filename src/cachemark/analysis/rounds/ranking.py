@@ -168,10 +168,12 @@ def undecided_firsts(looked: Looked, cells: Sequence[Cell], figure: Figure) -> f
     In a large group they may all be told from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    found = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
-    if found.lead is not None and found.lead.answer != "open":
+    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
+    if ranked.lead is not None and ranked.lead.answer != "open":
         return frozenset()
-    undecided = [found.lead] if found.lead else [of for of in found.across if of.answer == "open"]
+    undecided = (
+        [ranked.lead] if ranked.lead else [of for of in ranked.across if of.answer == "open"]
+    )
     if not undecided:
-        return frozenset(of.cell for of in found.ranks[:2])
+        return frozenset(of.cell for of in ranked.ranks[:2])
     return frozenset(cell for of in undecided for cell in (of.first, of.second))

@@ -155,10 +155,10 @@ def round_log_ratios(first: Slices, second: Slices, figure: SliceFigure = "rate"
 
 def typical_round(log_ratios: Sequence[float] | Column, confidence: float) -> TypicalRound | None:
     """The median of rounds; None if there are none."""
-    found = median_interval(list(log_ratios), confidence)
-    if found is None:
+    interval = median_interval(list(log_ratios), confidence)
+    if interval is None:
         return None
-    ratio, low, high = (float(np.exp(value)) for value in found)
+    ratio, low, high = (float(np.exp(value)) for value in interval)
     return TypicalRound(
         rounds=len(log_ratios), ratio=ratio, low=low, high=high, lag1=lag1(log_ratios)
     )

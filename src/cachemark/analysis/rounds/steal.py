@@ -41,10 +41,10 @@ def steal(sittings: Sittings) -> Steal | None:
     for arms in sittings.values():
         for cell, arm in arms.items():
             slices.setdefault(cell, []).append(arm)
-    found = [_of_arm(cell, parts) for cell, parts in slices.items()]
-    if not any(arm.stolen for arm in found):
+    by_arm = [_of_arm(cell, parts) for cell, parts in slices.items()]
+    if not any(arm.stolen for arm in by_arm):
         return None
-    return Steal(arms=found, moves=max(arm.slower for arm in found))
+    return Steal(arms=by_arm, moves=max(arm.slower for arm in by_arm))
 
 
 def _of_arm(cell: Cell, parts: Sequence[ArmFigures]) -> ArmSteal:

@@ -203,7 +203,7 @@ def _decided(
     )
 
 
-def _contrast_answer(found: RatioAnswer, more_is_better: bool) -> ContrastAnswer:
-    if found in ("above", "below"):
-        return "better" if (found == "above") == more_is_better else "worse"
-    return found
+def _contrast_answer(side: RatioAnswer, more_is_better: bool) -> ContrastAnswer:
+    if side in ("above", "below"):
+        return "better" if (side == "above") == more_is_better else "worse"
+    return side

@@ -8,7 +8,7 @@ from cachemark.analysis.number_format import interval
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
 from cachemark.analysis.rounds.narrowing import Narrowing, Step
-from cachemark.analysis.rounds.round_course import RoundCourse
+from cachemark.analysis.rounds.round_timeline import RoundTimeline
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
@@ -64,19 +64,19 @@ def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
 def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | None:
     """Each client's ratio to the first one in the course of the run; None without rounds."""
     answer = answer_of(group, answers) if answers else None
-    if answers is None or answer is None or not answer.course:
+    if answers is None or answer is None or not answer.timeline:
         return None
-    courses, series = answer.course, _series(group)
+    timelines, series = answer.timeline, _series(group)
     caption = (
         "A level line is a difference that all the time shows. The machine’s changes of speed are "
-        f"not in it: each point is the median of at most {max(one.rounds for one in courses)} "
+        f"not in it: each point is the median of at most {max(one.rounds for one in timelines)} "
         "rounds, in which the two played one after the other."
     )
-    ends = {one.name: _quartiles(one) for one in courses}
+    ends = {one.name: _quartiles(one) for one in timelines}
     return Plot(
         name=slug("rounds", group.workload, group.load, group.common),
         title="The ratios, round by round",
-        caption=caption + unnamed_note(len(courses)),
+        caption=caption + unnamed_note(len(timelines)),
         alt="Line chart of ratios in the course of the run; half of the points lie between: "
         + "; ".join(f"{name} {low:.3f} and {high:.3f}" for name, (low, high) in ends.items())
         + ".",
@@ -87,7 +87,7 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
                     marks=[Point(x=point.place, y=point.ratio) for point in one.points],
                     series=series.get(one.name),
                 )
-                for one in courses
+                for one in timelines
             ],
             width,
             260,
@@ -100,7 +100,7 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
             columns=[group.heading, "points", "half of the points lie between"],
             rows=[
                 [one.name, str(len(one.points)), "{:.3f} and {:.3f}".format(*ends[one.name])]
-                for one in courses
+                for one in timelines
             ],
         ),
     )
@@ -111,8 +111,8 @@ def _series(group: Group) -> dict[str, int | None]:
     return {row.name: row.series for row in group.rows}
 
 
-def _quartiles(course: RoundCourse) -> tuple[float, float]:
-    first, _, third = quantiles([point.ratio for point in course.points], n=4)
+def _quartiles(timeline: RoundTimeline) -> tuple[float, float]:
+    first, _, third = quantiles([point.ratio for point in timeline.points], n=4)
     return first, third
 
 

@@ -26,7 +26,7 @@ def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
         group,
         _lines(group, trials, lambda moment: moment.ops_per_s, number, "ops/s"),
         width,
-        name="course",
+        name="timeline",
         heading="Throughput, second by second",
         unit="operations per second",
         labels=SI_LABEL,
@@ -42,7 +42,7 @@ def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
         group,
         lines if grown else [],
         width,
-        name="course-memory",
+        name="timeline-memory",
         heading="Server memory, second by second",
         unit="server's resident memory",
         labels=MEMORY_LABEL,
@@ -58,7 +58,7 @@ def hit_ratio(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | No
         group,
         lines if missed else [],
         width,
-        name="course-hits",
+        name="timeline-hits",
         heading="Hit ratio, second by second",
         unit="share of keys that were found",
         labels=SHARE_LABEL,
@@ -122,10 +122,10 @@ def _lines(
     for row in group.rows:
         client = row.name
         own = [t for t in trials if group.has(t.cell) and group.name_of(t.cell) == client]
-        courses = [trial.course for trial in own]
+        timelines = [trial.timeline for trial in own]
         marks = [
             Point(x=x, y=y, description=f"{client} at {x:.0f} s: {write(y)} {unit}")
-            for x, y in _means([course for course in courses if course], get, mean)
+            for x, y in _means([timeline for timeline in timelines if timeline], get, mean)
         ]
         if len(marks) > 1:
             lines.append(Line(label=client, marks=marks, series=row.series))
@@ -133,11 +133,11 @@ def _lines(
 
 
 def _means(
-    courses: list[list[TimelinePoint]], get: _Getter, mean: _Mean
+    timelines: list[list[TimelinePoint]], get: _Getter, mean: _Mean
 ) -> list[tuple[float, float]]:
     """Second and mean, for each second of which all trials have a figure that the mean can take."""
     means: list[tuple[float, float]] = []
-    for moments in zip(*courses, strict=False):
+    for moments in zip(*timelines, strict=False):
         known = [value for moment in moments if (value := get(moment)) is not None]
         values = [value for value in known if value or mean is not geometric_mean]
         if len(values) == len(moments):

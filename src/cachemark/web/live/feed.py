@@ -36,7 +36,7 @@ class Feed:
                 "id": state.last_id,
                 "max_points": MAX_POINTS,
                 "cells": state.cells,
-                "points": state.course(),
+                "points": state.timeline(),
                 "rankings": state.rankings(),
                 "problems": state.problems(),
                 "answers": state.answers,

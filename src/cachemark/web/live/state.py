@@ -1,4 +1,4 @@
-"""Events → what a page shows: the position, a course of each cell, the rankings, the problems."""
+"""Events → what a page shows: the position, a timeline of each cell, the rankings, the problems."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class LiveState:
             points.append(point)
         return points[::-1]
 
-    def course(self) -> list[Point]:
+    def timeline(self) -> list[Point]:
         """All points; at most MAX_POINTS of each cell, which are then means of several blocks."""
         blocks = 1 + max((point.block for _, point in self._points), default=0)
         merged = -(-blocks // MAX_POINTS)

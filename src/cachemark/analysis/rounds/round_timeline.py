@@ -27,7 +27,7 @@ class CoursePoint(msgspec.Struct, frozen=True, kw_only=True):
     ratio: float
 
 
-class RoundCourse(msgspec.Struct, frozen=True, kw_only=True):
+class RoundTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """The ratio of an arm to the winner as the run went on; `name` is that in its question.
 
     `rounds` is how many rounds a point stands for, at most.
@@ -38,20 +38,20 @@ class RoundCourse(msgspec.Struct, frozen=True, kw_only=True):
     points: list[CoursePoint]
 
 
-def round_courses(
+def round_timelines(
     sittings: Sittings, arms: Sequence[tuple[Cell, str]], figure: SliceFigure
-) -> list[RoundCourse]:
+) -> list[RoundTimeline]:
     """Those of all arms but the first, the winner, from the sittings that both played."""
     if not arms:
         return []
     (winner, _), *others = arms
-    courses = [_course(sittings, cell, name, winner, figure) for cell, name in others]
-    return [course for course in courses if len(course.points) > 1]
+    timelines = [_timeline(sittings, cell, name, winner, figure) for cell, name in others]
+    return [timeline for timeline in timelines if len(timeline.points) > 1]
 
 
-def _course(
+def _timeline(
     sittings: Sittings, cell: Cell, name: str, winner: Cell, figure: SliceFigure
-) -> RoundCourse:
+) -> RoundTimeline:
     # The two may meet in several sittings of a block: in each set that both are a part of.
     met: dict[int, list[Column]] = {}
     for key, arms in sittings.items():
@@ -69,4 +69,4 @@ def _course(
         for start in range(0, len(of), rounds)
         if np.isfinite(np.median(batch := of[start : start + rounds]))
     ]
-    return RoundCourse(name=name, rounds=rounds, points=points)
+    return RoundTimeline(name=name, rounds=rounds, points=points)
