@@ -59,6 +59,7 @@ def test_every_bad_value_is_marked_at_its_field(visitor: Visitor) -> None:
         assert f'aria-describedby="wrong-{field}"' in answer.text
     assert "no client &#39;nobody&#39;" in answer.text
     assert 'value="many"' in answer.text
+    assert ">one or more<" in visitor.post("/new", {"blocks": "0"}).text
     answer = visitor.post("/new", {"experiment": TOML.replace("clients", "cleints"), "quick": "1"})
     assert "experiment:4: cleints: no such setting" in answer.text
     assert "only suites have a small grid" in answer.text

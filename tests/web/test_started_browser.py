@@ -33,8 +33,6 @@ pytestmark = [
 SMALL = TRIALS.replace(*PATIENT)
 # It ends when it is stopped.
 LONG = SMALL.replace("blocks = 2", "blocks = 500")
-# The machine may be busy, and a run starts two processes for each trial.
-expect.set_options(timeout=120_000)
 
 
 @contextmanager
@@ -69,7 +67,7 @@ def start(page: Page, experiment: str) -> str:
     page.get_by_role("button", name="What does it take?").click()
     expect(page.locator("section h2")).to_contain_text("small: ")
     page.get_by_role("button", name="Start").click()
-    page.wait_for_url("**/live", timeout=120_000)
+    page.wait_for_url("**/live")
     return page.url.split("/")[-2]
 
 

@@ -161,6 +161,8 @@ def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
     except UsageError as error:
         found["server"] = str(error)
     found |= {name: "a whole number, such as 10" for name in _WHOLE if not _is_whole(form, name)}
+    if form.blocks.strip("0") == "" and form.blocks:
+        found["blocks"] = "one or more"
     if planned is not None and not trusted:
         changed = msgspec.structs.replace(
             planned, clients=clients or planned.clients, servers=servers or planned.servers
