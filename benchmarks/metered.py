@@ -16,7 +16,7 @@ from cachemark.host import process
 from cachemark.model.errors import TrialError
 
 # A program is told to run for this much longer than the window, which it must not end in.
-SPARE_S = 6.0
+SPARE_S = 20.0
 # From the first hit to the window.
 SETTLE_S = 0.5
 PATIENCE_S = 20.0

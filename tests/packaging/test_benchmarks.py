@@ -63,6 +63,7 @@ def test_peers_beside_the_native_client() -> None:
     cells = {row[0]: row[1:] for row in table[2:]}
     assert [name for name in TOOLS if name not in cells] == []
     for name in ("null client", "native"):
+        assert "-" not in (cells[name][0], cells[name][2]), ended.stderr
         assert float(cells[name][0]) > 0, ended.stderr
         assert float(cells[name][2]) > 0, ended.stderr
 

@@ -123,7 +123,8 @@ def test_nothing_is_started_beside_a_run_of_a_terminal(visitor: Visitor) -> None
     assert visitor.post("/import", b"").status == 409
 
 
-def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path, late: bool) -> None:
     released = threading.Event()
     player = Player(tmp_path, "", released.set)
     said: list[str] = []
@@ -135,8 +136,12 @@ def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path) ->
             said.append(error.text)
 
     waiting = threading.Thread(target=start)
-    waiting.start()
-    player.close()
+    if late:
+        player.close()
+        waiting.start()
+    else:
+        waiting.start()
+        player.close()
     waiting.join(60)
     assert said == ["the run was not started: this server is about to end"]
     assert released.is_set()

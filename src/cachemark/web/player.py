@@ -91,6 +91,8 @@ class Player:
         self._playing = playing
         self._asked.put(playing)
         self._notify()
+        if self._closing:
+            self._refuse_waiting()
         return self._shown(playing, known)
 
     def _shown(self, playing: _Playing, known: frozenset[str]) -> str:
@@ -125,15 +127,21 @@ class Player:
             _wait_for(self._wake)
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
-            while not self._closing and not self._asked.empty():
-                self._play(self._asked.get())
+            with contextlib.suppress(queue.Empty):
+                while not self._closing:
+                    self._play(self._asked.get_nowait())
 
     def close(self) -> None:
         """Let `play` end, and whoever waits for a run that will not be started."""
         self._closing = True
         self._notify()
-        while not self._asked.empty():
-            self._finish(self._asked.get())
+        self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        # `close` and a late `start` may both be here: each job is taken by one of them.
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._finish(self._asked.get_nowait())
 
     def _notify(self) -> None:
         os.eventfd_write(self._wake, 1)
