@@ -44,6 +44,7 @@ def test_a_cell_of_trials_is_explained(cli: Cli, tmp_path: Path) -> None:
     assert "the run has no such cell" in missing.stderr
 
 
+@pytest.mark.slow("plays sittings")
 def test_a_cell_of_rounds_is_explained(cli: Cli, tmp_path: Path) -> None:
     servers = '["embedded", "embedded:io=blocking"]'
     assert cli("run", write(tmp_path, ROUNDS, servers=servers)).returncode == 0

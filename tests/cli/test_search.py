@@ -15,6 +15,7 @@ __all__ = ["inside"]
 SEARCH = ("--search", "p50<10s", "--blocks", "1", "--noise", "note")
 
 
+@pytest.mark.slow("plays open loops at several rates, twice")
 def test_a_search_is_played_kept_and_continued(cli: Cli, inside: Inside, tmp_path: Path) -> None:
     ended = cli("run", write(tmp_path), *SEARCH)
     # On a busy machine every trial may be late: then no rate is found, which is status 1.

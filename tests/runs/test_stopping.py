@@ -106,6 +106,7 @@ def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() ->
     assert not left & set("cdefg")
 
 
+@pytest.mark.slow("computes the answers of a large group at every look")
 def test_the_references_stay_as_long_as_a_set_does_and_no_set_stays_for_them() -> None:
     names = ["a", *(f"c{number}" for number in range(12))]
     rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}

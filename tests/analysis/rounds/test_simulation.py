@@ -14,6 +14,7 @@ from cachemark.analysis.rounds.looks import StopRule
 from tests.conftest import ROOT
 
 EXPERIMENTS = 100
+ONE_KIND = "`all of it` has this kind of noise too"
 
 
 @pytest.fixture
@@ -22,7 +23,14 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("rounds_simulation")
 
 
-@pytest.mark.parametrize("name", ["drift of 40 % over the run", "heavy tails", "all of it"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("drift of 40 % over the run", marks=pytest.mark.slow(ONE_KIND)),
+        pytest.param("heavy tails", marks=pytest.mark.slow(ONE_KIND)),
+        "all of it",
+    ],
+)
 def test_equal_clients_seldom_differ_significantly(simulation: ModuleType, name: str) -> None:
     machine = next(of for of in simulation.MACHINES if of.name == name)
     rates = [1.0] * simulation.ARMS

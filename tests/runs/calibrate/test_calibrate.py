@@ -207,6 +207,7 @@ def test_a_report_shows_floors_and_warns_above_seventy_percent() -> None:
     assert sections(run, [made()], "elsewhere") == []
 
 
+@pytest.mark.slow("plays a client over many loads")
 def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
     ended = cli("calibrate", "native", "--window-ms", "100", "--json")
     assert ended.returncode == 0, ended.stderr

@@ -24,15 +24,15 @@ impl Drop for Limited {
 
 /// Lines as they come; a read that waits for one that never does hurts nobody.
 fn lines(source: impl Read + Send + 'static) -> Receiver<String> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::spawn(move || {
         for line in BufReader::new(source).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
-    told
+    receiver
 }
 
 fn connect(address: &str) -> TcpStream {
@@ -55,7 +55,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
         shell.args(["-c", LIMITED, engine, io]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut server = Limited(shell.spawn().expect("a shell"));
         let announced = lines(server.0.stdout.take().expect("a pipe"));
-        let complaints = lines(server.0.stderr.take().expect("a pipe"));
+        let stderr_lines = lines(server.0.stderr.take().expect("a pipe"));
         let announced = announced.recv_timeout(PATIENCE).expect("an announcement");
         let address =
             announced.split('"').find(|part| part.starts_with("127.")).expect("an address");
@@ -63,7 +63,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
         assert!(is_answered(&mut early), "{io}");
         let many: Vec<TcpStream> = (0..64).map(|_| connect(address)).collect();
         loop {
-            let line = complaints.recv_timeout(PATIENCE).expect("a complaint");
+            let line = stderr_lines.recv_timeout(PATIENCE).expect("a line on stderr");
             // The first may be that there is no io_uring.
             if line.contains("Too many open files") {
                 assert!(line.contains("ulimit -n"), "{line}");

@@ -58,11 +58,11 @@ fn a_server_that_is_stopped_under_load_ends_cleanly_and_closes_its_connections()
         }
         // SAFETY: a signal to a child that is not reaped yet, so that the pid is still its own.
         assert_eq!(unsafe { libc::kill(served.pid() as libc::pid_t, libc::SIGTERM) }, 0);
-        let told = Instant::now();
+        let signalled = Instant::now();
         let status = loop {
             match served.child.try_wait().expect("a child") {
                 Some(status) => break status,
-                None => assert!(told.elapsed() < PATIENCE, "{io}: it does not end"),
+                None => assert!(signalled.elapsed() < PATIENCE, "{io}: it does not end"),
             }
             thread::yield_now();
         };

@@ -47,7 +47,7 @@ impl Network for PausedNetwork {
     }
 
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        assert_eq!(self.unread.pop(), Some(c), "only what was told is read");
+        assert_eq!(self.unread.pop(), Some(c), "only what is readable is read");
         into[..5].copy_from_slice(b"END\r\n");
         Ok(5)
     }
@@ -66,8 +66,8 @@ impl Network for PausedNetwork {
         Ok(())
     }
 
-    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
-        let length_ns = if self.slept { nap.max_ns } else { 60 * SECOND };
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
+        let length_ns = if self.slept { limit.max_ns } else { 60 * SECOND };
         if !self.slept || self.unread.is_empty() {
             self.watch.0.set(self.watch.now_ns() + length_ns);
         }

@@ -119,7 +119,7 @@ fn guarded_memcached_agrees_with_the_cases() {
 #[test]
 fn a_dump_tells_of_each_item_as_memcached_does() {
     // Not compared: the time of the last use, the cas number and the slab's size.
-    let told = |target: &Target| {
+    let dumped = |target: &Target| {
         target.exchange(b"flush_all\r\n", usize::MAX, false);
         let sets = b"set a%b\xc3 0 0 1\r\nx\r\nset c 7 2000000000 1\r\nx\r\nget c\r\n";
         target.exchange(sets, usize::MAX, false);
@@ -144,10 +144,10 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
     let expected = ["key=a%25b%C3 exp=-1 fetch=no", "key=c exp=2000000000 fetch=yes"];
     // memcached's LRU maintainer uses the crawler too, which is then busy.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer"]);
-    assert_eq!(told(&judge), expected);
+    assert_eq!(dumped(&judge), expected);
     for io in IoMode::available() {
         let (_server, ours) = embedded(io);
-        assert_eq!(told(&ours), expected, "{io:?}");
+        assert_eq!(dumped(&ours), expected, "{io:?}");
     }
 }
 

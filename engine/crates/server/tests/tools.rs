@@ -15,10 +15,10 @@ fn capable(protocol: &str) {
         let run = Command::new("memccapable").args(["-h", host, "-p", port, protocol]).output();
         let run = run.expect(MEMCCAPABLE);
         // It reports tests that pass on stdout, and those that fail on stderr.
-        let told =
+        let outputs =
             [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert!(run.status.success(), "{io:?}: {}", told.concat());
-        assert_eq!(told[0].matches("[pass]").count(), 27, "{io:?}: {}", told.concat());
+        assert!(run.status.success(), "{io:?}: {}", outputs.concat());
+        assert_eq!(outputs[0].matches("[pass]").count(), 27, "{io:?}: {}", outputs.concat());
     }
 }
 

@@ -174,14 +174,14 @@ fn tls_says_that_it_ends() {
         let mut stream = connect(&server, folder.path());
         stream.write_all(b"mn\r\nquit\r\n").expect("a server that reads");
         let mut reply = Vec::new();
-        stream.read_to_end(&mut reply).expect("an end that was told of");
+        stream.read_to_end(&mut reply).expect("an end that was announced");
         assert_eq!(reply, b"MN\r\n", "{io:?}");
         let mut stream = connect(&server, folder.path());
         stream.write_all(b"mn\r\n").expect("a server that reads");
         stream.conn.send_close_notify();
         stream.flush().expect("a server that reads");
         let mut reply = Vec::new();
-        stream.read_to_end(&mut reply).expect("an end that was told of");
+        stream.read_to_end(&mut reply).expect("an end that was announced");
         assert_eq!(reply, b"MN\r\n", "{io:?}");
     }
 }

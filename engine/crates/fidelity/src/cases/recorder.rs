@@ -27,7 +27,7 @@ pub fn sweep() -> CaseResult {
     let (above_max, overflow_of_max) = printed(150 * SECOND);
     case_result
         .check(exact("0 printed as", 1, zero))
-        .check(exact("0 told as above 100 s", 0, overflow_of_zero))
+        .check(exact("0 counted as above 100 s", 0, overflow_of_zero))
         .check(Check {
             quantity: "150 s printed as".to_owned(),
             unit: Unit::Ns,
@@ -35,7 +35,7 @@ pub fn sweep() -> CaseResult {
             measured: above_max as f64,
             tolerance: 100e9 * BUCKET_WIDTH,
         })
-        .check(exact("150 s told as above 100 s", 10, overflow_of_max))
+        .check(exact("150 s counted as above 100 s", 10, overflow_of_max))
 }
 
 /// The median of ten operations with this delay, and how many were counted as overflow.

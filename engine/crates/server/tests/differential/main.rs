@@ -96,11 +96,11 @@ impl Side {
             said.extend_from_slice(&room[..bytes]);
         }
         said.truncate(said.len() - fence.len());
-        let told = match self.binary {
+        let settled = match self.binary {
             true => self.settled_packets(&said, ask),
             false => self.settled_lines(&said, ask),
         };
-        shown(&told)
+        shown(&settled)
     }
 
     /// The position of a cas number in the order of appearance.
@@ -140,7 +140,7 @@ impl Side {
     fn settled_line(&mut self, line: &[u8], ask: &Ask) -> Vec<u8> {
         let text = String::from_utf8_lossy(line).into_owned();
         let words: Vec<&str> = text.split(' ').collect();
-        let told: Vec<String> = match words[0] {
+        let settled: Vec<String> = match words[0] {
             "VALUE" if words.len() == 5 => {
                 let key = (0..KEYS).find(|key| self.name(*key) == words[1].as_bytes());
                 let number = words[4].trim_end().parse().expect("a unique number");
@@ -155,7 +155,7 @@ impl Side {
             "ME" => words.iter().map(|word| self.settled_field(word, ask)).collect(),
             _ => return line.to_vec(),
         };
-        told.join(" ").into_bytes()
+        settled.join(" ").into_bytes()
     }
 
     fn settled_flag(&mut self, word: &str, ask: &Ask) -> String {
@@ -176,13 +176,13 @@ impl Side {
         }
     }
 
-    fn settled_name(&self, told: &str) -> String {
+    fn settled_name(&self, name_or_base64: &str) -> String {
         let is = |key: &usize| {
             let (name, mut encoded) = (self.name(*key), Vec::new());
             encode_key(&name[..name.len().min(180)], &mut encoded);
-            told.as_bytes() == name || told.as_bytes() == encoded
+            name_or_base64.as_bytes() == name || name_or_base64.as_bytes() == encoded
         };
-        (0..KEYS).find(is).map_or(told.to_owned(), |key| format!("<key {key}>"))
+        (0..KEYS).find(is).map_or(name_or_base64.to_owned(), |key| format!("<key {key}>"))
     }
 
     fn settled_field(&mut self, word: &str, ask: &Ask) -> String {
