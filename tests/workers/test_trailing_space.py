@@ -19,6 +19,8 @@ OTHERS = "delete=1,delete_noreply=1,incr=1,decr_noreply=1,touch=1,touch_noreply=
 CASES = [
     ("native", STORES + ",cas=1"),
     ("native", OTHERS),
+    ("python/socket", STORES.replace(",gets=1", "")),
+    ("python/socket", OTHERS),
     ("python/pymemcache", STORES),
     ("python/python-memcached", STORES + ",cas=1"),
     ("python/python-memcached", OTHERS),

@@ -21,7 +21,8 @@ from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 
 NATIVE = "native"
-
+# Names of clients that a pattern leaves out: the native client's, and those without a library.
+_NO_LIBRARIES = frozenset({"", "null", "socket"})
 
 Concurrency = Literal["threads", "processes", "forks", "tasks"]
 # Appended to a client's id: the library's own settings instead of those that all clients share.
@@ -224,7 +225,7 @@ def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[st
             client.id
             for client in known.values()
             if not client.in_process
-            and client.id.partition("/")[2] not in ("", "null")
+            and client.id.partition("/")[2] not in _NO_LIBRARIES
             and fnmatchcase(client.id, text)
         ]
         if not libraries:
