@@ -23,7 +23,7 @@ bench: setup ## Set up, then find the fastest Python client on this machine (abo
 	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
 
-pictures: setup ## Draw the pictures of README that come from rounds, on a quiet machine (about 8 minutes of measuring)
+pictures: setup ## Draw the pictures of README, on a quiet machine (about 25 minutes)
 	@$(RUN) cachemark setup
 	@$(RUN) python benchmarks/pictures.py
 

@@ -1,10 +1,11 @@
-"""Draw the pictures of README that come from rounds. Play it on a quiet machine.
+"""Draw the pictures of README. Play it on a quiet machine.
 
-    python benchmarks/pictures.py              all of them, at most 8 minutes of measuring
+    python benchmarks/pictures.py              all of them, about 25 minutes
     python benchmarks/pictures.py quick        only some
 
-Each picture is drawn from one run of its suite, which stays in `results`. What README says beside a
-picture has to fit its run: the run's answers are printed.
+Each picture is drawn from one run of its suite, which stays in `results`. The clients play in turns
+where the suite allows it: not where a workload ends by itself. What README says beside a picture
+has to fit its run: the run's answers are printed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from cachemark.runs.store import latest_own_run
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 # The options of `cachemark run` for each suite.
-SUITES = {"clients": ["--quick"], "quick": []}
+_IN_TURNS = ["--quick", "--design", "rounds", "--blocks", "6"]
+SUITES = {
+    "clients": ["--quick"],
+    "quick": [],
+    "java-clients": _IN_TURNS,
+    "ruby-clients": _IN_TURNS,
+    "server-modes": ["--quick"],
+    "emcache": ["--quick"],
+    "inprocess-vs-network": ["--quick"],
+}
 
 
 def main(suites: list[str], runs: Path) -> None:
@@ -46,5 +56,5 @@ if __name__ == "__main__":
     parser.add_argument("--runs", type=Path, default=Path("results"), help="folder of the runs")
     options = parser.parse_args()
     if unknown := [name for name in options.suites if name not in SUITES]:
-        parser.error(f"no picture of {unknown[0]} comes from rounds; there are {', '.join(SUITES)}")
+        parser.error(f"README has no picture of {unknown[0]}; it has {', '.join(SUITES)}")
     main(options.suites, options.runs)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.checks.fidelity.server import scripted
 from cachemark.runs.store import open_run
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.conftest import Cli, bad_worker
@@ -97,4 +98,16 @@ def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
     name = write(tmp_path, text, servers='["embedded", "embedded:io=blocking"]')
     ended = cli("run", name, "--blocks", "1")
     assert ended.returncode == 1
-    assert "raise --slice-ms" in ended.stderr
+    assert "give --slice-ms" in ended.stderr
+
+
+def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
+    cli: Cli, tmp_path: Path
+) -> None:
+    text = ROUNDS.replace("get = 8, set = 1, mget = 1", "get = 1")
+    with scripted("delay = { kind = 'constant', ms = 100 }", tmp_path, cpus="") as server:
+        name = write(tmp_path, text, servers=json.dumps([f"remote:{server.address}"]))
+        ended = cli("run", name, "--blocks", "1")
+    assert ended.returncode == 1
+    assert "slices of 20 ms are shorter than the operations" in ended.stderr
+    assert "give --slice-ms" in ended.stderr

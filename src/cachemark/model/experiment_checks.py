@@ -9,7 +9,8 @@ from cachemark.model.plan import uses_rounds
 
 # An open loop waits for what is outstanding at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000
-_MAX_CLOSED_SLICE_MS = 500
+MAX_CLOSED_SLICE_MS = 500
+_AS_TRIALS = 'set design = "trials", or give --design trials'
 
 
 def check(experiment: Experiment, where: str) -> None:
@@ -62,7 +63,7 @@ def _check_rounds(experiment: Experiment, where: str) -> None:
         raise UsageError(
             f"{where}: workload {whole.name!r}: rounds need a workload without an end, "
             "not a fill, a trace or a number of operations",
-            'set design = "trials"',
+            _AS_TRIALS,
         )
     slice_ms = experiment.rounds.slice_ms
     opened = next((load for load in experiment.loads if load.schedule != "closed"), None)
@@ -70,12 +71,12 @@ def _check_rounds(experiment: Experiment, where: str) -> None:
         raise UsageError(
             f"{where}: load {opened.name!r}: an open loop needs slices of {_MIN_OPEN_SLICE_MS} ms "
             f"or more, not {slice_ms:g} ms",
-            'set design = "trials"',
+            _AS_TRIALS,
         )
-    if opened is None and slice_ms > _MAX_CLOSED_SLICE_MS:
+    if opened is None and slice_ms > MAX_CLOSED_SLICE_MS:
         raise UsageError(
             f"{where}: slices of {slice_ms:g} ms; a closed loop takes at most "
-            f"{_MAX_CLOSED_SLICE_MS} ms",
+            f"{MAX_CLOSED_SLICE_MS} ms",
             "lower slice_ms",
         )
 
@@ -95,7 +96,7 @@ def _check_replays(experiment: Experiment, where: str) -> None:
     if uses_rounds(experiment):
         raise UsageError(
             f"{where}: until_valid replays trials, but these cells are played in rounds",
-            'set design = "trials"',
+            _AS_TRIALS,
         )
 
 
@@ -135,7 +136,7 @@ def _check_measuring(experiment: Experiment, where: str) -> None:
         return
     place = f"{where}: load {beside.name!r}: a measuring client"
     if experiment.design == "rounds":
-        raise UsageError(f"{place} plays trials, not rounds", 'set design = "trials"')
+        raise UsageError(f"{place} plays trials, not rounds", _AS_TRIALS)
     if experiment.in_process:
         raise UsageError(f"{place} needs a server", "leave out in_process")
     for workload in experiment.workloads:

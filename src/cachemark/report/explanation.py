@@ -154,6 +154,8 @@ def _contrasts(place: Place) -> Iterator[tuple[RoundContrast, str]]:
 
 
 def _answer(contrast: RoundContrast) -> str:
+    if not contrast.tested:
+        return "not tested"
     if contrast.scope == "within":
         return "within these sittings only, no answer"
     words = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}

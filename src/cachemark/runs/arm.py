@@ -18,6 +18,7 @@ from cachemark.model.server_stats import ServerStats
 from cachemark.runs.setting import Setting
 from cachemark.runs.slice_log import SliceLog
 from cachemark.runs.trial import Endpoints, TrialRun
+from cachemark.runs.warm_up import WarmUpSlice
 
 # Starts that go on at the same time, beyond the number of CPUs: some of them only wait.
 _MORE_STARTS = 2
@@ -48,7 +49,7 @@ class Arm:
         self.log = SliceLog()
         self.before: list[ServerStats] = []
         self.began_unix_ns = self.start_ns = 0
-        self.warm_up: list[int] = []
+        self.warm_up: list[WarmUpSlice] = []
         self.turn_cost: tuple[int, int] = (0, 0)
         self.worker_cpu = self.server_cpu = CpuMeter([])
 

@@ -20,7 +20,6 @@ from cachemark.analysis.rounds.order import Turn, random_square, squares_for, tu
 from cachemark.host import NoiseMonitor
 from cachemark.host.cpu_meter import CpuMeter, StealMeter
 from cachemark.host.memory import check_memory
-from cachemark.model.errors import TrialError
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.protocol import Slice, SliceDone
@@ -29,11 +28,9 @@ from cachemark.runs.arm import Arm, start_side_by_side, starting_threads
 from cachemark.runs.setting import Setting
 from cachemark.runs.slice_log import CpuReading, Place
 from cachemark.runs.trial import Endpoints
-from cachemark.runs.warm_up import is_warm, warmup_ms
+from cachemark.runs.warm_up import WarmUpSlice, check_length, is_warm, warmup_ms
 from cachemark.runs.window import Window, use_between
 
-# Fewer operations in a slice than this make its figures a matter of where the slice ends.
-_MIN_OPS_PER_SLICE = 3
 _EMPTY_SLICES = 5
 
 
@@ -120,16 +117,13 @@ class _Sitting:
             arm.attempt(lambda _, arm=arm: self._check_length(arm))
 
     def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
-        arm.warm_up.append(ends.fleet.slice(self._uncounted).lead_in_ops)
+        began = time.monotonic_ns()
+        ops = ends.fleet.slice(self._uncounted).lead_in_ops
+        arm.warm_up.append(WarmUpSlice(ops, time.monotonic_ns() - began))
 
     def _check_length(self, arm: Arm) -> None:
-        # The best slice: on a busy machine a client may get no CPU in most of its first slices.
-        room = max(arm.warm_up, default=_MIN_OPS_PER_SLICE)
-        if room < _MIN_OPS_PER_SLICE:
-            raise TrialError(
-                f"a slice of {self._uncounted.length_us / 1e3:g} ms has room for {room} operations",
-                "raise --slice-ms, or use --design trials",
-            )
+        load = arm.setting.load
+        check_length(arm.warm_up, self._uncounted.length_us, load.processes * load.threads)
 
     def _measure_turn_cost(self, arm: Arm, ends: Endpoints) -> None:
         """What a slice costs beside its own length: play some that have none."""

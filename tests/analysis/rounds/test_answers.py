@@ -191,17 +191,28 @@ def test_clients_of_different_sets_are_ranked_through_the_reference() -> None:
     assert (ranking.lead.through_reference, ranking.lead.answer) == (True, "above")
 
 
-def test_more_cells_than_a_set_holds_are_tested_with_the_reference_only() -> None:
+def test_more_cells_than_a_set_holds_are_tested_with_the_reference_and_with_the_first() -> None:
     rates = {f"c{n}": 10_000 * 1.2**n for n in range(10)}
     found = answered(run(rates, 6))
     ranking = found.groups[0].rankings[0]
     assert len(ranking.pairs) == 9
     assert ranking.lead is not None
     assert (ranking.lead.first.client, ranking.lead.answer) == ("c9", "above")
-    untested = ranking.places[4].to_winner
-    assert untested is not None
-    assert (untested.tested, untested.answer) == (False, "open")
-    assert untested.ratio is not None
+    to_first = [place.to_winner for place in ranking.places[1:]]
+    assert [of.answer for of in to_first if of] == ["below"] * 9
+
+
+def test_a_pair_outside_of_the_family_is_corrected_for_every_pair_of_its_group() -> None:
+    rates = {f"c{n}": 10_000 * 1.02**n for n in range(10)}
+    ranking = answered(run(rates, 6, deviation=0.02)).groups[0].rankings[0]
+    chosen = ranking.places[3].to_winner
+    assert chosen is not None
+    assert chosen.ratio is not None
+    assert chosen.ratio.p is not None
+    assert chosen.p_holm == pytest.approx(min(1.0, 45 * chosen.ratio.p))
+    assert chosen.answer == "open"
+    # It would be told if it was tested by itself.
+    assert chosen.ratio.p < 0.0158
 
 
 def test_carry_over_is_told() -> None:

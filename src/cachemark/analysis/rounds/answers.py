@@ -6,6 +6,7 @@ handed in: with half of a block's outcomes, the last look would come too early f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -16,6 +17,7 @@ from cachemark.analysis.rounds.contrast import (
     Looked,
     RoundContrast,
     contrast_alone,
+    contrast_chosen,
     contrast_family,
     describe,
     look,
@@ -207,19 +209,19 @@ def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
     ranked = standing(looked, question.cells, figure)
     tested = contrast_family(looked, question.family, figure.name)
     twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
-    table = _Table(looked, figure.name, tested, ranked, question.beside)
+    table = _Table(looked, figure.name, tested, ranked, question)
     return Ranking(
         figure=figure.name,
         title=figure.title,
         unit=figure.unit,
         more_is_better=figure.more_is_better,
-        places=[table.place(of, question) for of in ranked.ranks],
+        places=[table.place(of) for of in ranked.ranks],
         lead=ranked.lead,
         no_first=ranked.no_first,
         across=ranked.across,
         set_leads=ranked.set_leads,
         beside=[
-            table.place(of, question)
+            table.place(of)
             for first in ranked.ranks[:1]
             for of in beside(looked.sittings, first, question.beside, figure)
         ],
@@ -238,28 +240,30 @@ class _Table:
         figure: str,
         tested: dict[Pair, RoundContrast],
         found: Standing,
-        beside: Sequence[Cell],
+        question: Question,
     ) -> None:
-        self._looked, self._figure = looked, figure
+        self._looked, self._figure, self._question = looked, figure, question
         self._known = dict(tested)
         unknown = not found.ranks or found.no_first in ("apart", "circle")
         self._winner = None if unknown else found.ranks[0].cell
         named = [
-            contrast_alone(looked, (cell, self._winner), figure) for cell in beside if self._winner
+            contrast_alone(looked, (cell, self._winner), figure)
+            for cell in question.beside
+            if self._winner
         ]
         for contrast in (*named, *found.across, *([found.lead] if found.lead else [])):
             # These have tests of their own, without the family's correction.
             self._known.pop((contrast.second, contrast.first), None)
             self._known[contrast.first, contrast.second] = contrast
 
-    def place(self, of: Rank, question: Question) -> Place:
+    def place(self, of: Rank) -> Place:
         return Place(
             cell=of.cell,
-            name=question.name(of.cell),
+            name=self._question.name(of.cell),
             value=of.value,
             own=of.own,
             to_winner=self.ratio(of.cell, self._winner) if self._winner else None,
-            to_reference=self.ratio(of.cell, question.reference),
+            to_reference=self.ratio(of.cell, self._question.reference),
         )
 
     def ratio(self, cell: Cell, other: Cell) -> RoundContrast | None:
@@ -270,6 +274,11 @@ class _Table:
             return self._known[cell, other]
         if (other, cell) in self._known:
             return self._known[other, cell].reversed()
+        choices = self._question.cells
+        if cell in choices and other in choices:
+            # The family of a large group has pairs with the reference only.
+            pairs = math.comb(len(choices), 2)
+            return contrast_chosen(self._looked, (cell, other), self._figure, pairs)
         return describe(self._looked, (cell, other), self._figure)
 
 

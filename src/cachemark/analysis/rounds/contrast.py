@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
-from cachemark.analysis.rounds.family import Decision, Pair, decide, decide_lead
+from cachemark.analysis.rounds.family import Decision, Pair, decide, decide_chosen, decide_lead
 from cachemark.analysis.rounds.looks import MIN_SITTINGS, Answer, StopRule, sittings_needed
 from cachemark.analysis.rounds.pairs import (
     ArmFigures,
@@ -35,7 +35,7 @@ class RoundContrast(msgspec.Struct, frozen=True, kw_only=True):
     - `stopped_early`: an arm left the run once its questions were answered. Such a ratio is biased
       outwards, as the run goes on longer where the first data show less.
     - `needed`: the total number of sittings that would settle an open pair.
-    - `tested`: no answer is sought if the pair is in no family that was fixed before the run.
+    - `tested`: False if no answer is sought, because one of the two is no choice.
     - `why`: the reason if there is no ratio.
     """
 
@@ -133,8 +133,15 @@ def contrast_alone(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
     return _contrast(looked, pair, figure, decide_lead(estimate, looked.rule), 1)
 
 
+def contrast_chosen(looked: Looked, pair: Pair, figure: str, pairs: int) -> RoundContrast:
+    """The contrast of a pair outside of the family, corrected for all `pairs` of its group."""
+    estimate = _answerable(looked, [pair], figure)[pair]
+    decision = decide_chosen(estimate, looked.rule, pairs)
+    return _contrast(looked, pair, figure, decision, pairs)
+
+
 def describe(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
-    """The ratio of a pair that no family tests: its interval, and no answer."""
+    """The ratio of a pair that nothing tests: its interval, and no answer."""
     contrast = _contrast(looked, pair, figure, Decision(), 1)
     return msgspec.structs.replace(contrast, tested=False, needed=None)
 

@@ -82,6 +82,17 @@ def decide_lead(estimate: LogEstimate | None, rule: StopRule) -> Decision:
     return Decision(answer=classify(ratio, p, rule), p=p, p_holm=p)
 
 
+def decide_chosen(estimate: LogEstimate | None, rule: StopRule, pairs: int) -> Decision:
+    """The answer for a pair outside of the family, which the data chose among so many pairs.
+
+    Bonferroni's correction for all of them holds whichever pair is chosen.
+    """
+    ratio = estimate.ratio(rule.confidence) if estimate else None
+    p = ratio.p if ratio else None
+    corrected = None if p is None else min(1.0, pairs * p)
+    return Decision(answer=classify(ratio, corrected, rule), p=p, p_holm=corrected)
+
+
 def may_retire(
     decisions: Mapping[Pair, Decision], needed: Collection[Cell] = ()
 ) -> frozenset[Cell]:
