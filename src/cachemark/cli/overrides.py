@@ -180,12 +180,10 @@ def apply(
 def _blocks(experiment: Experiment, overrides: Overrides) -> dict[str, int | None]:
     """The typed number of blocks; where trials are replayed, as many of them shall be valid."""
     blocks, until_valid = overrides.blocks, overrides.until_valid
-    replayed = experiment.until_valid is not None
-    # An error names the option that was typed.
-    _replace(experiment, until_valid=until_valid)
+    _replace(experiment, until_valid=until_valid)  # its error names the typed option
     return {
         "blocks": until_valid if blocks is None else blocks,
-        "until_valid": blocks if until_valid is None and replayed else until_valid,
+        "until_valid": blocks if until_valid is None and experiment.until_valid else until_valid,
     }
 
 
