@@ -1,5 +1,6 @@
 /* A histogram as it travels: HdrHistogram V2, compressed with zlib, in base64. */
 #include "histogram.h"
+#include "base64.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -57,23 +58,6 @@ static uint8_t *put_counts(uint8_t *to, const struct histogram *h, int used)
     i += empty ? empty : 1;
   }
   return to;
-}
-
-static char *base64(const uint8_t *data, size_t size)
-{
-  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  char *text = calloc(size / 3 * 4 + 5, 1), *to = text;
-  for (size_t i = 0; i < size; i += 3) {
-    size_t left = size - i;
-    uint32_t bits = (uint32_t)data[i] << 16;
-    bits |= left > 1 ? (uint32_t)data[i + 1] << 8 : 0;
-    bits |= left > 2 ? data[i + 2] : 0;
-    *to++ = letters[bits >> 18];
-    *to++ = letters[bits >> 12 & 63];
-    *to++ = left > 1 ? letters[bits >> 6 & 63] : '=';
-    *to++ = left > 2 ? letters[bits & 63] : '=';
-  }
-  return text;
 }
 
 char *histogram_encode(const struct histogram *h)

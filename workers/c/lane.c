@@ -54,6 +54,8 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
       histogram_record(lane->lag, began - due_ns);
     if (is_timed(verified.status))
       histogram_record(&recorder->response, now - due_ns);
+    if (lane->calls.calls)
+      call_log_note(&lane->calls, p->tape, op, &answer, verified, began, now, lane->used);
   }
   add_one(verified.status < WRONG_VALUE ? &lane->done : &lane->failed);
   if (p->client->release)

@@ -1,5 +1,6 @@
 /* See messages.h. */
 #include "messages.h"
+#include "base64.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,20 @@ static json_t *groups_message(const struct player *p)
   return message;
 }
 
+/* The first wrong values of a run with a call log. */
+static json_t *wrong_replies_message(const struct player *p)
+{
+  json_t *replies = json_array();
+  for (uint64_t t = 0; t < p->lane_count; t++)
+    for (uint32_t i = 0; i < p->lanes[t].calls.wrong_count && json_array_size(replies) < MOST_WRONG_REPLIES; i++) {
+      const struct wrong_reply *wrong = &p->lanes[t].calls.wrong[i];
+      char *value = base64(wrong->value, wrong->length);
+      json_array_append_new(replies, json_pack("{sI ss}", "record", (json_int_t)wrong->record, "value", value));
+      free(value);
+    }
+  return replies;
+}
+
 json_t *slice_message(struct slice_result slice)
 {
   return json_pack("{ss sI sI sI sI}", "type", "slice_done", "ops", (json_int_t)slice.ops, "errors",
@@ -158,6 +173,7 @@ json_t *done_message(const struct player *p, const char *phase, const struct tot
       (json_int_t)totals->system_ns);
   set_histogram(message, "send_lag", &lag);
   json_object_set_new(message, "groups", groups_message(p));
+  json_object_set_new(message, "wrong_replies", wrong_replies_message(p));
   set_timeline(message, p);
   if (p->slices.played)
     json_object_set_new(message, "lead_in", operations_message(p, LEAD_IN, LEAD_IN, false));

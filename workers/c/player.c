@@ -52,6 +52,7 @@ void player_close(struct player *p)
     for (int section = 0; section < SECTIONS; section++)
       for (int kind = 0; kind < KINDS; kind++)
         free(lane->recorders[section][kind]);
+    call_log_close(&lane->calls);
     free(lane->operations), free(lane->used), free(lane->lag), free(lane->groups);
   }
   tape_close(p->tape);
@@ -80,6 +81,7 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   lane->reconnects_before = p->client->reconnects ? p->client->reconnects(lane->session) : 0;
   memset(lane->groups, 0, sizeof *lane->groups);
   lane->groups->length = p->tape->group > 1 && !p->prefill && !p->open_loop ? p->tape->group : 0;
+  call_log_close(&lane->calls);
   memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */
 }
 
@@ -108,9 +110,12 @@ static void *play_run(void *lane)
   return NULL;
 }
 
-void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns)
+void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns,
+                  bool logs_calls)
 {
   player_reset(p, prefill, ops, duration_ms);
+  for (uint64_t t = 0; logs_calls && p->open_loop && t < p->lane_count; t++)
+    call_log_open(&p->lanes[t].calls, t, p->lane_count);
   p->playing = p->lane_count;
   window_begin(&p->window, start_unix_ns, START_AHEAD_NS,
                duration_ms == NO_LIMIT ? UINT64_MAX / 2 : (uint64_t)duration_ms * 1000000);

@@ -2,6 +2,7 @@
 #ifndef PLAYER_H
 #define PLAYER_H
 
+#include "call_log.h"
 #include "groups.h"
 #include "recorder.h"
 #include "slices.h"
@@ -23,6 +24,7 @@ struct lane {
   struct timeline timeline;
   struct histogram *lag;
   struct groups *groups;
+  struct call_log calls;         /* empty unless the run asked for a call log */
   /* When the slice's lead-in ends; UINT64_MAX in a run, after the lead-in, and if all of the slice is lead-in. */
   uint64_t count_from_ns;
   uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* the begin of the counted part, and what came before it */
@@ -58,12 +60,13 @@ void lane_tell_over(struct player *player);
 struct player *player_open(const struct client *client, const struct setup *setup, struct tape *tape,
                            int over_fd, char *reason);
 void player_close(struct player *player);
-/* Forget what the last run left; the tape is played from its start. */
+/* Forget what the last run left; the tape is played from its start. No call log. */
 void player_reset(struct player *player, bool prefill, int64_t ops, int64_t duration_ms);
 
 enum { NO_LIMIT = -1 };
+/* `logs_calls`: the lanes of an open loop note their calls. */
 void player_start(struct player *player, bool prefill, int64_t ops, int64_t duration_ms,
-                  uint64_t start_unix_ns);
+                  uint64_t start_unix_ns, bool logs_calls);
 /* Wait for the lanes' threads to end. */
 void player_join(struct player *player);
 /* How long the run took that has ended. */

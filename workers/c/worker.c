@@ -7,7 +7,8 @@
  *   player.c   one prepared trial            histogram.c  HdrHistogram
  *   slices.c   short turns of a player       messages.c   answers, as they are sent
  *   tape.c     the tape, checked             timeline.c   the window in slices and sections
- *   groups.h   the times of whole groups
+ *   groups.h   the times of whole groups     call_log.c   a record of each call
+ *   base64.c   bytes as text
  *   clients/   one file for each library     README.md    what a client file has to hold
  *
  * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
@@ -81,6 +82,7 @@ static json_t *hello(void)
   json_array_append_new(capabilities, json_string("slices"));
   json_array_append_new(capabilities, json_string("timeline"));
   json_array_append_new(capabilities, json_string("groups"));
+  json_array_append_new(capabilities, json_string("calls"));
   for (int kind = 0; kind < KINDS; kind++)
     if (client->kinds & every_kind() & (kind_set)1 << kind)
       json_array_append_new(capabilities, json_string(kind_name(kind)));
@@ -190,6 +192,12 @@ static json_t *lost(void)
   return error_message("client", "a call of the library does not return", false);
 }
 
+/* Write the call log that a run asked for. Null, or what went wrong. */
+static json_t *write_calls(const char *path)
+{
+  return !*path || call_log_write(path, player) ? NULL : error_message("internal", "the call log cannot be written", true);
+}
+
 static json_t *run(json_t *request, bool *bye)
 {
   if (!player)
@@ -197,6 +205,8 @@ static json_t *run(json_t *request, bool *bye)
   const char *phase = json_string_value(json_object_get(request, "phase"));
   json_t *ops = json_object_get(request, "ops"), *duration = json_object_get(request, "duration_ms");
   json_int_t start = json_integer_value(json_object_get(request, "start_unix_ns"));
+  const char *calls = json_string_value(json_object_get(request, "calls"));
+  calls = calls ? calls : "";
   bool prefill = phase && !strcmp(phase, "prefill");
   if (!phase || (!prefill && strcmp(phase, "warmup") && strcmp(phase, "measure")))
     return error_message("protocol", "no phase that it knows", true);
@@ -208,10 +218,16 @@ static json_t *run(json_t *request, bool *bye)
   getrusage(RUSAGE_SELF, &before);
   player_start(player, prefill, json_is_integer(ops) ? json_integer_value(ops) : NO_LIMIT,
                json_is_integer(duration) ? json_integer_value(duration) : NO_LIMIT,
-               start > 0 ? (uint64_t)start : 0);
-  if (!wait_for_lanes(true, bye))
+               start > 0 ? (uint64_t)start : 0, *calls);
+  bool ended = wait_for_lanes(true, bye);
+  json_t *failed = write_calls(calls);
+  if (!ended) {
+    json_decref(failed);
     return lost();
+  }
   player_join(player);
+  if (failed)
+    return failed;
   struct totals totals = player_totals(player);
   totals_add_cpu(&totals, &before);
   return done_message(player, phase, &totals);

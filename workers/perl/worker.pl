@@ -7,7 +7,7 @@
 #   lib/Player.pm    one prepared trial             lib/Histogram.pm  HdrHistogram, in Perl
 #   lib/Tape.pm      the tape, checked              lib/Timeline.pm   the window in slices and sections
 #   lib/Messages.pm  JSON lines                     lib/Slices.pm     the tape played in turns
-#                                                   lib/Groups.pm     the times of whole groups
+#   lib/CallLog.pm   a record of each call          lib/Groups.pm     the times of whole groups
 #   clients/       one file for each library        README.md         what a client file has to hold
 use v5.36;
 
@@ -77,7 +77,7 @@ sub hello () {
     return {
         type         => 'ready', protocol => 2, client => "perl/$name", library => $class->LIBRARY,
         library_version => $class->VERSION_TEXT, language => 'perl', runtime => sprintf('perl %vd', $^V),
-        capabilities => [$class->WIRES, $class->FEATURES, 'timeline', 'slices', 'groups', @kinds],
+        capabilities => [$class->WIRES, $class->FEATURES, 'timeline', 'slices', 'groups', 'calls', @kinds],
     };
 }
 

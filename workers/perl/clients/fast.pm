@@ -67,7 +67,7 @@ sub swap ($self, $op, $key, $value, $exptime) {
     my $read = $self->{cache}->gets($key) or return $self->failed($op, undef);
     my $right  = Verify::right($self, $op->[NUMBERS][0], $read->[1]);
     my $stored = $self->{cache}->cas($key, $read->[0], $value, $exptime);
-    return WRONG_VALUE       unless $right;
+    return wrong($self, $read->[1]) unless $right;
     return $op->[CODE] if $stored;
     return defined $stored ? 1 | REFUSED : CONNECTION;
 }

@@ -4,6 +4,7 @@ package Player;
 use v5.36;
 
 use List::Util qw(max min);
+use CallLog;
 use Lane;
 use Operation;
 use Recorder;
@@ -52,6 +53,7 @@ sub run ($self, $request) {
     my $script  = $prefill ? $self->{prefill} : $self->{lane};
     my $limit   = $script->{ops}->@* ? $request->{ops} // FOR_EVER_S : 0;
     $limit = $script->{ops}->@* if $prefill;
+    $self->{calls} = CallLog->of_run($self, $request);
     my $ahead_s = ($request->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME);
     my $start_s = now() + max(0.002, $ahead_s);
     my $timeline  = Timeline->new($start_s, $request->{duration_ms});
@@ -69,7 +71,8 @@ sub run ($self, $request) {
         $record->add_usage(\@before, [usage()]);
     }
     $record->count($self->timeout_s, sub { $self->look(now()) });
-    return done($request->{phase}, $record, $start_s);
+    my $calls = delete $self->{calls};
+    return {done($request->{phase}, $record, $start_s)->%*, wrong_replies => $calls && $calls->{wrong} || []};
 }
 
 # Make all ready for slices.
@@ -104,7 +107,7 @@ sub play_closed_loop ($self, $script, $limit) {
 
 # Each call when it is due, or as soon after that as the one before is over.
 sub play_open_loop ($self, $script, $limit) {
-    my ($record, $play, $length, $counted) = (@$self{qw(record)}, $script->{play}, scalar $script->{ops}->@*, $self->{counted});
+    my ($record, $calls, $play, $length, $counted) = (@$self{qw(record calls)}, $script->{play}, scalar $script->{ops}->@*, $self->{counted});
     my @odd;
     while ($record->{played} + $record->{unsent} < $limit) {
         my ($due_s, $ended_s) = ($self->due($script, $self->{at}), $self->{ended_s});
@@ -123,6 +126,7 @@ sub play_open_loop ($self, $script, $limit) {
         $self->{ended_s} = $self->{now_s};
         push $record->{waits}->@*, $self->{now_s} - $due_s;
         push $record->{ends}->@*,  $self->{now_s};
+        $calls->note($turn, $script->{ops}[$turn], $odd[1], $began_s, $took->[0]) if $calls;
         $record->note(1, \@odd, $took);
     }
 }

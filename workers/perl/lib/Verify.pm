@@ -8,7 +8,7 @@ use v5.36;
 use Exporter 'import';
 use Operation;
 
-our @EXPORT = qw(WRONG_VALUE TIMEOUT CONNECTION SERVER CLIENT PROTOCOL REFUSED FOUND_MASK SIZE_BIT %ERRORS %LOOKS_UP ok_code);
+our @EXPORT = qw(WRONG_VALUE TIMEOUT CONNECTION SERVER CLIENT PROTOCOL REFUSED FOUND_MASK SIZE_BIT wrong %ERRORS %LOOKS_UP ok_code);
 
 use constant { WRONG_VALUE => -1, TIMEOUT => -2, CONNECTION => -3, SERVER => -4, CLIENT => -5, PROTOCOL => -6 };
 use constant { FOUND_MASK => (1 << 16) - 1, REFUSED => 1 << 16, SIZE_BIT => 17 };
@@ -42,7 +42,7 @@ our %FORMS = (
 # A value that was read, at whatever length it was written.
 sub value ($client, $op, $got) {
     return $client->failed($op, $got) unless defined $got;
-    return right($client, $op->[NUMBERS][0], $got) ? length($got) << SIZE_BIT | 1 : WRONG_VALUE;
+    return right($client, $op->[NUMBERS][0], $got) ? length($got) << SIZE_BIT | 1 : wrong($client, $got);
 }
 
 sub values ($client, $op, $got) {
@@ -50,11 +50,11 @@ sub values ($client, $op, $got) {
     my ($keys, $numbers) = @$op[KEYS, NUMBERS];
     for my $i (0 .. $#$keys) {
         my $value = $got->{ $keys->[$i] } // next;
-        return WRONG_VALUE unless right($client, $numbers->[$i], $value);
+        return wrong($client, $value) unless right($client, $numbers->[$i], $value);
         $hits++;
         $size += length $value;
     }
-    return WRONG_VALUE if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
+    return wrong($client, '') if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
     my $failed = $hits < @$keys ? $client->failed($op, undef) : 0;
     return $failed || ($size << SIZE_BIT | $hits);
 }
@@ -63,6 +63,12 @@ sub values ($client, $op, $got) {
 sub each_one ($client, $op, $got) {
     my @failed = grep { !$got->{$_} } $op->[KEYS]->@*;
     return @failed ? $client->failed($op, $got->{ $failed[0] }) || SERVER : $op->[CODE];
+}
+
+# A wrong value, which a call log has.
+sub wrong ($client, $value) {
+    $client->{wrong} = $value;
+    return WRONG_VALUE;
 }
 
 sub right ($client, $number, $value) {

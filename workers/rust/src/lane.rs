@@ -1,11 +1,12 @@
 //! The loops that are measured: one lane is one thread with its session and its executor.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use hdrhistogram::Histogram;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::call_log::CallLog;
 use crate::client::Session;
 use crate::groups::Groups;
 use crate::histogram::histogram;
@@ -15,16 +16,8 @@ use crate::slices::{LaneSlice, Turn};
 use crate::tape::{KINDS, Operation, Tape, Verb};
 use crate::timeline::{SECTIONS, Timeline};
 use crate::verify::{ReplyStatus, Verified};
+use crate::watch::{Watch, add_one};
 use crate::window::{Window, clock_ns};
-
-/// What the main thread sees of a lane that plays.
-#[derive(Default)]
-pub struct Watch {
-    pub done: AtomicU64,
-    pub failed: AtomicU64,
-    /// When the call that is going on began; 0 between calls.
-    pub called_ns: AtomicU64,
-}
 
 /// What a run asks of each lane.
 #[derive(Clone)]
@@ -54,6 +47,8 @@ pub struct LaneRecord {
     pub timeline: Timeline,
     pub lag: Histogram<u64>,
     pub groups: Option<Groups>,
+    /// Nothing unless the run asked for a call log.
+    pub calls: Option<Arc<CallLog>>,
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
     pub ended_ns: u64,
@@ -87,6 +82,7 @@ impl LaneRecord {
             timeline: Timeline::new(duration_ns),
             lag: histogram(),
             groups: Groups::of(tape),
+            calls: None,
             watch: Arc::default(),
             sent_ns: 0,
             ended_ns: 0,
@@ -133,11 +129,6 @@ pub fn punctual_sleeps() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// A counter that only its lane writes.
-fn add_one(counter: &AtomicU64) {
-    counter.store(counter.load(Relaxed) + 1, Relaxed);
-}
-
 /// One operation; the instant of its end. `due_ns` is given in an open loop.
 async fn play_one<S: Session>(
     session: &mut S,
@@ -168,6 +159,9 @@ async fn play_one<S: Session>(
         }
         if timed {
             notes.recorder(op).response.saturating_record((now - due_ns).max(1));
+        }
+        if let Some(calls) = &notes.calls {
+            calls.note(op, &verified, began, now);
         }
     }
     if let Some(groups) = &mut notes.groups {

@@ -1,10 +1,13 @@
 //! The worker for memcached clients in Rust: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
 //!
 //! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
-//! has the measured loops, `slices` its short turns, `window` is when a run begins and ends, `tape` says what is to be done,
-//! `verify` what a reply comes to, `recorder` its sums, `groups` the times of whole groups, `histogram` how times travel, `timeline` the
-//! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
+//! has the measured loops, `slices` its short turns, `watch` what the main thread sees of a lane; `window` is
+//! when a run begins and ends, `tape` says what is to be done, `verify` what a reply comes to, `recorder` its
+//! sums, `groups` the times of whole groups, `call_log` a record of each call, `histogram` how times travel,
+//! `timeline` the window in slices and sections; `client` is what a file of `clients` gives, one for each
+//! library.
 
+mod call_log;
 mod client;
 mod clients;
 mod groups;
@@ -18,6 +21,7 @@ mod slices;
 mod tape;
 mod timeline;
 mod verify;
+mod watch;
 mod window;
 mod worker;
 

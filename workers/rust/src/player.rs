@@ -8,6 +8,7 @@ use nix::sys::time::TimeValLike;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::call_log::CallLog;
 use crate::client::Session;
 use crate::groups::Groups;
 use crate::histogram::{encode, histogram};
@@ -38,6 +39,9 @@ pub struct Run {
     pub start_unix_ns: u64,
     pub ops: Option<u64>,
     pub duration_ms: Option<u64>,
+    /// The path of the call log; empty for none.
+    #[serde(default)]
+    pub calls: String,
 }
 
 pub fn usage() -> Usage {
@@ -109,6 +113,7 @@ pub fn done<S: Session>(
         "cpu_user_ns": totals.user_ns, "cpu_system_ns": totals.system_ns,
         "timeline": timeline, "sections": sections,
         "groups": Groups::message(notes().map(|note| &note.groups)),
+        "wrong_replies": CallLog::wrong_replies(notes().filter_map(|note| note.calls.as_ref())),
     })
 }
 

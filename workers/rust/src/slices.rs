@@ -8,8 +8,9 @@ use nix::sys::resource::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::lane::{LaneRecord, Task, Watch};
+use crate::lane::{LaneRecord, Task};
 use crate::player::{Totals, usage};
+use crate::watch::Watch;
 use crate::window::Window;
 
 #[derive(Deserialize)]

@@ -16,17 +16,31 @@ pub enum ReplyStatus {
     Protocol,
 }
 
-/// What is noted of an operation: how it ended, the keys found, the value bytes moved.
+/// A call log has no more of a wrong value.
+const MOST_WRONG_BYTES: usize = 4096;
+
+/// What is noted of an operation: how it ended, the keys found, the value bytes moved, a wrong value.
 pub struct Verified {
     pub status: ReplyStatus,
     pub found: usize,
     pub value_bytes: usize,
+    pub wrong: Vec<u8>,
 }
 
 impl Verified {
     /// An end without keys or values.
     pub fn of(status: ReplyStatus) -> Verified {
-        Verified { status, found: 0, value_bytes: 0 }
+        Verified { status, found: 0, value_bytes: 0, wrong: Vec::new() }
+    }
+
+    fn done(found: usize, value_bytes: usize) -> Verified {
+        Verified { found, value_bytes, ..Verified::of(ReplyStatus::Done) }
+    }
+
+    #[cold]
+    fn wrong(value: &[u8]) -> Verified {
+        let wrong = value[..value.len().min(MOST_WRONG_BYTES)].to_vec();
+        Verified { wrong, ..Verified::of(ReplyStatus::WrongValue) }
     }
 }
 
@@ -39,9 +53,9 @@ fn right(tape: &Tape, key: u32, value: &[u8]) -> bool {
 pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verified {
     let Some(value) = value else { return Verified::of(ReplyStatus::Missed) };
     if value != op.value && !right(tape, op.indexes[0], value) {
-        return Verified::of(ReplyStatus::WrongValue);
+        return Verified::wrong(value);
     }
-    Verified { status: ReplyStatus::Done, found: 1, value_bytes: value.len() }
+    Verified::done(1, value.len())
 }
 
 /// A read of many keys: those that were found, mostly in the order in which they were asked for.
@@ -56,10 +70,10 @@ pub fn many<'a>(
         let after = next..op.keys.len();
         let mut places = after.chain(0..next);
         let Some(at) = places.find(|&at| !used[at] && op.keys[at].as_bytes() == key) else {
-            return Verified::of(ReplyStatus::WrongValue);
+            return Verified::wrong(value);
         };
         if !right(tape, op.indexes[at], value) {
-            return Verified::of(ReplyStatus::WrongValue);
+            return Verified::wrong(value);
         }
         used[at] = true;
         next = at + 1;
@@ -81,7 +95,7 @@ pub fn written(op: &Operation, stored: bool) -> Verified {
     }
     let batch = op.pairs.iter().map(|(_, value)| value.len()).sum();
     let value_bytes = if op.verb == Verb::MSET { batch } else { op.value.len() };
-    Verified { status: ReplyStatus::Done, found: 0, value_bytes }
+    Verified::done(0, value_bytes)
 }
 
 /// A `delete`, `touch` or step of a counter: whether the key was there.
@@ -96,8 +110,8 @@ pub fn known(there: bool) -> Verified {
 pub fn compared(tape: &Tape, op: &Operation, answer: Option<(&[u8], bool)>) -> Verified {
     let Some((value, stored)) = answer else { return Verified::of(ReplyStatus::Missed) };
     if !right(tape, op.indexes[0], value) {
-        return Verified::of(ReplyStatus::WrongValue);
+        return Verified::wrong(value);
     }
     let status = if stored { ReplyStatus::Done } else { ReplyStatus::NotStored };
-    Verified { status, found: 1, value_bytes: if stored { op.value.len() } else { 0 } }
+    Verified { status, ..Verified::done(1, if stored { op.value.len() } else { 0 }) }
 }

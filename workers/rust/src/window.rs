@@ -2,7 +2,7 @@
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -15,6 +15,13 @@ const LOOK_NS: u64 = 20_000_000;
 pub fn clock_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock");
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// An instant of the wall clock, but not sooner than so long from now.
+pub fn instant_of(start_unix_ns: u64, ahead_ns: u64) -> u64 {
+    let wall_ns =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    clock_ns() + start_unix_ns.saturating_sub(wall_ns).max(ahead_ns)
 }
 
 /// Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped.

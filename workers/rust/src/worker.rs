@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::call_log::CallLog;
 use crate::client::Session;
-use crate::lane::{Lane, Task, Watch, punctual_sleeps};
+use crate::lane::{Lane, Task, punctual_sleeps};
 use crate::panics;
 use crate::player::{Player, Run, Totals, done, usage};
 use crate::prepare::{Prepare, refusal};
 use crate::slices::{Slice, Slices, Turn};
 use crate::tape::{Refusal, Tape, kind_name};
-use crate::window::{Window, clock_ns};
+use crate::watch::Watch;
+use crate::window::{Window, instant_of};
 
 const PROGRESS: Duration = Duration::from_secs(1);
 /// Lanes need a moment to be there before a window begins.
@@ -147,13 +149,18 @@ impl<S: Session> Worker<S> {
         let Some(mut player) = self.player.take() else {
             return failed("protocol", "run before prepare", true);
         };
+        let open_loop = player.tape.times.is_some() && run.phase != "prefill";
+        let logs = CallLog::of_run(&run.calls, open_loop, player.lanes.len());
         let before = usage();
-        let (window, watches) = self.start(&mut player, &run);
-        let lanes = match self.wait_for_lanes(&window, &watches, true) {
+        let (window, watches) = self.start(&mut player, &run, &logs);
+        let ended = self.wait_for_lanes(&window, &watches, true);
+        if let Err(error) = CallLog::write(&run.calls, &logs) {
+            return failed("internal", &format!("{}: {error}", run.calls), true);
+        }
+        let lanes = match ended {
             Ok(lanes) => lanes,
             Err(answer) => return answer,
         };
-        let open_loop = player.tape.times.is_some() && run.phase != "prefill";
         let mut totals = Totals::of(&lanes, &window, open_loop);
         totals.add_cpu(before, usage());
         let message = done(&run.phase, &lanes, open_loop, &totals, false);
@@ -163,10 +170,18 @@ impl<S: Session> Worker<S> {
     }
 
     /// Each lane into its thread.
-    fn start(&mut self, player: &mut Player<S>, run: &Run) -> (Arc<Window>, Vec<Arc<Watch>>) {
+    fn start(
+        &mut self,
+        player: &mut Player<S>,
+        run: &Run,
+        logs: &[Arc<CallLog>],
+    ) -> (Arc<Window>, Vec<Arc<Watch>>) {
         self.runs += 1;
         let duration_ns = run.duration_ms.map(|ms| ms * 1_000_000);
         player.lanes.iter_mut().for_each(|lane| lane.reset(duration_ns));
+        for (lane, log) in player.lanes.iter_mut().zip(logs) {
+            lane.notes.calls = Some(log.clone());
+        }
         let start_ns = instant_of(run.start_unix_ns, START_AHEAD_NS);
         let timeout_ns = player.setup.timeout_ms * 1_000_000;
         player.lanes.iter_mut().for_each(|lane| lane.notes.timeline.start(start_ns));
@@ -230,7 +245,7 @@ impl<S: Session> Worker<S> {
                         self.send_progress(watches);
                     }
                     let longest = 2 * window.timeout_ns + LOST_NS;
-                    if watches.iter().any(|watch| is_lost(watch.called_ns.load(Relaxed), longest)) {
+                    if watches.iter().any(|watch| watch.is_lost(longest)) {
                         let text = "a call of the library does not return";
                         return Err(failed("client", text, false));
                     }
@@ -347,17 +362,6 @@ impl<S: Session> Worker<S> {
     }
 }
 
-/// An instant of the wall clock, but not sooner than so long from now.
-fn instant_of(start_unix_ns: u64, ahead_ns: u64) -> u64 {
-    let wall_ns =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-    clock_ns() + start_unix_ns.saturating_sub(wall_ns).max(ahead_ns)
-}
-
-fn is_lost(called_ns: u64, longest_ns: u64) -> bool {
-    called_ns > 0 && clock_ns() > called_ns + longest_ns
-}
-
 fn hello<S: Session>(name: &str) -> Value {
     let client = S::CLIENT;
     let kinds = client.kinds().map(kind_name);
@@ -365,7 +369,7 @@ fn hello<S: Session>(name: &str) -> Value {
         .wires
         .iter()
         .chain(client.features)
-        .chain(&["slices", "timeline", "groups"])
+        .chain(&["slices", "timeline", "groups", "calls"])
         .map(|word| (*word).to_owned());
     json!({
         "type": "ready", "protocol": 2, "client": format!("rust/{name}"), "library": client.library,

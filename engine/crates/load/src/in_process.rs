@@ -117,6 +117,7 @@ impl InProcess {
             cpu_system_ns: after.1 - before.1,
             lead_in: None,
             sections: Sections::of(callers.iter().map(|caller| &caller.recorder.metrics)),
+            calls: Vec::new(),
         };
         for caller in callers {
             result.metrics.add(&caller.recorder.metrics);

@@ -37,7 +37,7 @@ pub use options::{
 };
 pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{
-    Interval, Intervals, KindMetrics, Metrics, SECTION_COUNT, Section, Sections, Timeline,
+    CallOutcome, Interval, Intervals, KindMetrics, LoggedCall, LoggedCalls, Metrics, SECTION_COUNT, Section, Sections, Timeline,
     TimelineSlice, Window, encode_histogram, percentile_ns,
 };
 pub use routing::KeyRouting;

@@ -46,6 +46,9 @@ pub struct Run {
     pub ops: Option<u64>,
     #[serde(default)]
     pub duration_ms: Option<u64>,
+    /// The path of the call log; empty for none.
+    #[serde(default)]
+    pub calls: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -137,6 +140,14 @@ pub struct Done {
     pub lead_in: Option<BTreeMap<&'static str, Operation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wrong_replies: Vec<WrongReply>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct WrongReply {
+    pub record: u32,
+    pub value: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -201,6 +212,7 @@ impl Done {
             groups: Groups::new(metrics).filter(|_| phase != Phase::Prefill),
             lead_in: result.lead_in.as_ref().map(untimed),
             store_bytes: None,
+            wrong_replies: Vec::new(),
         }
     }
 }

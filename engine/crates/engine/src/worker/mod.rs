@@ -3,6 +3,7 @@
 //! One thread reads requests, and one carries them out. The client's own threads measure and never write to
 //! stdout.
 
+mod call_log;
 pub mod messages;
 mod network;
 mod pipes;
@@ -188,14 +189,20 @@ impl Worker {
         let Some(client) = self.client.as_mut() else {
             return Some(failure("protocol", "run before prepare".to_owned(), true));
         };
-        let control = RunControl::default();
+        let logs_calls = !run.calls.is_empty();
+        let control = if logs_calls { RunControl::with_call_log() } else { RunControl::default() };
         let requests = &self.requests;
         thread::scope(|scope| {
             let (ended, end) = channel();
             let handle = control.clone();
             let playing = scope.spawn(move || {
                 let result = client.run(limits(run), &handle);
-                let result = result.map(|result| (result, client.store_bytes()));
+                let result = result.and_then(|result| {
+                    if logs_calls {
+                        call_log::write(&run.calls, &result.calls)?;
+                    }
+                    Ok((result, client.store_bytes()))
+                });
                 // The receiver is gone only if the caller left; then nobody needs this.
                 let _ = ended.send(());
                 result
@@ -205,7 +212,9 @@ impl Worker {
             match result {
                 _ if left => None,
                 Ok((result, store_bytes)) => {
-                    let done = Done { store_bytes, ..Done::new(run.phase, &result) };
+                    let wrong_replies = call_log::wrong_replies(&result.calls);
+                    let done =
+                        Done { store_bytes, wrong_replies, ..Done::new(run.phase, &result) };
                     Some(Answer::Done(Box::new(done)))
                 }
                 Err(error) => Some(failure("internal", error.to_string(), false)),

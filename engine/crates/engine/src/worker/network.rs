@@ -27,6 +27,7 @@ pub fn hello() -> Ready {
         "timeline",
         "slices",
         "groups",
+        "calls",
         "trailing_space",
     ]);
     capabilities.extend(kinds);

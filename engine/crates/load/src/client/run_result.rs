@@ -5,7 +5,7 @@ use cachemark_tape::Tape;
 use super::slices::SliceTotals;
 use crate::connection::Wire;
 use crate::player::Player;
-use crate::record::{Metrics, Sections};
+use crate::record::{LoggedCalls, Metrics, Sections};
 
 /// The result of one phase.
 pub struct RunResult {
@@ -18,6 +18,8 @@ pub struct RunResult {
     pub lead_in: Option<Metrics>,
     /// Only if the length of the window was known and no intervals were taken.
     pub sections: Option<Sections>,
+    /// The calls of each thread, if they were logged.
+    pub calls: Vec<LoggedCalls>,
 }
 
 impl RunResult {
@@ -40,6 +42,7 @@ impl RunResult {
             cpu_system_ns: 0,
             lead_in: None,
             sections,
+            calls: Vec::new(),
         }
     }
 
@@ -61,6 +64,7 @@ impl RunResult {
             cpu_system_ns: totals.cpu_system_ns,
             lead_in: Some(lead_in),
             sections: None,
+            calls: Vec::new(),
         }
     }
 }

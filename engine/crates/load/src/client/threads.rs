@@ -98,7 +98,7 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
         let PhaseContext { options, tape, window, shared, .. } = *phase;
         // By then every operation has been answered or has timed out.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
-        let players = thread::scope(|scope| {
+        let mut players = thread::scope(|scope| {
             let threads: Vec<_> = self
                 .connections
                 .iter_mut()
@@ -118,7 +118,8 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
             };
             threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
         })?;
-        Ok(RunResult::of(&players, tape))
+        let calls = players.iter_mut().map(Player::take_calls).collect();
+        Ok(RunResult { calls, ..RunResult::of(&players, tape) })
     }
 
     fn play_slices(
@@ -151,6 +152,7 @@ fn player_of_thread<'run, W: Wire>(phase: &PhaseContext<'run>, number: usize) ->
     let work_slice = work_slice_of(limits, (threads, segment), number, tape);
     let player = Player::<W>::new(tape, work_slice, window, connections / threads, depth)
         .with_refill(refill);
+    let player = if phase.shared.logs_calls { player.with_call_log(threads) } else { player };
     match routing {
         Some(routing) => player.with_routing(routing),
         None => player,

@@ -4,6 +4,7 @@ use cachemark_injected_bugs::{Bug, injected};
 use cachemark_protocol::reply_errors::ErrorKind;
 
 use crate::operation::{Failure, Pending};
+use crate::record::remember_wrong_value;
 use crate::routing::TapeView;
 
 pub(crate) fn failure_of(kind: ErrorKind) -> Failure {
@@ -28,12 +29,15 @@ pub(crate) fn verify_keyed_value(
         if !pending.wrong {
             pending.keys_answered = 1;
             verify_value(pending, op.key, flags, data, view);
+        } else {
+            remember_wrong_value(data);
         }
         return;
     }
     let found = (pending.keys_answered..op.run).find(|at| view.key(view.key_at(&op, *at)) == key);
     let Some(at) = found else {
         pending.wrong = true;
+        remember_wrong_value(data);
         return;
     };
     pending.keys_answered = at + 1;
@@ -54,7 +58,10 @@ pub(crate) fn verify_value(
     if view.verifies_values() && !injected(Bug::UnverifiedValues) {
         let holds = view.pool_covers(data.len() as u64);
         let right = holds && flags == 0 && view.value(k, data.len() as u32) == data;
-        pending.wrong |= !right;
+        if !right {
+            pending.wrong = true;
+            remember_wrong_value(data);
+        }
     }
 }
 

@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::record::Intervals;
 
-/// The stop flag, and the progress that an observer sees.
+/// The stop flag, the progress that an observer sees, and what is recorded.
 #[derive(Default)]
 pub struct SharedState {
     pub stop: AtomicBool,
     pub ok: AtomicU64,
     pub failed: AtomicU64,
     pub intervals: Option<Intervals>,
+    /// Players note each call of an open loop.
+    pub logs_calls: bool,
 }

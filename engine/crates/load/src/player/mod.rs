@@ -21,7 +21,7 @@ pub use work_slice::WorkSlice;
 use crate::connection::{Connection, READ_BYTES, Text, Wire, WriteBatch};
 use crate::operation::Failure;
 use crate::options::Refill;
-use crate::record::{Intervals, Metrics, Recorder, Window};
+use crate::record::{Intervals, LoggedCalls, Metrics, Recorder, Window};
 use crate::routing::{KeyRouting, TapeView};
 
 /// Plays one work slice over a number of connections, and records the results.
@@ -112,6 +112,19 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.routing = Some(routing);
         self.view = TapeView::new(self.tape, Some(routing));
         self
+    }
+
+    /// The same with a record of each call, in an open loop. The client has so many players.
+    pub fn with_call_log(mut self, players: usize) -> Player<'tape, W> {
+        if matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_open_loop() {
+            self.recorder = self.recorder.with_call_log(players);
+        }
+        self
+    }
+
+    /// The records of its calls; none without a call log.
+    pub fn take_calls(&mut self) -> LoggedCalls {
+        self.recorder.take_calls(self.tape, self.tape_origin_ns)
     }
 
     /// What has been recorded.

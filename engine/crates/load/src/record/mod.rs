@@ -1,6 +1,7 @@
 //! What is recorded in a window: counts and histograms, by kind of operation and over time.
 
 mod buckets;
+mod call_log;
 mod groups;
 mod histogram;
 mod intervals;
@@ -12,6 +13,8 @@ mod sections;
 mod timeline;
 mod window;
 
+pub(crate) use call_log::{CallLog, remember_wrong_value};
+pub use call_log::{CallOutcome, LoggedCall, LoggedCalls};
 pub use histogram::{encode_histogram, percentile_ns};
 pub use intervals::{Interval, Intervals};
 pub use kind::KindMetrics;

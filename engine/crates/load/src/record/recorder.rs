@@ -4,6 +4,7 @@
 use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Op, Tape, Verb};
 
+use super::call_log::{CallLog, LoggedCalls};
 use super::groups::{Groups, timed_length};
 use super::metrics::Metrics;
 use crate::operation::{Failure, OperationCounts, Pending};
@@ -17,10 +18,19 @@ pub struct Recorder {
     /// Operations whose intended start is earlier belong to the lead-in. In a closed loop it is 0: 0 counts
     /// them all, and `u64::MAX` none. Without slices it is 0.
     pub counted_from_ns: u64,
-    /// The groups that are being played, if their times are recorded.
-    groups: Option<Groups>,
+    /// What is recorded of single operations.
+    details: Details,
     splits: Vec<SplitOperation>,
     free: Vec<u32>,
+}
+
+/// What a recorder keeps besides metrics. Only closed loops have groups whose times are recorded, and only
+/// open loops have call logs: so an operation costs one question for both.
+enum Details {
+    None,
+    /// The groups that are being played.
+    Groups(Groups),
+    Calls(CallLog),
 }
 
 /// An operation that was sent in parts.
@@ -33,16 +43,30 @@ struct SplitOperation {
 impl Recorder {
     /// Record the times of groups, if the tape has them. At most `outstanding` operations are outstanding.
     pub(crate) fn with_groups(self, tape: &Tape, outstanding: usize) -> Recorder {
-        Recorder {
-            groups: timed_length(tape).map(|length| Groups::new(length, outstanding)),
-            ..self
+        let groups = timed_length(tape).map(|length| Groups::new(length, outstanding));
+        Recorder { details: groups.map_or(Details::None, Details::Groups), ..self }
+    }
+
+    /// Note each operation of an open loop. The client has so many players.
+    pub(crate) fn with_call_log(self, players: usize) -> Recorder {
+        Recorder { details: Details::Calls(CallLog::new(players)), ..self }
+    }
+
+    /// The calls that were noted; none without a call log. The tape's time 0 was at `origin_ns`.
+    pub(crate) fn take_calls(&mut self, tape: &Tape, origin_ns: u64) -> LoggedCalls {
+        match std::mem::replace(&mut self.details, Details::None) {
+            Details::Calls(calls) => calls.finish(tape, origin_ns),
+            _ => LoggedCalls::default(),
         }
     }
 
     /// An operation is taken from the tape. Returns its group, if groups are timed.
     #[inline]
     pub(crate) fn take_group(&mut self) -> Option<u32> {
-        self.groups.as_mut().and_then(Groups::take)
+        match &mut self.details {
+            Details::Groups(groups) => groups.take(),
+            _ => None,
+        }
     }
 
     pub fn new(metrics: Metrics) -> Recorder {
@@ -51,7 +75,7 @@ impl Recorder {
             metrics,
             lead_in: None,
             counted_from_ns,
-            groups: None,
+            details: Details::None,
             splits: Vec::new(),
             free: Vec::new(),
         }
@@ -131,7 +155,7 @@ impl Recorder {
 
     /// A slice has ended. A group does not go on in the next one.
     pub(crate) fn cut_group(&mut self) {
-        if let Some(groups) = &mut self.groups {
+        if let Details::Groups(groups) = &mut self.details {
             groups.cut();
         }
     }
@@ -140,12 +164,19 @@ impl Recorder {
     #[inline]
     fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
         record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
-        if let (Some(groups), Some(group)) = (&mut self.groups, pending.group) {
-            let counted = self.lead_in.is_none() || pending.due_ns >= self.counted_from_ns;
-            let ok = counted && pending.failure.is_none() && !pending.wrong;
-            if let Some(took_ns) = groups.ended(group, ok, pending.sent_ns, now_ns) {
-                let times = if injected(Bug::GroupTwice) { 2 } else { 1 };
-                self.metrics.groups.saturating_record_n(took_ns.max(1), times);
+        match &mut self.details {
+            Details::None => {}
+            Details::Groups(groups) => {
+                let Some(group) = pending.group else { return };
+                let counted = self.lead_in.is_none() || pending.due_ns >= self.counted_from_ns;
+                let ok = counted && pending.failure.is_none() && !pending.wrong;
+                if let Some(took_ns) = groups.ended(group, ok, pending.sent_ns, now_ns) {
+                    let times = if injected(Bug::GroupTwice) { 2 } else { 1 };
+                    self.metrics.groups.saturating_record_n(took_ns.max(1), times);
+                }
+            }
+            Details::Calls(calls) => {
+                calls.note(pending, now_ns, counts_of_ok(pending, view).value_bytes)
             }
         }
     }
@@ -198,19 +229,25 @@ fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut 
     } else if pending.wrong {
         metrics.wrong_value(pending.op.verb, pending.op.noreply);
     } else {
-        let mut counts = counts_before_reply(&pending.op, view);
-        counts.hits = pending.counts.hits;
-        counts.misses = pending.counts.misses;
-        counts.not_stored = pending.counts.not_stored;
-        match pending.op.verb {
-            Verb::Cas if counts.hits == 0 => counts.value_bytes = 0,
-            Verb::Cas => {}
-            Verb::Fetch if counts.hits > 0 => counts.value_bytes = pending.counts.value_bytes,
-            Verb::Fetch => {}
-            _ => counts.value_bytes += pending.counts.value_bytes,
-        }
-        metrics.completed(&pending.timestamps(now_ns), &counts);
+        metrics.completed(&pending.timestamps(now_ns), &counts_of_ok(pending, view));
     }
+}
+
+/// The counts of an operation that succeeded.
+#[inline]
+fn counts_of_ok(pending: &Pending, view: TapeView<'_>) -> OperationCounts {
+    let mut counts = counts_before_reply(&pending.op, view);
+    counts.hits = pending.counts.hits;
+    counts.misses = pending.counts.misses;
+    counts.not_stored = pending.counts.not_stored;
+    match pending.op.verb {
+        Verb::Cas if counts.hits == 0 => counts.value_bytes = 0,
+        Verb::Cas => {}
+        Verb::Fetch if counts.hits > 0 => counts.value_bytes = pending.counts.value_bytes,
+        Verb::Fetch => {}
+        _ => counts.value_bytes += pending.counts.value_bytes,
+    }
+    counts
 }
 
 /// The keys and bytes of an operation that are known before any reply.

@@ -58,6 +58,7 @@ final class Done {
         done.addProperty("cpu_system_ns", totals.cpuNs[1]);
         done.addProperty("barriers", barriers);
         done.add("groups", Groups.message(own));
+        done.add("wrong_replies", CallLog.wrongReplies(own));
         done.add("timeline", own[0].timeline.message());
         done.add("sections", sections);
         return done;

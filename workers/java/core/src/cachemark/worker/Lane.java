@@ -29,6 +29,8 @@ final class Lane {
     long unsent;
     int peak;
     int barriers;
+    /** Null unless the run asked for a call log. */
+    CallLog calls;
     /** What its thread took, its wait for the window too. */
     long cpuNs;
     /** Read by others while it plays. */
@@ -86,7 +88,8 @@ final class Lane {
         return failedSoFar;
     }
 
-    private void note(Op op, long outcome, long began, long now, long lagNs) {
+    /** Note a call; what it came to, which is a time-out if it lasted that long. */
+    private long note(Op op, long outcome, long began, long now, long lagNs) {
         long serviceNs = now - began;
         long came = serviceNs >= window.timeoutNs ? Verify.TIMEOUT : outcome;
         if (timeline.ended(now)) {
@@ -101,6 +104,7 @@ final class Lane {
         } else {
             FAILED.setOpaque(this, ++failed);
         }
+        return came;
     }
 
     /** In a closed loop after each completion and before the first call; in an open one what is due. */
@@ -109,15 +113,6 @@ final class Lane {
             recorder = recorders[0];
             slice.beginCounting(now, ok, failed);
         }
-    }
-
-    /** What a call came to: its answer, verified, or what was thrown. Throws OwnError. */
-    private long outcome(Object answer, Throwable failure, Op op) {
-        if (failure == null) {
-            return Verify.of(answer, op);
-        }
-        OwnError.check(failure);
-        return session.failure(failure);
     }
 
     /** Call after call until the window ends. */
@@ -140,7 +135,7 @@ final class Lane {
                 now = System.nanoTime();
                 failure = thrown;
             }
-            long outcome = outcome(answer, failure, op);
+            long outcome = Verify.of(answer, failure, op, session);
             note(op, outcome, began, now, 0);
             lookAtLeadIn(now);
         }
@@ -177,7 +172,7 @@ final class Lane {
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
                     slice.groups.notedBefore(count);
-                    note(op, outcome(null, thrown, op), began, endedNs, 0);
+                    note(op, Verify.of(null, thrown, op, session), began, endedNs, 0);
                     lookAtLeadIn(endedNs);
                     continue;
                 }
@@ -214,7 +209,7 @@ final class Lane {
             endedNs = System.nanoTime();
             failure = thrown;
         }
-        note(op, outcome(answer, failure, op), began, endedNs, 0);
+        note(op, Verify.of(answer, failure, op, session), began, endedNs, 0);
     }
 
     /** Each call when it is due, or as soon after that as this caller is free. */
@@ -246,9 +241,12 @@ final class Lane {
                 now = System.nanoTime();
                 failure = thrown;
             }
-            long outcome = outcome(answer, failure, op);
+            long outcome = Verify.of(answer, failure, op, session);
             inFlight.decrementAndGet();
-            note(op, outcome, began, now, began - due);
+            long came = note(op, outcome, began, now, began - due);
+            if (calls != null) {
+                calls.note(op, script.place(), answer, came, began, now);
+            }
             sentNs = endedNs = now;
         }
     }

@@ -1,8 +1,12 @@
 package cachemark.worker;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** The messages of the worker protocol: JSON objects. */
 final class Messages {
@@ -23,6 +27,27 @@ final class Messages {
         JsonObject message = new JsonObject();
         message.addProperty("type", type);
         return message;
+    }
+
+    /** Who a client is and what it can do. */
+    static JsonObject ready(String name, Client client) {
+        JsonObject ready = of("ready");
+        ready.addProperty("protocol", 2);
+        ready.addProperty("client", "java/" + name);
+        ready.addProperty("library", client.library());
+        ready.addProperty("library_version", client.version());
+        ready.addProperty("language", "java");
+        ready.addProperty("runtime", System.getProperty("java.vm.name") + " "
+                + Runtime.version());
+        JsonArray capabilities = new JsonArray();
+        client.wires().forEach(capabilities::add);
+        client.claims().forEach(capabilities::add);
+        List.of("slices", "timeline", "groups", "calls").forEach(capabilities::add);
+        Set<String> kinds = new TreeSet<>();
+        client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
+        kinds.forEach(capabilities::add);
+        ready.add("capabilities", capabilities);
+        return ready;
     }
 
     static JsonObject error(String kind, String text, boolean definite) {
@@ -50,6 +75,12 @@ final class Messages {
     static long spanNs(JsonObject request, String name) {
         Long us = number(request, name);
         return us == null ? -1 : us * 1000;
+    }
+
+    /** A text in a request; empty if it has none. */
+    static String text(JsonObject request, String name) {
+        return request.has(name) && !request.get(name).isJsonNull()
+                ? request.get(name).getAsString() : "";
     }
 
     /** A number in a request, or null. */

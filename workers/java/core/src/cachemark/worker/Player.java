@@ -1,6 +1,8 @@
 package cachemark.worker;
 
 import com.google.gson.JsonObject;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -117,14 +119,18 @@ final class Player {
         return playing && !waits;
     }
 
-    /** Play one phase to its end: the fields of `done`. */
-    JsonObject run(String phase, Long ops, Window window) throws Exception {
+    /** Play one phase to its end: the fields of `done`. An open loop can log its calls. */
+    JsonObject run(String phase, Long ops, Window window, boolean logsCalls) throws Exception {
         boolean prefill = phase.equals("prefill");
         boolean openLoop = tape.file.openLoop && !prefill;
         endSlices();
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
             own[t] = lane(t, prefill, ops, window, recorders[t]);
+            if (logsCalls && openLoop) {
+                own[t].calls = new CallLog(t, own.length, tape.file.group,
+                        setup.share * setup.threads + t, setup.shares * setup.threads);
+            }
         }
         AtomicInteger inFlight = new AtomicInteger();
         List<Callable<Void>> plays = new ArrayList<>();
@@ -147,6 +153,11 @@ final class Player {
         long callersNs = Arrays.stream(own).mapToLong(lane -> lane.cpuNs).sum();
         long[] cpuNs = Cpu.now().since(before, callersNs);
         return Done.of(phase, own, openLoop, Done.Totals.of(window, own, cpuNs));
+    }
+
+    /** Write the call log of the last run, which may still be going on. */
+    void writeCalls(String path) throws IOException {
+        CallLog.write(Path.of(path), lanes);
     }
 
     private Lane lane(int t, boolean prefill, Long ops, Window window, Recorder[] rows) {

@@ -11,6 +11,9 @@ interface Script {
     /** Take the operation that was given last back: it is given again. */
     void unread();
 
+    /** The place of the operation that was given last among those of its lane. */
+    int place();
+
     /** When the operation that was given last is due, in ns from the window's start. */
     default long dueNs() {
         return 0;
@@ -54,6 +57,11 @@ interface Script {
         }
 
         @Override
+        public int place() {
+            return at;
+        }
+
+        @Override
         public long dueNs() {
             return passNs + times[at];
         }
@@ -89,6 +97,11 @@ interface Script {
         @Override
         public void unread() {
             key -= lanes;
+        }
+
+        @Override
+        public int place() {
+            return (int) (key / lanes) - 1;
         }
     }
 }

@@ -39,6 +39,15 @@ public final class Verify {
     /** What a cas read, and whether it stored; null if the key was gone between the two. */
     public record Swap(byte[] read, Boolean stored) {}
 
+    /** What a call came to: its answer, verified, or what was thrown. Throws OwnError. */
+    static long of(Object answer, Throwable failure, Op op, Session session) {
+        if (failure == null) {
+            return of(answer, op);
+        }
+        OwnError.check(failure);
+        return session.failure(failure);
+    }
+
     /**
      * The outcome of an answer that came without an exception.
      *

@@ -61,6 +61,11 @@ final class Window {
         return stopped || endNs == Long.MAX_VALUE ? endNs : endNs + 2 * timeoutNs;
     }
 
+    /** When the last call has surely ended, unless it never does. */
+    long lastEndNs() {
+        return endNs == Long.MAX_VALUE ? Long.MAX_VALUE >> 1 : drainNs() + 2 * timeoutNs;
+    }
+
     /** Wait for an instant. False if the run was stopped before it came. */
     boolean await(long instantNs) {
         while (true) {

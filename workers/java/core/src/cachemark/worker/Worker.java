@@ -2,7 +2,6 @@ package cachemark.worker;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
-import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
@@ -12,8 +11,6 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -141,25 +138,7 @@ public final class Worker {
     /** Who this is. A library that is not there is an answer too. */
     private JsonObject hello() {
         client = Client.load(name);
-        JsonObject ready = Messages.of("ready");
-        ready.addProperty("protocol", 2);
-        ready.addProperty("client", "java/" + name);
-        ready.addProperty("library", client.library());
-        ready.addProperty("library_version", client.version());
-        ready.addProperty("language", "java");
-        ready.addProperty("runtime", System.getProperty("java.vm.name") + " "
-                + Runtime.version());
-        JsonArray capabilities = new JsonArray();
-        client.wires().forEach(capabilities::add);
-        client.claims().forEach(capabilities::add);
-        capabilities.add("slices");
-        capabilities.add("timeline");
-        capabilities.add("groups");
-        Set<String> kinds = new TreeSet<>();
-        client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
-        kinds.forEach(capabilities::add);
-        ready.add("capabilities", capabilities);
-        return ready;
+        return Messages.ready(name, client);
     }
 
     /** Read the tape, refuse what cannot be done, connect. */
@@ -199,8 +178,9 @@ public final class Worker {
         Long ops = Messages.number(request, "ops");
         Window own = playing.window(Messages.start(request),
                 Messages.number(request, "duration_ms"));
-        FutureTask<JsonObject> run = new FutureTask<>(
-                () -> playing.run(request.get("phase").getAsString(), ops, own));
+        String calls = Messages.text(request, "calls");
+        FutureTask<JsonObject> run = new FutureTask<>(() -> playing.run(
+                request.get("phase").getAsString(), ops, own, !calls.isEmpty()));
         window = own;
         endAbandoned();
         try {
@@ -208,6 +188,9 @@ public final class Worker {
             return waitForRun(run, playing, own);
         } finally {
             window = null;
+            if (!calls.isEmpty()) {
+                playing.writeCalls(calls);
+            }
         }
     }
 
@@ -273,7 +256,8 @@ public final class Worker {
                     lastProgressNs = Math.max(now, own.startNs);
                     before = ok + failed;
                 }
-                if (now - lastProgressNs > 2 * own.timeoutNs + LOST_NS) {
+                if (now - lastProgressNs > 2 * own.timeoutNs + LOST_NS
+                        || !playing.busy() && now > own.lastEndNs() + LOST_NS) {
                     player = null;
                     return Messages.error("client", "a call of the library does not return", false);
                 }
