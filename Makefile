@@ -94,6 +94,7 @@ check-python: setup ## The rest of it
 	$(RUN) python tools/ratchets.py
 	$(RUN) python -m cachemark.model.protocol_docs --check
 	$(RUN) python -m cachemark.cli.experiment_docs --check
+	$(RUN) python -m cachemark.report.resilience.document --check
 
 format: setup ## Format everything
 	cd engine && cargo fmt
@@ -103,9 +104,10 @@ format: setup ## Format everything
 ratchets: setup ## Lower the limits on sizes to those of today
 	$(RUN) python tools/ratchets.py --lower
 
-docs: setup ## Print PROTOCOL.md, its JSON Schema and docs/experiment.md from the code; build the documentation site into site/html
+docs: setup ## Print PROTOCOL.md, its JSON Schema, docs/experiment.md and tables of docs/resilience.md from the code; build the documentation site into site/html
 	@$(RUN) python -m cachemark.model.protocol_docs
 	@$(RUN) python -m cachemark.cli.experiment_docs
+	@$(RUN) python -m cachemark.report.resilience.document
 	@$(RUN) python -m tools.docs_site
 
 setup: $(UV) ## Python environment and engine, built again where their sources changed

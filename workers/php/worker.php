@@ -33,7 +33,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'slices', 'lane', 'player'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'give_up', 'slices', 'lane', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
@@ -115,7 +115,7 @@ final class Worker
         return [
             'type' => 'ready', 'protocol' => 2, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', ...(Client::WIRES === ['none'] ? [] : ['fork']), ...Client::FEATURES, ...$kinds],
         ];
     }
 

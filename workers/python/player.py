@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
 import call_log
+import give_up
 import groups
 import lane_tasks
 import lane_threads
@@ -93,13 +94,15 @@ class Player:
         failed = sum(record.failed for record in self.records)
         return max(0, sum(len(record.codes) for record in self.records) - failed), failed
 
-    def run(self, phase, ops, window, calls_path=""):
+    def run(self, phase, ops, window, calls_path="", gives_up=None):
         """Play one phase; blocks until it is over. The fields of `done`."""
         with_begins = bool(calls_path) or (self.tape.grouped and phase != "prefill")
         self.records = [Recorder(Timeline(window), with_begins) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
+        if gives_up and open_loop:
+            calls = [give_up.giving_up(own, gives_up, window) for own in calls]
         quiet = phase != "prefill" and any("noreply" in kind for kind in self.tape.kinds)
         before = resource.getrusage(resource.RUSAGE_SELF)
         self.playing, self.waits = True, open_loop

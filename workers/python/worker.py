@@ -8,7 +8,7 @@ tape.py       the tape, checked               recorder.py      what is recorded,
 operation.py  its records, made ready         timeline.py      the window in slices and sections
 slices.py     slices in turn with others      histogram.py     HdrHistogram
 groups.py     the times of whole groups       call_log.py      a record of each call
-clients/      one file for each library
+give_up.py    callers that give up calls      clients/         one file for each library
 README.md     what a client file has to hold
 """
 
@@ -26,6 +26,7 @@ import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 
+import give_up
 from client import describe, load_client, log
 from prepare import Prepare, Unsupported, check
 from tape import KINDS, Tape, TapeError
@@ -93,7 +94,7 @@ class Worker:
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
             "capabilities": [*client.WIRES, *client.FEATURES, "timeline", "slices", "groups",
-                             "calls", *kinds],
+                             "calls", *give_up.ways(client), *kinds],
         }  # fmt: skip
 
     def prepare(self, request):
@@ -131,7 +132,8 @@ class Worker:
         window = player.window(request.get("start_unix_ns", 0), request.get("duration_ms"))
 
         def play(request):
-            return player.run(request["phase"], request.get("ops"), window, calls_path)
+            wish = request.get("gives_up")
+            return player.run(request["phase"], request.get("ops"), window, calls_path, wish)
 
         self._window = window
         run = threading.Thread(target=lambda: results.put(answer(play, request)), daemon=True)

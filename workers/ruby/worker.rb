@@ -25,7 +25,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[tape verify histogram prepare client window timeline library_log recorder groups call_log slices lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape verify histogram prepare client window timeline library_log recorder groups call_log give_up slices lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -114,7 +114,7 @@ class Worker
     {
       type: 'ready', protocol: 2, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', *(['kill'] unless @client.wires == ['none']), *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise if e.path&.start_with?(__dir__) # a file of this folder, not a library

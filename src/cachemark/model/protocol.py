@@ -15,7 +15,6 @@ from msgspec import Meta
 from cachemark.model.errors import DECODE_ERRORS
 from cachemark.model.protocol_capabilities import CAPABILITIES
 from cachemark.model.protocol_results import (
-    CallLogPath,
     Count,
     GeneratorLag,
     GroupTimes,
@@ -27,6 +26,7 @@ from cachemark.model.protocol_results import (
     Timeline,
     WrongReplies,
 )
+from cachemark.model.protocol_run import CallLogPath, GivesUp, StartUnixNs
 
 PROTOCOL_VERSION = 2
 # `none`: the client is a cache inside the worker's own process.
@@ -122,19 +122,13 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
     """
 
     phase: Annotated[Phase, Meta(description="only the figures of `measure` are reported")]
-    start_unix_ns: Annotated[
-        int,
-        Meta(
-            description="planned start, ns since the epoch. 0 or past: start as soon as everything "
-            "is ready. Garbage collection and allocation of memory for the results come before the "
-            "window, not within it"
-        ),
-    ] = 0
+    start_unix_ns: StartUnixNs = 0
     ops: Annotated[
         int | None, Meta(description="number of operations after which the run ends")
     ] = None
     duration_ms: Annotated[int | None, Meta(description="time after which the run ends")] = None
     calls: CallLogPath = ""
+    gives_up: GivesUp = None
 
 
 class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):

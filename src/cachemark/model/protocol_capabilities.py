@@ -7,5 +7,6 @@ CAPABILITIES = (
     "`shared` (callers may share a connection), `cluster` (several servers), `merges` (the client "
     "may answer reads without a command for each), `think` (closed loops with think time), "
     "`timeline` (`done` has a `timeline`), `slices` (`begin_slices`, `slice`, `end_slices`), "
-    "`groups` (`done` has `groups`), `calls` (it writes a call log when `run` asks for it)"
+    "`groups` (`done` has `groups`), `calls` (it writes a call log when `run` asks for it); and "
+    "of `cancel`, `fork`, `kill` the ways in which its callers can give up a call"
 )

@@ -24,6 +24,7 @@ from cachemark.model.protocol_results import (
     Timeline,
     WrongReply,
 )
+from cachemark.model.protocol_run import GiveUp
 from cachemark.model.struct_defaults import default_of
 
 _INTRODUCTION = """\
@@ -89,6 +90,8 @@ def document() -> str:
     parts = [_INTRODUCTION.format(version=PROTOCOL_VERSION, histogram=histogram)]
     parts.append("## Requests\n")
     parts += [_section(message) for message in REQUESTS]
+    parts.append("## GiveUp, a part of `run`\n")
+    parts.append(_body(GiveUp))
     parts.append("## Answers\n")
     parts += [_section(message) for message in ANSWERS]
     for part in (Operation, Groups, Timeline, Sections, WrongReply):

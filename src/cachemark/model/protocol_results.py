@@ -153,13 +153,6 @@ GeneratorLag = Annotated[
         "free connection: the time when it was ready to send the operation − intended start"
     ),
 ]
-CallLogPath = Annotated[
-    str,
-    Meta(
-        description="open loop: path of a call log (docs/call-log.md) that the worker writes when "
-        "the run is over, also when a call does not return; empty: no call log"
-    ),
-]
 WrongReplies = Annotated[
     list[WrongReply],
     Meta(description="runs with a call log: the first 16 wrong values"),

@@ -142,11 +142,14 @@ class Session(BaseSession):
 
     def set(self, key, value, exptime_s):
         request = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime_s, len(value), value)
-        line = self._call(lambda: self._ask(request))
-        if line is None:
-            return False
+        return bool(self._call(lambda: self._set(request)))
+
+    def _set(self, request):
+        line = self._ask(request)
+        if line != b"STORED":
+            raise ReplyError("the reply belongs to another request")
         self._take(len(line) + 2)
-        return line == b"STORED"
+        return True
 
     def _after_failure(self):
         self._kept += [self._open_quietly() for _ in range(WAY.leaked_sockets)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Fault, Freeze, Proxy
+from cachemark.checks.resilience.faults import Caller, Fault, Freeze, Proxy
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import Client, ClientSpec
 from tests.conftest import ROOT
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def fault(make: Freeze | Proxy, during_ms: int = 1200) -> Fault:
+def fault(make: Freeze | Proxy | Caller, during_ms: int = 1200) -> Fault:
     return Fault(
         name="fault", about="", make=make, before_ms=500, during_ms=during_ms, after_ms=1500
     )
@@ -30,17 +30,19 @@ FROZEN = fault(Freeze())
 LONG_FROZEN = fault(Freeze(), during_ms=5500)
 CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 50}))
 OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
-# The fault, and the rule that must be broken. The perfect client breaks none of them.
-CAUGHT = {
-    "next_reply": (FROZEN, "wrong value"),
-    "waits": (LONG_FROZEN, "longest call"),
-    "retries": (LONG_FROZEN, "longest call"),
-    "hides_errors": (FROZEN, "errors as misses"),
-    "leaks": (FROZEN, "descriptors"),
-    "storms": (FROZEN, "reconnects"),
-    "any_key": (OTHER_KEY, "wrong value"),
-    "accepts_parts": (CUT, "wrong value"),
-}
+FORKED = fault(Caller(way="fork", every=5, after_ms=10, delay_ms=50))
+# The client, the fault, and the rule that must be broken. The perfect client breaks none of them.
+CAUGHT = [
+    ("next_reply", FROZEN, "wrong value"),
+    ("waits", LONG_FROZEN, "longest call"),
+    ("retries", LONG_FROZEN, "longest call"),
+    ("hides_errors", FROZEN, "errors as misses"),
+    ("leaks", FROZEN, "descriptors"),
+    ("storms", FROZEN, "reconnects"),
+    ("any_key", OTHER_KEY, "wrong value"),
+    ("any_key", FORKED, "wrong value"),
+    ("accepts_parts", CUT, "wrong value"),
+]
 
 
 def broken_rules(way: str, folder: Path, fault: Fault) -> set[str]:
@@ -64,13 +66,16 @@ def broken_rules(way: str, folder: Path, fault: Fault) -> set[str]:
     return {finding.rule for finding in outcome.findings}
 
 
-@pytest.mark.parametrize("way", CAUGHT)
-def test_a_client_that_is_wrong_is_caught(way: str, tmp_path: Path) -> None:
-    fault, rule = CAUGHT[way]
+@pytest.mark.parametrize(("way", "fault", "rule"), CAUGHT)
+def test_a_client_that_is_wrong_is_caught(
+    way: str, fault: Fault, rule: str, tmp_path: Path
+) -> None:
     assert rule in broken_rules(way, tmp_path, fault)
 
 
-@pytest.mark.parametrize("fault", [FROZEN, CUT, OTHER_KEY], ids=["frozen", "cut", "other"])
+@pytest.mark.parametrize(
+    "fault", [FROZEN, CUT, OTHER_KEY, FORKED], ids=["frozen", "cut", "other", "forked"]
+)
 def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -> None:
-    never = {rule for _, rule in CAUGHT.values()}
+    never = {rule for _, _, rule in CAUGHT}
     assert not never & broken_rules("perfect", tmp_path, fault)

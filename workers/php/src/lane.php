@@ -86,9 +86,10 @@ final class Lane
         return $this->made ?? $this->bound($this->tape->lane($this->place, $this->lanes, false));
     }
 
-    /** Play one phase. `$start` tells that all is ready and says when to begin. @return array<string, mixed> */
-    public function run(string $phase, ?int $ops, ?int $durationMs, string $callsPath, Closure $start): array
+    /** Play one phase. `$start` tells that all is ready and says when to begin. @param array<string, mixed> $request @return array<string, mixed> */
+    public function run(array $request, Closure $start): array
     {
+        ['phase' => $phase, 'ops' => $ops, 'duration_ms' => $durationMs, 'calls' => $callsPath] = $request;
         $this->calls = $callsPath === '' ? null : new CallLog($callsPath, $this->tape->group, $this->place, $this->lanes, $this->length);
         $timeline = new Timeline($durationMs);
         $sections = $timeline->sliceNs && $this->lanes * count($this->kinds) <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1;
@@ -110,6 +111,7 @@ final class Lane
         $timeline->start($startNs);
         $this->endNs = $this->lastNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
         $this->reportedNs = $this->passNs = $this->now = $record->sentNs = $startNs;
+        $script = $open ? GiveUp::script($script, $request['gives_up'], $startNs) : $script;
         $before = getrusage();
         $this->wait($startNs);
         $open ? $this->playOpenLoop($script, $limit) : $this->playClosedLoop($script, $limit);

@@ -59,7 +59,7 @@ final class Player
                             $heard = $parent->wait();
                             return $heard[0]['start_ns'] ?? exit(0);
                         };
-                        $done = $lane->run($request['phase'], $request['ops'], $request['duration_ms'], $request['calls'], $start);
+                        $done = $lane->run($request, $start);
                         $parent->send(['type' => 'done', ...$done]);
                     }
                 }
@@ -90,6 +90,7 @@ final class Player
         foreach (array_values($this->lanes) as $t => $lane) {
             $lane->send([
                 'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null, 'calls' => $callsPath,
+                'gives_up' => $request['gives_up'] ?? null,
                 'ops' => isset($request['ops']) ? self::part($request['ops'], $t, count($this->lanes)) : null,
             ]);
         }

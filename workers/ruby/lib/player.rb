@@ -38,6 +38,7 @@ class Player
     phase, ops, duration_ms = request.values_at('phase', 'ops', 'duration_ms')
     end_slices
     log_calls(request.fetch('calls', ''))
+    give_up_calls(request['gives_up'])
     @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size), duration_ms) }
     make_old
     ahead_ns = [START_AHEAD_NS, request.fetch('start_unix_ns', 0) - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
@@ -52,6 +53,7 @@ class Player
   def begin_slices
     end_slices
     log_calls('')
+    give_up_calls(nil)
     @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000)
     make_old
   end
@@ -75,6 +77,12 @@ class Player
     @lanes.grep(LoggedLane).each { |lane| lane.call_log = nil }
     @call_logs = path.empty? ? [] : @lanes.each_index.map { |t| CallLog.new(t) }
     @call_logs.zip(@lanes) { |log, lane| lane.extend(LoggedLane).call_log = log }
+  end
+
+  # Have the next run's callers give up calls, if it is asked for.
+  def give_up_calls(asked)
+    @lanes.grep(GivingUpLane).each { |lane| lane.give_up = nil }
+    @lanes.each { |lane| lane.extend(GivingUpLane).give_up = GiveUp.new(asked) } if asked
   end
 
   # What was made ready has to be old before a window: a young one is looked at in each collection.

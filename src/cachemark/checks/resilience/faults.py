@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import UsageError
+from cachemark.model.protocol_run import GiveUp, Way
 
 Millis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
@@ -35,17 +36,41 @@ class Proxy(msgspec.Struct, frozen=True, tag="proxy", tag_field="kind", forbid_u
     fault: ProxyFault
 
 
+class Caller(
+    msgspec.Struct, frozen=True, tag="caller", tag_field="kind", forbid_unknown_fields=True
+):
+    """The callers give up some of their calls, while the proxy delays all replies."""
+
+    way: Way
+    every: Annotated[int, Meta(ge=1)]
+    after_ms: Millis
+    delay_ms: Millis
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault; the fields are explained in faults.toml."""
 
     name: str
     about: str
-    make: Freeze | Restart | Proxy
+    make: Freeze | Restart | Proxy | Caller
     during_ms: Millis
     before_ms: Millis = 2000
     after_ms: Millis = 5000
     wires: tuple[str, ...] = ("text", "binary", "meta")
     quick: bool = False
+
+    @property
+    def gives_up(self) -> GiveUp | None:
+        """What it asks of the callers."""
+        if not isinstance(self.make, Caller):
+            return None
+        return GiveUp(
+            way=self.make.way,
+            every=self.make.every,
+            after_ms=self.make.after_ms,
+            begin_ms=self.before_ms,
+            end_ms=self.before_ms + self.during_ms,
+        )
 
     @property
     def loses_data(self) -> bool:

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 
 from cachemark.checks.resilience.answers import DataLoss
 from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
-from cachemark.checks.resilience.faults import Fault, Freeze, Proxy, ProxyFault, Restart
+from cachemark.checks.resilience.faults import (
+    Caller,
+    Fault,
+    Freeze,
+    Proxy,
+    ProxyFault,
+    Restart,
+)
 from cachemark.checks.resilience.server import FragileServer
 
 
@@ -91,3 +98,6 @@ def injection(fault: Fault) -> Generator[Injection]:
             case Proxy(fault=proxy_fault):
                 with fault_proxy(server.address) as proxy:
                     yield _Proxied(server, proxy, proxy_fault)
+            case Caller(delay_ms=delay_ms):
+                with fault_proxy(server.address) as proxy:
+                    yield _Proxied(server, proxy, {"kind": "delay", "delay_ms": delay_ms})

@@ -85,6 +85,9 @@ class CellPlayer:
             if request.wire not in fault.wires:
                 why = f"in the {request.wire} protocol no client can notice it"
                 return replace(outcome, not_applicable=why)
+            if (asked := fault.gives_up) and asked.way not in ready.capabilities:
+                why = f"its callers cannot give up a call like this (`{asked.way}`)"
+                return replace(outcome, not_applicable=why)
             worker.prepare(request, _READY_S)
             _prefill(worker)
             played = _Window(worker, fault, injected, request.timeout_ms)
@@ -174,6 +177,7 @@ class _Window:
                 start_unix_ns=time.time_ns() + _START_AHEAD_NS,
                 duration_ms=total_ms,
                 calls=str(calls_path),
+                gives_up=fault.gives_up,
             )
         )
         self._wait_until(start_ns + fault.before_ms * 1_000_000)

@@ -1,0 +1,49 @@
+"""What `run` can ask for, in the words of PROTOCOL.md."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+# The ways in which callers give up a call that is going on. Each is a capability of workers.
+Way = Literal["cancel", "fork", "kill"]
+
+
+class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
+    """What callers do in a part of the window: they give up some of their calls.
+
+    `cancel`: the task of the call is cancelled; the call is a `timeout`. `kill`: the thread of the
+    call is killed; the call is a `timeout`. `fork`: before a `get`, a child process begins the same
+    call on the same connection and is killed; then the caller makes its call.
+    """
+
+    way: Annotated[Way, Meta(description="how they give up")]
+    every: Annotated[int, Meta(ge=1, description="of each caller every how many-th call")]
+    after_ms: Annotated[int, Meta(ge=1, description="how long after the begin of the call")]
+    begin_ms: Annotated[int, Meta(ge=0, description="begin of the part, from the window's start")]
+    end_ms: Annotated[int, Meta(ge=0, description="end of the part, from the window's start")]
+
+
+GivesUp = Annotated[
+    GiveUp | None,
+    Meta(
+        description="open loop: callers give up calls; only a worker with the capability is asked"
+    ),
+]
+CallLogPath = Annotated[
+    str,
+    Meta(
+        description="open loop: path of a call log (docs/call-log.md) that the worker writes when "
+        "the run is over, also when a call does not return; empty: no call log"
+    ),
+]
+StartUnixNs = Annotated[
+    int,
+    Meta(
+        description="planned start, ns since the epoch. 0 or past: start as soon as everything "
+        "is ready. Garbage collection and allocation of memory for the results come before the "
+        "window, not within it"
+    ),
+]
