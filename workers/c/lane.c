@@ -29,6 +29,15 @@ void __attribute__((noinline)) lane_begin_counting(struct lane *lane, uint64_t s
   lane->count_from_ns = UINT64_MAX;
 }
 
+/* The times that only an open loop has. */
+static inline void note_times(struct lane *lane, struct histogram *response, uint64_t due_ns, uint64_t began, uint64_t now)
+{
+  if (lane->counting)
+    histogram_record(lane->lag, began - due_ns);
+  if (response)
+    histogram_record(response, now - due_ns);
+}
+
 /* One operation; the instant of its end. */
 static inline uint64_t play_one(struct lane *lane, const struct operation *op, uint64_t due_ns)
 {
@@ -50,10 +59,7 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
   if (verified.status < WRONG_VALUE)
     timeline_note(&lane->timeline, now - (p->open_loop ? due_ns : began));
   if (p->open_loop) {
-    if (lane->counting)
-      histogram_record(lane->lag, began - due_ns);
-    if (is_timed(verified.status))
-      histogram_record(&recorder->response, now - due_ns);
+    note_times(lane, is_timed(verified.status) ? &recorder->response : NULL, due_ns, began, now);
     if (lane->calls.calls)
       call_log_note(&lane->calls, p->tape, op, &answer, verified, began, now, lane->used);
   }

@@ -195,29 +195,47 @@ static json_t *lost(void)
 /* Write the call log that a run asked for. Null, or what went wrong. */
 static json_t *write_calls(const char *path)
 {
-  return !*path || call_log_write(path, player) ? NULL : error_message("internal", "the call log cannot be written", true);
+  if (!*path || call_log_write(path, player))
+    return NULL;
+  return error_message("internal", "the call log cannot be written", true);
+}
+
+/* A limit of a run; NO_LIMIT where there is none. */
+static int64_t limit_of(json_t *request, const char *name)
+{
+  json_t *limit = json_object_get(request, name);
+  return json_is_integer(limit) ? json_integer_value(limit) : NO_LIMIT;
+}
+
+/* Whether a run has a limit below 0. */
+static bool is_negative(json_t *request, const char *name)
+{
+  return json_integer_value(json_object_get(request, name)) < 0;
+}
+
+/* Why a run cannot be played; null if it can. */
+static const char *refused_run(json_t *request)
+{
+  const char *phase = json_string_value(json_object_get(request, "phase"));
+  if (!player)
+    return "run before prepare";
+  if (!phase || (strcmp(phase, "prefill") && strcmp(phase, "warmup") && strcmp(phase, "measure")))
+    return "no phase that it knows";
+  return is_negative(request, "ops") || is_negative(request, "duration_ms") ? "a run of less than nothing" : NULL;
 }
 
 static json_t *run(json_t *request, bool *bye)
 {
-  if (!player)
-    return error_message("protocol", "run before prepare", true);
+  const char *refused = refused_run(request);
+  if (refused)
+    return error_message("protocol", refused, true);
   const char *phase = json_string_value(json_object_get(request, "phase"));
-  json_t *ops = json_object_get(request, "ops"), *duration = json_object_get(request, "duration_ms");
+  const char *asked = json_string_value(json_object_get(request, "calls")), *calls = asked ? asked : "";
   json_int_t start = json_integer_value(json_object_get(request, "start_unix_ns"));
-  const char *calls = json_string_value(json_object_get(request, "calls"));
-  calls = calls ? calls : "";
-  bool prefill = phase && !strcmp(phase, "prefill");
-  if (!phase || (!prefill && strcmp(phase, "warmup") && strcmp(phase, "measure")))
-    return error_message("protocol", "no phase that it knows", true);
-  if ((json_is_integer(ops) && json_integer_value(ops) < 0)
-      || (json_is_integer(duration) && json_integer_value(duration) < 0))
-    return error_message("protocol", "a run of less than nothing", true);
   slices_end(player);
   struct rusage before;
   getrusage(RUSAGE_SELF, &before);
-  player_start(player, prefill, json_is_integer(ops) ? json_integer_value(ops) : NO_LIMIT,
-               json_is_integer(duration) ? json_integer_value(duration) : NO_LIMIT,
+  player_start(player, !strcmp(phase, "prefill"), limit_of(request, "ops"), limit_of(request, "duration_ms"),
                start > 0 ? (uint64_t)start : 0, *calls);
   bool ended = wait_for_lanes(true, bye);
   json_t *failed = write_calls(calls);

@@ -30,7 +30,7 @@ FROZEN = fault(Freeze())
 LONG_FROZEN = fault(Freeze(), during_ms=5500)
 CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 50}))
 OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
-FORKED = fault(Caller(way="fork", every=5, after_ms=10, delay_ms=50))
+FORKED = fault(Caller(way="fork", every=2, after_ms=60, delay_ms=100))
 # The client, the fault, and the rule that must be broken. The perfect client breaks none of them.
 CAUGHT = [
     ("next_reply", FROZEN, "wrong value"),
