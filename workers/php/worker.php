@@ -7,7 +7,8 @@
 //   src/player.php    one prepared trial, its lanes  src/histogram.php  HdrHistogram, in PHP
 //   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
 //   src/messages.php  JSON lines                     src/slices.php     the tape played in turns
-//                                                    src/groups.php     the times of whole groups
+//   src/call_log.php  a record of each call          src/groups.php     the times of whole groups
+//   src/give_up.php   callers that give up calls
 //   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);

@@ -10,6 +10,7 @@
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
+#   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
 #   README.md        what a client file has to hold lib/dalli_gem.rb, lib/memcached_gem.rb,
 #                                                   lib/rails_store.rb  what several clients share
 #

@@ -15,6 +15,7 @@ from cachemark.checks.conformance import (
     call_logs,
     capabilities,
     failures,
+    given_up,
     groups,
     open_loop,
     operations,
@@ -65,7 +66,9 @@ def checks() -> dict[str, CaseFunction]:
     functions: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    cases = (failures, traffic, open_loop, timelines, slices, groups, capabilities, call_logs)
+    cases = (
+        failures, traffic, open_loop, timelines, slices, groups, capabilities, call_logs, given_up,
+    )  # fmt: skip
     for check in (check for module in cases for check in module.CASES):
         functions[check.__name__.replace("_", " ")] = check
     return functions

@@ -13,7 +13,7 @@ mod sections;
 mod timeline;
 mod window;
 
-pub(crate) use call_log::{CallLog, remember_wrong_value};
+pub(crate) use call_log::remember_wrong_value;
 pub use call_log::{CallOutcome, LoggedCall, LoggedCalls};
 pub use histogram::{encode_histogram, percentile_ns};
 pub use intervals::{Interval, Intervals};
