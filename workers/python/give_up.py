@@ -36,7 +36,10 @@ def ways(client):
 
 def _cancelling(after_s, function, _op):
     async def call(*arguments):
-        return await asyncio.wait_for(function(*arguments), after_s)
+        try:
+            return await asyncio.wait_for(function(*arguments), after_s)
+        except asyncio.TimeoutError as error:  # before Python 3.11 this is no TimeoutError
+            raise TimeoutError from error
 
     return call
 
