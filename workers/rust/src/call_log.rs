@@ -37,9 +37,8 @@ impl CallLog {
             return Vec::new();
         }
         let most_bytes = MOST_RECORDS / lanes * RECORD_BYTES;
-        let noted = || {
-            Mutex::new(Noted { records: Vec::with_capacity(most_bytes), wrong: Vec::new() })
-        };
+        let noted =
+            || Mutex::new(Noted { records: Vec::with_capacity(most_bytes), wrong: Vec::new() });
         (0..lanes)
             .map(|caller| Arc::new(CallLog { caller: caller as u16, most_bytes, noted: noted() }))
             .collect()
@@ -82,12 +81,9 @@ impl CallLog {
 
     /// The first wrong values of all lanes, as they are sent.
     pub fn wrong_replies<'a>(lanes: impl Iterator<Item = &'a Arc<CallLog>>) -> Vec<Value> {
-        let message = |(record, value): &(usize, Vec<u8>)| {
-            json!({"record": record, "value": STANDARD.encode(value)})
-        };
-        let replies = lanes.flat_map(|lane| {
-            lane.noted().wrong.iter().map(message).collect::<Vec<_>>()
-        });
+        let message = |(record, value): &(usize, Vec<u8>)| json!({"record": record, "value": STANDARD.encode(value)});
+        let replies =
+            lanes.flat_map(|lane| lane.noted().wrong.iter().map(message).collect::<Vec<_>>());
         replies.take(MOST_WRONG_REPLIES).collect()
     }
 

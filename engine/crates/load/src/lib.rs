@@ -37,8 +37,8 @@ pub use options::{
 };
 pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{
-    CallOutcome, Interval, Intervals, KindMetrics, LoggedCall, LoggedCalls, Metrics, SECTION_COUNT, Section, Sections, Timeline,
-    TimelineSlice, Window, encode_histogram, percentile_ns,
+    CallOutcome, Interval, Intervals, KindMetrics, LoggedCall, LoggedCalls, Metrics, SECTION_COUNT,
+    Section, Sections, Timeline, TimelineSlice, Window, encode_histogram, percentile_ns,
 };
 pub use routing::KeyRouting;
 pub use transport::Stream;

@@ -27,7 +27,8 @@ pub fn write(path: &str, threads: &[LoggedCalls]) -> io::Result<()> {
 /// The first wrong values of all threads.
 pub fn wrong_replies(threads: &[LoggedCalls]) -> Vec<WrongReply> {
     let values = threads.iter().flat_map(|thread| &thread.wrong_values);
-    let replies = values.map(|(record, value)| WrongReply { record: *record, value: value.clone() });
+    let replies =
+        values.map(|(record, value)| WrongReply { record: *record, value: value.clone() });
     replies.take(WRONG_REPLIES_MAX).collect()
 }
 

@@ -213,8 +213,7 @@ impl Worker {
                 _ if left => None,
                 Ok((result, store_bytes)) => {
                     let wrong_replies = call_log::wrong_replies(&result.calls);
-                    let done =
-                        Done { store_bytes, wrong_replies, ..Done::new(run.phase, &result) };
+                    let done = Done { store_bytes, wrong_replies, ..Done::new(run.phase, &result) };
                     Some(Answer::Done(Box::new(done)))
                 }
                 Err(error) => Some(failure("internal", error.to_string(), false)),

@@ -24,9 +24,7 @@ impl RunControl {
 
     /// A handle that also returns a record of each call of an open loop.
     pub fn with_call_log() -> RunControl {
-        RunControl {
-            shared: Arc::new(SharedState { logs_calls: true, ..SharedState::default() }),
-        }
+        RunControl { shared: Arc::new(SharedState { logs_calls: true, ..SharedState::default() }) }
     }
 
     /// Whether a tape can be observed in intervals: only if every operation has a reply.

@@ -112,9 +112,8 @@ impl CallLog {
             })
             .collect();
         let wrong = self.wrong_values.into_iter();
-        let wrong_values = wrong
-            .map(|(at, value)| (calls[at].record, STANDARD.encode(value)))
-            .collect();
+        let wrong_values =
+            wrong.map(|(at, value)| (calls[at].record, STANDARD.encode(value))).collect();
         LoggedCalls { calls, wrong_values }
     }
 }
