@@ -47,7 +47,7 @@ def test_case(driver: WorkerDriver, name: str) -> None:
         pytest.skip(findings[0].text)
 
 
-def test_every_worker_keeps_a_course(driver: WorkerDriver) -> None:
+def test_every_worker_keeps_a_timeline(driver: WorkerDriver) -> None:
     """So that an open loop's level is judged by its response times, whatever the language."""
     if driver.spec.client.id == "reference":
         pytest.skip("a template of 230 lines")

@@ -115,7 +115,7 @@ class Worker
     {
       type: 'ready', protocol: 2, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', *(['kill'] unless @client.wires == ['none']), *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', *(GiveUp::WAYS unless @client.wires == ['none']), *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise if e.path&.start_with?(__dir__) # a file of this folder, not a library

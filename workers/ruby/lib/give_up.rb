@@ -1,11 +1,17 @@
 # frozen_string_literal: true
 
-# Callers that give up calls, for runs that ask for it: PROTOCOL.md, `GiveUp`. The thread of a call is killed.
+require 'timeout'
+
+# Callers that give up calls, for runs that ask for it: PROTOCOL.md, `GiveUp`.
 class GiveUp
+  # `kill`: the thread of a call is killed. `fork`: a child that uses the caller's connection is killed.
+  WAYS = %w[fork kill].freeze
+
   class GivenUp < Timeout::Error
   end
 
   def initialize(asked)
+    @way = asked.fetch('way')
     @every = asked.fetch('every')
     @after_s = asked.fetch('after_ms') / 1000.0
     @part_ns = (asked.fetch('begin_ms') * 1_000_000)...(asked.fetch('end_ms') * 1_000_000)
@@ -15,28 +21,51 @@ class GiveUp
   # Operations, some of which are given up. Each is asked for just before its turn in the window.
   def operations(chunk, window)
     Enumerator.new do |out|
-      chunk.each { |op| out << (given_up?(window) ? killed(op) : op) }
+      chunk.each { |op| out << (given_up?(op, window) ? with_target(op, @way == 'kill' ? killed(op) : forked(op)) : op) }
     end
   end
 
   private
 
-  def given_up?(window)
+  # A child must not write: what it writes would be there before the caller's call begins.
+  def given_up?(op, window)
+    return false if @way == 'fork' && op.kind != 'get'
+
     @part_ns.cover?(Window.clock - window.start_ns) && ((@turn += 1) % @every).zero?
   end
 
-  def killed(op)
+  def with_target(op, target)
     copy = op.dup
-    copy.target = ->(*arguments) { kill(Thread.new { op.target.call(*arguments) }) }
+    copy.target = target
     copy
   end
 
-  def kill(thread)
-    thread.report_on_exception = false
-    return thread.value if thread.join(@after_s)
+  def killed(op)
+    lambda do |*arguments|
+      thread = Thread.new { op.target.call(*arguments) }
+      thread.report_on_exception = false
+      next thread.value if thread.join(@after_s)
 
-    thread.kill.join
-    raise GivenUp, 'the thread of the call was killed'
+      thread.kill.join
+      raise GivenUp, 'the thread of the call was killed'
+    end
+  end
+
+  def forked(op)
+    lambda do |*arguments|
+      child = fork { in_child { op.target.call(*arguments) } }
+      sleep(@after_s)
+      Process.kill(:KILL, child)
+      Process.wait(child)
+      op.target.call(*arguments)
+    end
+  end
+
+  # A child ends at once: otherwise it would close what its parent has open.
+  def in_child
+    yield
+  ensure
+    Process.kill(:KILL, Process.pid)
   end
 end
 
