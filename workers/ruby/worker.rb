@@ -11,8 +11,7 @@
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
-#   README.md        what a client file has to hold lib/dalli_gem.rb, lib/memcached_gem.rb,
-#                                                   lib/rails_store.rb  what several clients share
+#   README.md        what a client file has to hold lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
 #
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
