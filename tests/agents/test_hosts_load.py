@@ -9,11 +9,11 @@ import pytest
 from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Load
+from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
 from cachemark.model.hosts import left_after
 from tests.agents.conftest import TWO_HOSTS, SharedAgents
-from tests.agents.hosts_files import write_hosts
+from tests.agents.hosts_files import HostRows, write_hosts
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside, inside
 from tests.runs.test_measuring_client import LOADED, counter, keys_and_stores
@@ -58,7 +58,7 @@ def test_a_host_makes_the_load_and_another_measures(
     ],
 )
 def test_a_role_without_a_host_is_one_clear_error(
-    tmp_path: Path, rows: tuple[tuple[str, str, str], ...], measured: bool, text: str
+    tmp_path: Path, rows: HostRows, measured: bool, text: str
 ) -> None:
     written = LOADED if measured else LOADED.replace("measure = { rate = 100 }\n", "")
     with pytest.raises(UsageError, match=text) as caught:
@@ -67,12 +67,20 @@ def test_a_role_without_a_host_is_one_clear_error(
 
 
 @pytest.mark.parametrize(
-    ("rows", "lost", "left"),
-    [(TWO_LOADS, "d", ["both", "c"]), (LOAD_APART, "c", None), (TWO_LOADS, "both", None)],
+    ("rows", "lost", "named", "left"),
+    [
+        (TWO_LOADS, "d", None, ["both", "c"]),
+        (TWO_LOADS, "c", 1, ["both", "d"]),
+        (TWO_LOADS, "d", 2, None),
+        (LOAD_APART, "c", None, None),
+        (TWO_LOADS, "both", None, None),
+    ],
 )
 def test_the_load_goes_on_with_the_generators_that_are_left(
-    tmp_path: Path, rows: tuple[tuple[str, str, str], ...], lost: str, left: list[str] | None
+    tmp_path: Path, rows: HostRows, lost: str, named: int | None, left: list[str] | None
 ) -> None:
+    """So many as the load names have to be left."""
     hosts = load_hosts(write_hosts(tmp_path, rows, on_lost="continue"))
-    found = left_after(hosts, [lost], Load(name="open", schedule="uniform", rate=100))
+    load = Load(name="open", schedule="uniform", rate=100, measure=Measure(), hosts=named)
+    found = left_after(hosts, [lost], load)
     assert (found and [host.name for host in found.hosts]) == left

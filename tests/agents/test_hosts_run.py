@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cachemark.agents.hosts_file import load_hosts
-from cachemark.cli.hosts_run import for_hosts
+from cachemark.cli.hosts_run import for_hosts, for_one_host
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.experiment_file import parse
@@ -102,6 +102,15 @@ def test_workers_of_one_host_do_not_warm_the_server_of_another(tmp_path: Path) -
     with pytest.raises(UsageError, match="workers of one host warm the server of") as caught:
         for_hosts(parse(text, "e.toml"), load_hosts(write_hosts(tmp_path, TWO_HOSTS)))
     assert "--hosts" in caught.value.remedy
+
+
+def test_a_load_is_made_by_hosts_that_are_there(tmp_path: Path) -> None:
+    experiment = parse(f"{EXPERIMENT.format(processes=1)}hosts = 3\n", "e.toml")
+    two = load_hosts(write_hosts(tmp_path, TWO_HOSTS))
+    with pytest.raises(UsageError, match="by 3 hosts, and the hosts file has 2 with the role cli"):
+        for_hosts(experiment, two)
+    with pytest.raises(UsageError, match="load 'all' says how many hosts make it"):
+        for_one_host(experiment)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
@@ -19,10 +21,11 @@ P99 = parse_objective("p99<1ms", "search")
 FOUND = {16: 60_000.0, 64: 85_000.0, 256: 70_000.0}
 
 
-def load(connections: int, measure: Measure | None = None) -> Load:
-    """A load of two processes."""
+def load(connections: int, measure: Measure | None = None, hosts: int | None = None) -> Load:
+    """A load of two processes, on so many hosts."""
     return Load(
-        name=f"open-{connections}-connections",
+        name=f"open-{connections}-connections" + (f"-{hosts}-hosts" if hosts else ""),
+        hosts=hosts,
         schedule="poisson",
         processes=2,
         connections=connections // 2,
@@ -30,9 +33,9 @@ def load(connections: int, measure: Measure | None = None) -> Load:
     )
 
 
-def searched(connections: int, limit: float) -> Search:
+def searched(of: Load, limit: float) -> Search:
     """A whole search: all rates up to a limit meet the objective."""
-    cell = Cell(client="a", server="embedded", workload="mixed", load=load(connections).name)
+    cell = Cell(client="a", server="embedded", workload="mixed", load=of.name)
     search = Search(cell=cell, block=0, closed=[Play(rate=0, ops_per_s=100_000)])
     while (rate := bounds(search).next_rate) is not None:
         play = (
@@ -46,11 +49,23 @@ def searched(connections: int, limit: float) -> Search:
 
 def planned(measure: Measure | None = None, hosts: Hosts | None = None) -> list[Capacity]:
     """The capacities of three searches."""
-    experiment = msgspec.structs.replace(
-        search_experiment(), loads=[load(each, measure) for each in FOUND]
-    )
-    found = found_rates([searched(each, rate) for each, rate in FOUND.items()])
+    return planned_with({load(each, measure): rate for each, rate in FOUND.items()}, hosts)
+
+
+def planned_with(limits: Mapping[Load, float], hosts: Hosts | None) -> list[Capacity]:
+    """The capacities of searches; each finds the limit of its load."""
+    experiment = msgspec.structs.replace(search_experiment(), loads=list(limits))
+    found = found_rates([searched(of, limit) for of, limit in limits.items()])
     return capacities(found, experiment, hosts, {"a": 0})
+
+
+def six_hosts() -> Hosts:
+    """A server's host, two hosts of clients, and three that make the load."""
+    roles: list[list[Role]] = [["server"], ["client"], ["client"], ["load"], ["load"], ["load"]]
+    return Hosts(
+        coordinator=CoordinatorPlace(address="127.0.0.1", port=0),
+        hosts=[Host(name=f"h{n}", roles=of, address="127.0.0.1") for n, of in enumerate(roles)],
+    )
 
 
 def test_the_most_is_named_with_what_ends_it_and_the_other_numbers() -> None:
@@ -63,8 +78,8 @@ def test_the_most_is_named_with_what_ends_it_and_the_other_numbers() -> None:
 
 def test_the_curve_goes_up_in_connections() -> None:
     (section,) = sections(planned(), "p99<1ms", P99)
-    assert [row[1:3] for row in section.rows] == [
-        ["16", "59.4 k"], ["64", "84.4 k"], ["256", "68.8 k"]
+    assert [row[1:4] for row in section.rows] == [
+        ["1", "16", "59.4 k"], ["1", "64", "84.4 k"], ["1", "256", "68.8 k"]
     ]  # fmt: skip
     (plot,) = capacity(section, 860)
     assert plot.alt.endswith("from 59.4 k/s at 16 to 68.8 k/s at 256.")
@@ -77,18 +92,43 @@ def test_the_curve_goes_up_in_connections() -> None:
 def test_connections_are_those_of_all_hosts_that_make_the_load(
     measure: Measure | None, connections: list[int]
 ) -> None:
-    roles: list[list[Role]] = [["server"], ["client"], ["client"], ["load"], ["load"], ["load"]]
-    hosts = Hosts(
-        coordinator=CoordinatorPlace(address="127.0.0.1", port=0),
-        hosts=[Host(name=f"h{n}", roles=of, address="127.0.0.1") for n, of in enumerate(roles)],
+    (found,) = planned(measure, six_hosts())
+    assert [rate.connections for rate in found.rates] == connections
+    (count,) = {rate.hosts for rate in found.rates}
+    assert f" connections of {count} hosts; " in sentence(found, "p99<1ms", P99)
+
+
+def test_the_number_of_hosts_can_be_the_plan() -> None:
+    limits = {load(16, hosts=1): 60_000.0, load(16, hosts=2): 85_000.0}
+    (found,) = planned_with(limits, six_hosts())
+    assert sentence(found, "p99<1ms", P99) == (
+        "a · embedded · mixed holds 84.4 k operations per second with p99<1ms at 32 connections "
+        "of 2 hosts; at 86.0 k: p99 1.30 ms. Other numbers of connections: 59.4 k at 16 of 1 host."
     )
-    (found,) = planned(measure, hosts)
-    assert [each for each, _ in found.rates] == connections
-    assert f" connections of {found.hosts} hosts; " in sentence(found, "p99<1ms", P99)
+    (section,) = sections([found], "p99<1ms", P99)
+    assert [row[1:4] for row in section.rows] == [["1", "16", "59.4 k"], ["2", "32", "84.4 k"]]
+
+
+def test_each_number_of_hosts_is_a_curve_over_its_connections() -> None:
+    limits = {
+        load(connections, Measure(), hosts=hosts): 1000.0 * connections * hosts
+        for hosts in (1, 3)
+        for connections in (16, 32)
+    }
+    one, three = planned_with(limits, six_hosts())
+    assert (one.label, three.label) == (
+        "a · embedded · mixed · 1 host",
+        "a · embedded · mixed · 3 hosts",
+    )
+    assert [rate.connections for rate in one.rates] == [16, 32]
+    assert [rate.connections for rate in three.rates] == [48, 96]
+    # No colour of a client: both lines are of the same one.
+    assert (one.series, three.series) == (None, None)
+    assert " at 96 connections of 3 hosts; " in sentence(three, "p99<1ms", P99)
 
 
 def test_one_number_of_connections_is_no_plan() -> None:
     experiment = msgspec.structs.replace(search_experiment(), loads=[load(16)])
-    found = found_rates([searched(16, 60_000)])
+    found = found_rates([searched(load(16), 60_000)])
     assert capacities(found, experiment, None, {}) == []
     assert sections([], "p99<1ms", P99) == []

@@ -1,4 +1,4 @@
-"""What is known about the hosts before anything is measured: software, clocks, fitness."""
+"""What is known about the hosts before anything is measured: software, clocks, network, fitness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.identity import differences, own_software
-from cachemark.agents.messages import Examine, Identify, Identity
+from cachemark.agents.messages import Examine, Identify, Identity, OfferBytes, ReceiveBytes
 from cachemark.checks.doctor import Check
 from cachemark.host import HostFacts
 from cachemark.model.errors import UsageError
@@ -18,10 +18,14 @@ _EXAMINE_S = 120.0
 
 
 class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One host: its machine, its clock against the coordinator's, the checks that failed."""
+    """One host: its machine, its clock against the coordinator's, the checks that failed.
+
+    `bytes_per_s` is what reaches it from the server's host; None for that host itself.
+    """
 
     facts: HostFacts
     clock: ClockReading
+    bytes_per_s: float | None
     failed: list[str]
     warned: list[str]
 
@@ -44,6 +48,11 @@ class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
         return f"{shortest:,.0f} to {median:,.0f} µs"
 
     @property
+    def bandwidth_text(self) -> str:
+        """What reaches it from the server's host, in the unit of networks."""
+        return "–" if self.bytes_per_s is None else f"{self.bytes_per_s * 8 / 1e9:,.2f} Gbit/s"
+
+    @property
     def doctor_text(self) -> str:
         """The names of the doctor's checks that failed or warned."""
         parts = [f"fails: {', '.join(self.failed)}"] if self.failed else []
@@ -63,12 +72,14 @@ def check_all(coordinator: Coordinator) -> Checks:
     names = [host.name for host in coordinator.hosts.hosts]
     identities = _identities(coordinator)
     clocks = coordinator.clocks()
+    rates = _bandwidths(coordinator)
     examined = coordinator.ask_each(dict.fromkeys(names, Examine()), list[Check], _EXAMINE_S)
     return Checks(
         hosts={
             name: HostCheck(
                 facts=identities[name].facts,
                 clock=clocks[name],
+                bytes_per_s=rates.get(name),
                 failed=[check.name for check in examined[name] if check.status == "fail"],
                 warned=[check.name for check in examined[name] if check.status == "warn"],
             )
@@ -76,6 +87,17 @@ def check_all(coordinator: Coordinator) -> Checks:
         },
         differences=_differences(identities),
     )
+
+
+def _bandwidths(coordinator: Coordinator) -> dict[str, float]:
+    """Bytes per second from the server's host to each other host, one after the other."""
+    server, found = coordinator.hosts.server, dict[str, float]()
+    for host in coordinator.hosts.hosts:
+        if host != server:
+            port = coordinator.ask(server, OfferBytes(), int, ANSWER_S)
+            request = ReceiveBytes(address=server.address, port=port)
+            found[host.name] = coordinator.ask(host, request, float, ANSWER_S)
+    return found
 
 
 def require_same_software(coordinator: Coordinator) -> dict[str, HostFacts]:

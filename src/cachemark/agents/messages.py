@@ -66,6 +66,17 @@ class ReadClock(Request, frozen=True, kw_only=True, tag="read_clock"):
     key: bytes
 
 
+class OfferBytes(Request, frozen=True, kw_only=True, tag="offer_bytes"):
+    """Send bytes to the next host that connects. Answer: the port."""
+
+
+class ReceiveBytes(Request, frozen=True, kw_only=True, tag="receive_bytes"):
+    """Read what the server's host sends. Answer: bytes per second, a float."""
+
+    address: str
+    port: int
+
+
 class AuditServers(Request, frozen=True, kw_only=True, tag="audit_servers"):
     """Check the servers and levels of the experiment. Answer: `Audit`."""
 
@@ -155,6 +166,8 @@ AnyRequest = (
     Identify
     | Examine
     | ReadClock
+    | OfferBytes
+    | ReceiveBytes
     | AuditServers
     | WriteTape
     | StartServers

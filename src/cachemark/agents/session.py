@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from cachemark import host
+from cachemark.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.agents.clock import read_clock
 from cachemark.agents.identity import identify
 from cachemark.agents.messages import (
@@ -27,12 +28,14 @@ from cachemark.agents.messages import (
     Examine,
     Failure,
     Identify,
+    OfferBytes,
     Played,
     PlayPhase,
     PlaySitting,
     PrepareWorkers,
     ReadClock,
     ReadServer,
+    ReceiveBytes,
     ServerReading,
     ServerStart,
     StartedServer,
@@ -98,6 +101,8 @@ class Session:
             Identify: lambda _: identify(),
             Examine: lambda _: doctor(),
             ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
+            OfferBytes: lambda _: offer_bytes(entry.address),
+            ReceiveBytes: lambda asked: receive_bytes(asked.address, asked.port),
             AuditServers: self._audit,
             WriteTape: self._write_tape,
             StartServers: self._start_servers,

@@ -103,15 +103,17 @@ class HostsTrial(TrialRun):
             stack.callback(self._end)
             clocks = self._coordinator.clocks()
             hosts = self._coordinator.hosts
-            write_tapes(self._coordinator, setting, hosts.clients)
+            makers = hosts.makers_of(setting.cell_load)
+            measuring = hosts.clients if setting.generators else makers
+            write_tapes(self._coordinator, setting, measuring)
             if setting.generators:
-                write_tapes(self._coordinator, setting.generators, hosts.generators)
+                write_tapes(self._coordinator, setting.generators, makers)
             server = RemoteServer(self._coordinator, setting.server.text)
             self.record(server=server.facts)
-            clients = self._connected(self, server, hosts.clients)
+            clients = self._connected(self, server, measuring)
             generators = None
             if self.generators:
-                generators = self._connected(self.generators, server, hosts.generators)
+                generators = self._connected(self.generators, server, makers)
             player = RemotePlayer(self._coordinator, clocks, clients, generators)
             if setting.workload.prefill > 0:
                 prefill = run_prefill(lambda: player.run(Run(phase="prefill"), self.watch))

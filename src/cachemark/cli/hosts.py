@@ -65,7 +65,7 @@ def _check(file: Path, connect_s: float) -> int:
         comparison = check_all(coordinator)
     checks: Mapping[str, HostCheck] = comparison.hosts
     table = Table(box=None, pad_edge=False)
-    for column in ("host", "roles", "machine", "clock", "round trip", "doctor"):
+    for column in ("host", "roles", "machine", "clock", "round trip", "from the server", "doctor"):
         table.add_column(column, overflow="fold")
     for host in known.hosts:
         row = checks[host.name]
@@ -75,6 +75,7 @@ def _check(file: Path, connect_s: float) -> int:
             escape(row.machine),
             row.clock_text,
             row.round_trip_text,
+            row.bandwidth_text,
             escape(row.doctor_text),
         )
     console().print(table)

@@ -28,7 +28,8 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
     if experiment.design == "rounds" and len(hosts.clients) > 1:
         raise UsageError(
             f"{experiment.name}: rounds are played by one host of clients, and the hosts file has "
-            f"{len(hosts.clients)}",
+            f"{len(hosts.clients)}: several cannot change from one client to the next at the same "
+            "instant",
             'with --hosts, write design = "trials", or give the role client to one host',
         )
     if experiment.placement != Placement():
@@ -48,6 +49,7 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
             "with --hosts, leave server_warmup_ops out",
         )
     _check_generators(experiment, hosts)
+    _check_number_of_hosts(experiment, hosts)
     if experiment.design == "rounds":
         return experiment
     return msgspec.structs.replace(experiment, design="trials")
@@ -68,6 +70,29 @@ def _check_generators(experiment: Experiment, hosts: Hosts) -> None:
                 f"{load.name!r} has no measuring client",
                 "write measure = { rate = 1000 } into the load, or give the host the role client",
             )
+
+
+def _check_number_of_hosts(experiment: Experiment, hosts: Hosts) -> None:
+    """No load is made by more hosts than there are. Raises UsageError."""
+    for load in experiment.loads:
+        found = hosts.makers_of(load)
+        if load.hosts and load.hosts > len(found):
+            role = "load" if load.measure else "client"
+            raise UsageError(
+                f"{experiment.name}: load {load.name!r} is made by {load.hosts} hosts, and the "
+                f"hosts file has {len(found)} with the role {role}",
+                f"give more hosts the role {role}, or write a smaller number",
+            )
+
+
+def for_one_host(experiment: Experiment) -> Experiment:
+    """The experiment as it is played on this host alone. Pure. Raises UsageError."""
+    if load := next((load for load in experiment.loads if load.hosts), None):
+        raise UsageError(
+            f"{experiment.name}: load {load.name!r} says how many hosts make it",
+            "play it with --hosts, or leave `hosts` out",
+        )
+    return experiment
 
 
 def play_new(

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.agents.hosts_file import load_hosts
-from cachemark.cli.hosts_run import for_hosts, play_new, play_on
+from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
@@ -73,8 +73,7 @@ def run(
     if storage.resume:
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
-    if hosts is not None:
-        planned = for_hosts(planned, load_hosts(hosts))
+    planned = for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)

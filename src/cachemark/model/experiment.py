@@ -209,11 +209,11 @@ class Load(TomlTable, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         _is("open loop: operations per second, of all processes", 20_000),
     ] = None
+    hosts: Annotated[Positive | None, _is("with --hosts: how many make it; else all", 2)] = None
     processes: Annotated[Positive, _is("worker processes", 2)] = 1
     threads: Annotated[Positive, _is("callers of each process", 16)] = 1
     connections: Annotated[
-        Positive | None,
-        _is("connections of each process; by default one for each thread", 16),
+        Positive | None, _is("connections of each process; by default one for each thread", 16)
     ] = None
     depth: Annotated[Positive, _is("outstanding operations on each connection", 8)] = 1
     refill: Annotated[

@@ -13,7 +13,7 @@ from cachemark.model.experiment import MAX_ENTRIES
 Table = dict[str, Any]
 # Settings of a load that may be a list: one load for each value.
 LOAD_FACTORS = (
-    "threads", "connections", "depth", "processes", "rate", "schedule", "think", "wire",
+    "threads", "connections", "depth", "hosts", "processes", "rate", "schedule", "think", "wire",
 )  # fmt: skip
 # A trace begins with a cold cache, without a warm-up that would fill it, and is played once.
 _COLD: Table = {"prefill": 0.0, "warmup_ms": 0}

@@ -82,6 +82,11 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
         """The hosts that make the load, where a client of its own measures."""
         return self._with_role("load")
 
+    def makers_of(self, load: Load) -> list[Host]:
+        """The hosts that make this load: all that can, or the first `load.hosts` of them."""
+        able = self.generators if load.measure else self.clients
+        return able[: load.hosts]
+
     def _with_role(self, role: Role) -> list[Host]:
         return [host for host in self.hosts if role in host.roles]
 
@@ -91,12 +96,14 @@ def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
 
     A closed loop has so many connections on each host, so with fewer hosts it is another load.
     """
-    left = [host for host in hosts.hosts if host.name not in lost]
-    roles = {role for host in left for role in host.roles}
+    left = msgspec.structs.replace(
+        hosts, hosts=[host for host in hosts.hosts if host.name not in lost]
+    )
+    roles = {role for host in left.hosts for role in host.roles}
     needed = {role for host in hosts.hosts for role in host.roles}
     if hosts.on_lost == "stop" or load.schedule == "closed" or not roles.issuperset(needed):
         return None
-    return msgspec.structs.replace(hosts, hosts=left)
+    return left if len(left.makers_of(load)) >= (load.hosts or 1) else None
 
 
 def check_hosts(hosts: Hosts) -> None:

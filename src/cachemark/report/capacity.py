@@ -1,4 +1,7 @@
-"""The capacity of a server: the highest rate of each number of connections, and what ends it."""
+"""The capacity of a server: the highest rate of each number of connections, and what ends it.
+
+The connections can be those of several hosts, and their number can be part of the plan.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,23 @@ from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.searched_rates import FoundRate, rate_above
 
 
+class CapacityRate(msgspec.Struct, frozen=True, kw_only=True):
+    """The highest rate with a number of connections, which are those of `hosts` together."""
+
+    hosts: int
+    connections: int
+    found: FoundRate
+
+
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     """What was found for one client and server: a rate for each number of connections, ascending.
 
-    `label` is what tells it from others; `hosts` is how many hosts have these connections.
+    `label` is what tells it from others.
     """
 
     label: str
     series: int | None
-    hosts: int
-    rates: list[tuple[int, FoundRate]]
+    rates: list[CapacityRate]
 
 
 def capacities(
@@ -32,26 +42,46 @@ def capacities(
     hosts: Hosts | None,
     series: Mapping[str, int],
 ) -> list[Capacity]:
-    """The searches whose loads differ only in their number of connections."""
+    """The searches whose loads differ only in their numbers of connections and hosts."""
     loads = {load.name: load for load in experiment.loads}
-    alike: dict[tuple[str, str, str, Load], list[tuple[int, FoundRate]]] = {}
-    count = 1
+    alike: dict[tuple[str, str, str, Load], list[CapacityRate]] = {}
     for one in found_rates:
         load, cell = loads[one.cell.load], one.cell
-        count = _hosts_of(load, hosts)
-        rest = msgspec.structs.replace(load, name="load", connections=None, threads=1, processes=1)
-        key = cell.client, cell.server, cell.workload, rest
-        alike.setdefault(key, []).append((count * _connections(load), one))
+        count = len(hosts.makers_of(load)) if hosts else 1
+        rate = CapacityRate(hosts=count, connections=count * _connections(load), found=one)
+        alike.setdefault((cell.client, cell.server, cell.workload, _rest(load)), []).append(rate)
+    lines = [
+        (client, f"{client} · {server} · {workload}{label}", rates)
+        for (client, server, workload, _), all_rates in alike.items()
+        for label, rates in _lines(all_rates)
+    ]
     return [
         Capacity(
-            label=f"{client} · {server} · {workload}",
-            series=series.get(client) if len(alike) == len({key[0] for key in alike}) else None,
-            hosts=count,
-            rates=sorted(rates, key=lambda pair: pair[0]),
+            label=label,
+            series=series.get(client) if len(lines) == len({line[0] for line in lines}) else None,
+            rates=sorted(rates, key=lambda rate: rate.connections),
         )
-        for (client, server, workload, _), rates in alike.items()
-        if len({connections for connections, _ in rates}) == len(rates) > 1
+        for client, label, rates in lines
+        if len({rate.connections for rate in rates}) == len(rates) > 1
     ]
+
+
+def _lines(rates: Sequence[CapacityRate]) -> list[tuple[str, list[CapacityRate]]]:
+    """One line; where a number of hosts has several numbers of connections, a line for each."""
+    counts = sorted({rate.hosts for rate in rates})
+    if len(counts) in (1, len(rates)):
+        return [("", list(rates))]
+    return [
+        (f" · {count_of(count, 'host')}", [rate for rate in rates if rate.hosts == count])
+        for count in counts
+    ]
+
+
+def _rest(load: Load) -> Load:
+    """A load without what gives it its number of connections."""
+    return msgspec.structs.replace(
+        load, name="load", connections=None, threads=1, processes=1, hosts=None
+    )
 
 
 def _connections(load: Load) -> int:
@@ -59,28 +89,31 @@ def _connections(load: Load) -> int:
     return load.processes * (load.connections or load.threads)
 
 
-def _hosts_of(load: Load, hosts: Hosts | None) -> int:
-    if hosts is None:
-        return 1
-    return len(hosts.generators if load.measure else hosts.clients)
-
-
 def sentence(capacity: Capacity, text: str, objective: Objective) -> str:
     """The capacity in a sentence; `text` is the objective as it was written."""
-    connections, best = max(capacity.rates, key=lambda pair: pair[1].ends.best)
-    if not best.ends.best:
+    best = max(capacity.rates, key=lambda rate: rate.found.ends.best)
+    if not best.found.ends.best:
         return f"{capacity.label}: no number of connections meets {text}."
+    one_count = len({rate.hosts for rate in capacity.rates}) == 1
     others = ", ".join(
-        f"{number(one.ends.best) if one.ends.best else 'none'} at {each:,}"
-        for each, one in capacity.rates
-        if each != connections
+        f"{_best(rate, 'none')} at {rate.connections:,}" + ("" if one_count else _place(rate))
+        for rate in capacity.rates
+        if rate is not best
     )
-    place = f" of {count_of(capacity.hosts, 'host')}" if capacity.hosts > 1 else ""
+    place = "" if one_count and best.hosts == 1 else _place(best)
     return (
-        f"{capacity.label} holds {number(best.ends.best)} operations per second with {text} at "
-        f"{connections:,} connections{place}; {rate_above(best, objective)}. Other numbers of "
-        f"connections: {others}."
+        f"{capacity.label} holds {_best(best)} operations per second with {text} at "
+        f"{best.connections:,} connections{place}; {rate_above(best.found, objective)}. Other "
+        f"numbers of connections: {others}."
     )
+
+
+def _best(rate: CapacityRate, none: str = "–") -> str:
+    return number(rate.found.ends.best) if rate.found.ends.best else none
+
+
+def _place(rate: CapacityRate) -> str:
+    return f" of {count_of(rate.hosts, 'host')}"
 
 
 def sections(measured: Sequence[Capacity], text: str, objective: Objective) -> list[Section]:
@@ -91,29 +124,32 @@ def sections(measured: Sequence[Capacity], text: str, objective: Objective) -> l
         Section(
             title=f"Capacity with {text}",
             topic="search",
-            columns=["what", "connections", "highest rate", "what ends it"],
+            columns=["what", "hosts", "connections", "highest rate", "what ends it"],
             rows=[
                 [
                     one.label,
-                    f"{connections:,}",
-                    number(rate.ends.best) if rate.ends.best else "–",
-                    rate_above(rate, objective).partition(";")[0],
+                    str(rate.hosts),
+                    f"{rate.connections:,}",
+                    _best(rate),
+                    rate_above(rate.found, objective).partition(";")[0],
                 ]
                 for one in measured
-                for connections, rate in one.rates
+                for rate in one.rates
             ],
-            notes=["Connections are those of all processes, on all hosts that make the load."],
+            notes=[
+                "Hosts are those that make the load; connections are those of all their processes."
+            ],
             unit=text,
             capacity_points=[
                 CapacityPoint(
                     label=one.label,
-                    connections=connections,
-                    rate=rate.ends.best,
+                    connections=rate.connections,
+                    rate=rate.found.ends.best,
                     series=one.series,
                 )
                 for one in measured
-                for connections, rate in one.rates
-                if rate.ends.best
+                for rate in one.rates
+                if rate.found.ends.best
             ],
             prose=True,
         )

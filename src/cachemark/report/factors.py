@@ -86,6 +86,7 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
         "refill": load.refill,
         # No factor to be told, but cells that differ in it are of other work.
         "think": load.think or "",
+        "hosts": str(load.hosts),
     }
 
 

@@ -31,10 +31,12 @@ def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
         "late, steal, others (CPU time of other processes): the worst of all trials"
     ]
     clients = len(header.hosts.plan.clients)
+    named = any(load.hosts for load in header.experiment.loads)
+    fewer = ", or of as many as a load names" if named else ""
     if clients > 1:
         notes.append(
-            f"rates are those of the {clients} hosts of clients together; a load's processes, "
-            "threads and connections are those of each"
+            f"rates are those of the {clients} hosts of clients together{fewer}; a load's "
+            "processes, threads and connections are those of each"
         )
     if skews_ms:
         notes.append(f"the hosts of a trial started at most {max(skews_ms):.2f} ms apart")

@@ -59,4 +59,6 @@ def _load(load: Load) -> str:
         parts.append(count_of(load.connections * load.processes, "connection"))
     if load.depth > 1:
         parts.append(f"{load.depth} outstanding on each")
+    if load.hosts:
+        parts.append(count_of(load.hosts, "host"))
     return ", ".join(parts)

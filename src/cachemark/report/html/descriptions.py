@@ -66,6 +66,8 @@ def load(of: Load) -> str:
         parts.append(f"{of.processes} processes")
     if of.depth > 1:
         parts.append(f"{of.depth} outstanding on each")
+    if of.hosts:
+        parts.append(f"on each of {count_of(of.hosts, 'host')}")
     if of.wire != "own":
         parts.append(f"{of.wire} protocol")
     return ", ".join(parts)

@@ -58,6 +58,7 @@ _FACTORS = (
     _of_load("connections", "connections"),
     _of_load("depth", "depth"),
     _of_load("processes", "processes"),
+    _of_load("hosts", "hosts"),
     _Factor(name="bytes of a value", of=_value_size, without=_without_size),
 )
 _Points = list[tuple[float, Group]]
