@@ -37,7 +37,7 @@ def test_each_step_is_played_by_as_many_hosts_as_its_load_names(
         assert [part.name for part in parts] == ["both", "c"][: outcome.load.hosts]
         assert outcome.measure is not None
         of_hosts = merge_kinds([part.measure.operations for part in parts if part.measure])
-        assert of_hosts == outcome.measure.operations
+        assert of_hosts == merge_kinds([outcome.measure.operations])
     for number in (1, 2):
         check_steps([outcome for outcome in outcomes if outcome.load.hosts == number])
     assert "highest rate" in ended.stdout
