@@ -1,4 +1,7 @@
-"""Metadata of the package cachemark: it needs the engine of exactly its own version."""
+"""Metadata of the package cachemark: on Linux it needs the engine of exactly its own version.
+
+Elsewhere it is installed without the engine: stored runs can be read there.
+"""
 
 # hatchling is only in the environment in which it builds a package.
 # pyright: reportMissingImports=false, reportUntypedBaseClass=false, reportUnknownVariableType=false
@@ -15,5 +18,5 @@ class EngineOfTheSameVersion(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called by hatchling, which has read the version from engine/Cargo.toml."""
-        engine = f"cachemark-engine=={metadata['version']}"
+        engine = f"cachemark-engine=={metadata['version']}; sys_platform == 'linux'"
         metadata["dependencies"] = [engine, *self.config["dependencies"]]

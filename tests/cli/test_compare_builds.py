@@ -28,7 +28,7 @@ REFUSED = [
     (
         "a language without versions",
         ["--client", "native@1.0", "--client", "native"],
-        "versions can be chosen for Python's libraries only",
+        "versions can be chosen for libraries of go, node, python only",
     ),
     (
         "no folder",

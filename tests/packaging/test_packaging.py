@@ -22,12 +22,13 @@ def test_what_the_workers_ignore_is_not_packed() -> None:
     assert {f"workers/*/{name}" for name in ignored} <= set(BUILD["exclude"])
 
 
-def test_an_installed_cachemark_carries_workers_and_cases() -> None:
+def test_an_installed_cachemark_carries_workers_cases_and_sources() -> None:
     wheel = BUILD["targets"]["wheel"]
     assert wheel["sources"] == {
         "src/cachemark": "cachemark",
         "workers": "cachemark/_workers",
         "conformance": "cachemark/_conformance",
+        "engine": "cachemark/_engine",
     }
     assert set(wheel["packages"]) == set(wheel["sources"])
 

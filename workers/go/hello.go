@@ -16,13 +16,16 @@ func (w *Worker) hello() any {
 	}
 }
 
-// moduleVersion is what the linker wrote into this binary of a module.
+// moduleVersion is what the linker wrote into this binary of a module. A source tree has no version: it has a path.
 func moduleVersion(path string) string {
 	info, known := debug.ReadBuildInfo()
 	if !known {
 		return ""
 	}
 	for _, module := range info.Deps {
+		if module.Path == path && module.Replace != nil {
+			return module.Replace.Path
+		}
 		if module.Path == path {
 			return module.Version
 		}

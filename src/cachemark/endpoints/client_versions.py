@@ -1,7 +1,8 @@
 """Other versions of a client's library: `python/pymemcache@3.5.2`, `python/pymemcache@../mine`.
 
-Each is installed into a folder of its own in the user's cache, and its worker finds it before the
-one that is set up. The worker reports the version that it really loaded.
+`install_version`, a program of the language's workers, puts it into a folder of its own in the
+user's cache. That folder has either the library alone, which the worker finds before the one that
+is set up, or a whole worker with that library. The worker reports the version that it has loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.host.user_cache import user_cache
 from cachemark.model.errors import UsageError
 
@@ -22,19 +23,31 @@ _DONE = ".cachemark-installed"
 
 
 def with_version(spec: ClientSpec, announce: Callable[[str], None]) -> ClientSpec:
-    """The client with its version installed; a path is built anew each time. Raises UsageError."""
+    """The client with its version installed. Raises UsageError.
+
+    What can be another one the next time is built anew: a source tree, and a whole worker.
+    """
     if not spec.version:
         return spec
     client, what = spec.client, _what(spec)
     folder = _folder(spec, what)
-    if "/" in what or not (folder / _DONE).exists():
+    if "/" in what or not client.version_path or not (folder / _DONE).exists():
         announce(f"installs {spec.text} into {folder}")
         _install(spec, folder, what)
-    setting = f"{client.version_path}={folder}"
     return msgspec.structs.replace(
-        spec,
-        client=msgspec.structs.replace(client, command=["env", setting, *client.command]),
+        spec, client=msgspec.structs.replace(client, command=_command(client, folder))
     )
+
+
+def _command(client: Client, folder: Path) -> list[str]:
+    """The command of the worker that loads the library in `folder`, or of the worker there."""
+    if client.version_path:
+        return ["env", f"{client.version_path}={folder}", *client.command]
+    own = Path(client.install_version).parent
+    return [
+        str(folder / Path(word).relative_to(own)) if Path(word).is_relative_to(own) else word
+        for word in client.command
+    ]
 
 
 def _what(spec: ClientSpec) -> str:

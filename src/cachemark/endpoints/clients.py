@@ -36,8 +36,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     several callers are run: as threads or tasks of one worker, as forks of one worker, or as
     processes, each with its own worker. `needs` is a file that set-up creates; `setup` is the
     command that does so. `defaults` says, in words, how the library's own settings differ from
-    those that all clients share; empty if they do not, or if this is not known. `problem` is why
-    the `worker.toml` cannot be read: such a file becomes one client without a command, so that
+    those that all clients share; empty if they do not, or if this is not known. `install_version`
+    is the program that installs another version of `package`, and `version_path` the environment
+    variable in which the worker then finds it; without one, it makes a whole worker. `problem` is
+    why the `worker.toml` cannot be read: such a file becomes one client without a command, so that
     other languages still work.
     """
 
@@ -258,8 +260,9 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
         )
     client = known[name]
     if version and not client.install_version:
+        languages = sorted({of.language for of in known.values() if of.install_version})
         raise UsageError(
-            f"client {text!r}: versions can be chosen for Python's libraries only",
+            f"client {text!r}: versions can be chosen for libraries of {', '.join(languages)} only",
             'name the worker of another checkout: command:"PROGRAM ARGS"',
         )
     return ClientSpec(

@@ -20,12 +20,14 @@ from typing import Literal
 import msgspec
 
 from cachemark.endpoints.clients import read_worker_file
+from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import UsageError
 
 State = Literal["ready", "missing", "failed"]
 
 _MISSING_STATUS = 3
 _LOG_LINES = 12
+_SOURCES = "CACHEMARK_ENGINE_SOURCES"
 
 
 class WorkerFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +101,7 @@ def build(folder: WorkerFolder) -> SetupResult:
     ended = subprocess.run(
         [str(folder.folder / "setup")],
         cwd=folder.folder,
-        env={**os.environ, "PATH": _search_path()},
+        env={**os.environ, "PATH": _search_path(), _SOURCES: _engine_sources()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -108,6 +110,11 @@ def build(folder: WorkerFolder) -> SetupResult:
     )
     state, text = _result(ended, folder.name)
     return SetupResult(folder=folder, state=state, text=text, elapsed_s=time.monotonic() - began)
+
+
+def _engine_sources() -> str:
+    """The folder of the engine's Rust sources; PHP's set-up builds the shared store from it."""
+    return str(shipped_folder("engine", _SOURCES))
 
 
 def _search_path() -> str:

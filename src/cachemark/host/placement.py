@@ -14,8 +14,10 @@ _FEW_CORES = 2
 
 
 def usable_cpus() -> list[int]:
-    """The CPUs that this process may run on."""
-    return sorted(os.sched_getaffinity(0))
+    """The CPUs that this process may run on; all of them where the system cannot tell (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def placement(

@@ -26,6 +26,8 @@ from cachemark.model.errors import UsageError
 
 ENGINE = "cachemark-engine"
 ENGINE_REMEDY = f"in a checkout `make setup`; else `pip install --upgrade cachemark {ENGINE}`"
+# Children, CPU times and noise are read from it. Only Linux has it.
+_PROC = Path("/proc/self")
 _STDERR_LINE_MAX_CHARACTERS = 200
 _IF_PARENT_LIVES = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
@@ -214,8 +216,13 @@ def cpu_clock(pid: int) -> int:
 def binary_path() -> str:
     """The path of cachemark-engine: $CACHEMARK_ENGINE, where pip installs programs, or on PATH.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is none, and on a system other than Linux.
     """
+    if not _PROC.exists():
+        raise UsageError(
+            "measurements need Linux: there is no /proc here",
+            "stored runs can be read here: report, compare, history, explain, export",
+        )
     named = os.environ.get("CACHEMARK_ENGINE")
     if named:
         if shutil.which(named) is None:

@@ -1,4 +1,4 @@
-"""Folders that ship beside the Python code: the workers and the conformance cases."""
+"""Folders that ship beside the Python code: workers, conformance cases, the engine's sources."""
 
 from __future__ import annotations
 
