@@ -40,7 +40,7 @@ def typed(text: str) -> Iterator[list[str]]:
     """The words of each command of a shell's text, without comments and redirections."""
     for line in text.splitlines():
         words = shlex.split(line, comments=True)
-        for is_end, command in groupby(words, lambda word: word in ("&&", "&")):
+        for is_end, command in groupby(words, lambda word: word in ("&&", "&", "|")):
             if not is_end:
                 yield list(takewhile(lambda word: word != ">", command))
 
@@ -120,7 +120,7 @@ def test_runs_can_be_planned(page: str, inside: Inside, tmp_path: Path) -> None:
 
 def test_the_test_can_fail() -> None:
     assert len(refusals([["run", "--no-such-option"], ["no-such-verb"], ["suites"]])) == 2
-    assert list(typed("a b # c\nd > e && f 'g h'")) == [["a", "b"], ["d"], ["f", "g h"]]
+    assert list(typed("a b # c\nd > e && f 'g h' | i")) == [["a", "b"], ["d"], ["f", "g h"], ["i"]]
     assert ["run", "quick"] in [
         arguments[:2] for arguments in commands("docs/tutorial.md", "cachemark")
     ]

@@ -170,7 +170,7 @@ def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: P
         connection.close()
         (points,) = [part for part in text.split("\n\n") if part.startswith("event: points")]
         assert json.loads(points.partition("data: ")[2]) == [
-            [0, 1, pytest.approx(0, abs=60), 200.0, 5e6]
+            [0, 1, pytest.approx(0, abs=60), 200.0, None, 5e6]
         ]
         assert "id: 4\n" in text
         assert visitor.get("/runs/nobody/live/events").status == 404

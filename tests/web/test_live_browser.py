@@ -56,7 +56,7 @@ def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
             expect(viewer.locator("#standing")).to_have_text("Running: trial 5 of 8")
             expect(viewer.locator("#rankings tbody th")).to_have_text(["b", "a", "<img src=x>"])
             expect(viewer.locator("#problem-list li")).to_contain_text(["1 × INVALID"])
-            expect(viewer.locator(".uplot canvas")).to_have_count(2)
+            expect(viewer.locator(".uplot canvas")).to_have_count(3)
             assert viewer.locator("img").count() == 0
         page.reload()
         log.write(trial("b", 3, 203.0))

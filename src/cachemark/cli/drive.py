@@ -13,6 +13,7 @@ from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
 from cachemark.cli.play import new_run, parties_of
 from cachemark.cli.run import play_and_show
+from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.clients import NATIVE
 from cachemark.endpoints.servers import kinds
@@ -55,6 +56,9 @@ def drive(
     out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
         "results"
     ),
+    web: Annotated[
+        bool, Parameter(negative="", help="show the run in a browser while it goes on")
+    ] = False,
     details: Annotated[
         bool, Parameter(negative="", help="print every table, not only the answers")
     ] = False,
@@ -65,9 +69,11 @@ def drive(
     are those of `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
     drive` needs no Python, keeps nothing, and shows each second.
     """
+    if web:
+        check_packages()
     planned = _planned(server, options or DriveOptions())
     parties = parties_of(planned)
-    return play_and_show(new_run(planned, parties, out), parties, details=details)
+    return play_and_show(new_run(planned, parties, out), parties, details=details, web=web)
 
 
 def _planned(server: str, options: DriveOptions) -> Experiment:

@@ -46,8 +46,10 @@ class Context:
             raise HTTPException(409, f"{going_on} is going on: wait for its end")
 
     def _going_on(self) -> str:
-        """A run of this store that goes on, such as one from a terminal; empty if there is none."""
-        root = self.settings.root
+        """A drive, or a run of this store, such as one from a terminal; empty if none goes on."""
+        drive, root = self.settings.drive, self.settings.root
+        if drive is not None and self.feeds.of(drive).standing() == "running":
+            return "the drive"
         latest = run_names(root)[-_LATEST:]
         running = (name for name in latest if self.feeds.of(root / name).standing() == "running")
         return next(running, "")

@@ -16,13 +16,15 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
     `token` is what a visitor has to know; empty: nothing. `session` is the cookie of those who
     have shown it, `csrf` what every form of our own pages carries. `names` are the hosts by which
     this server may be addressed, besides addresses in figures. `trust_commands`: a run that a page
-    starts may name programs, files and other machines.
+    starts may name programs, files and other machines. `drive` is the folder with the events of a
+    drive that is shown beside the store.
     """
 
     root: Path
     host: str = "127.0.0.1"
     port: int = 0
     read_only: bool = False
+    drive: Path | None = None
     trust_commands: bool = False
     token: str = ""
     tls_cert: Path | None = None

@@ -47,17 +47,21 @@ function lines(list, texts) {
 function showStatus(status) {
   Object.assign(state, status);
   const at = state.position;
-  const done = at ? (at.number - 1 + at.part) / Math.max(1, at.total) : 0;
-  const played = at && at.total ? `${state.unit} ${at.number} of ${at.total}` : "before the first trial";
+  const done = at && at.number ? (at.number - 1 + at.part) / Math.max(1, at.total) : 0;
+  const total = at && at.total ? ` of ${at.total}` : "";
+  const played = at && at.number ? `${state.unit} ${at.number}${total}` : `before the first ${state.unit}`;
   if (state.running) part("standing").textContent = `Running: ${played}`;
   else part("standing").textContent = state.interrupted ? `Not running: it was broken off at ${played}` : "It has ended";
   part("progress").value = state.running || state.interrupted ? done : 1;
   showActions();
   part("what").textContent = state.running && at ? `${duration(state.seconds)} so far; now: ${at.what}` : "";
-  const { steal_percent: steal, foreign_cpu_percent: other, worst_foreign_cpu_percent: worst } = state.noise;
-  part("machine").textContent =
-    `Noise: other processes used ${other.toFixed(1)} % of the CPU time of the last trial, at most ${worst.toFixed(1)} %; ` +
-    `other machines took ${steal.toFixed(1)} %. The server of this page has used ${state.web_cpu_s.toFixed(1)} s of CPU time since its start.`;
+  part("machine").textContent = `${noise(state.noise)}The server of this page has used ${state.web_cpu_s.toFixed(1)} s of CPU time since its start.`;
+}
+
+function noise(of) {
+  if (!of) return "";
+  const [other, worst, steal] = [of.foreign_cpu_percent, of.worst_foreign_cpu_percent, of.steal_percent].map((value) => value.toFixed(1));
+  return `Noise: other processes used ${other} % of the CPU time of the last trial, at most ${worst} %; other machines took ${steal} %. `;
 }
 
 // What can be done now: a run that these pages started is stopped, any that was broken off resumed.
@@ -135,7 +139,7 @@ function showRanking(of) {
       cpu(row.server_cpu_us),
       row.server_rss ? `${figure(row.server_rss)}B` : "–",
       String(row.errors),
-      `${row.valid} of ${row.trials}`,
+      row.trials ? `${row.valid} of ${row.trials}` : "–",
     ];
     for (const text of texts) line.append(element("td", text));
   }
@@ -149,13 +153,17 @@ function showRanking(of) {
   return [element("h2", of.title), card];
 }
 
+// Where a point has its figures.
+const RATE = 3;
+const CURVES = { rate: RATE, p50: 4, p99: 5 };
+
 // Points → a column of blocks, and a column for each cell.
 function columnsOf(field) {
   const blocks = [...new Set(state.points.map((point) => point[1]))].sort((a, b) => a - b);
   const index = new Map(blocks.map((block, at) => [block, at]));
   const data = state.cells.map(() => new Array(blocks.length).fill(null));
   for (const point of state.points) data[point[0]][index.get(point[1])] = point[field];
-  if (field === 4) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
+  if (field !== RATE) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
   return [blocks.map((block) => block + 1), ...data];
 }
 
@@ -166,6 +174,7 @@ function names() {
 
 function plot(id, field) {
   const box = part(id);
+  const across = state.unit === "second" ? "second" : "block";
   const key = `${state.cells.length} ${colour("--ink")} ${box.clientWidth}`;
   if (plots[id] && plots[id].key === key) {
     plots[id].plot.setData(columnsOf(field));
@@ -179,11 +188,11 @@ function plot(id, field) {
       height: 260,
       scales: { x: { time: false } },
       axes: [
-        { ...axis, label: "block", incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+        { ...axis, label: across, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
         { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick ? figure(tick) : "0")) },
       ],
       series: [
-        { label: "block" },
+        { label: across },
         ...names().map((label, n) => ({
           label,
           stroke: colour(`--series${(n % 6) + 1}`),
@@ -204,8 +213,7 @@ function showAll() {
   showWords();
   part("rankings").replaceChildren(...state.rankings.flatMap(showRanking));
   if (state.cells.length) {
-    plot("rate", 3);
-    plot("p99", 4);
+    for (const [id, field] of Object.entries(CURVES)) plot(id, field);
   }
 }
 
@@ -243,13 +251,15 @@ async function open() {
   showAll();
   if (!state.running) return;
   const source = new EventSource(`${address}/events?after=${state.id}`);
+  // The browser asks again, with the number of the last event that it received.
+  source.onerror = () => (part("standing").textContent = "The server does not answer: trying again");
   for (const [name, take] of Object.entries(receive)) {
     source.addEventListener(name, (event) => {
       take(JSON.parse(event.data));
       if (name !== "status") showSoon();
       else if (!state.running) source.close();
       // The server merges blocks where there are too many for a screen.
-      if (new Set(state.points.map((point) => point[1])).size > state.max_points) {
+      if (name === "points" && new Set(state.points.map((point) => point[1])).size > state.max_points) {
         source.close();
         open();
       }

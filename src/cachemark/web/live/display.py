@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
 from cachemark.analysis.rounds.answers import Place as RankedPlace
@@ -16,7 +16,8 @@ from cachemark.report.rounds import Standing, ordered_places, standing_lines
 from cachemark.runs.campaign import Display
 from cachemark.runs.store import Run
 from cachemark.web.live.events import (
-    MAX_LINE_BYTES,
+    MAX_NAME,
+    MAX_REASON,
     Answers,
     Ended,
     Place,
@@ -25,13 +26,12 @@ from cachemark.web.live.events import (
     Refused,
     Started,
     TrialEnded,
+    fitting,
 )
 from cachemark.web.live.log import EventLog
 from cachemark.web.live.process_identity import own_identity
 
 _INTERVAL_S = 0.5
-_MAX_NAME = 200
-_MAX_REASON = 600
 _FIGURES = {
     "rate": "rate",
     "p50": "p50",
@@ -79,7 +79,7 @@ class LoggedDisplay:
         """The audit has ruled out some cells."""
         self._display.refused(plan)
         lines = [absence_text(one) for one in find_absences(plan.skipped, plan.cells)]
-        self._log.write(Refused(lines=_fitting(lines)))
+        self._log.write(Refused(lines=fitting(lines)))
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         """A trial begins."""
@@ -122,7 +122,7 @@ class LoggedDisplay:
         standing = self._rank(outcomes)
         for event in ranked(standing):
             self._log.write(event)
-        self._log.write(Answers(lines=_fitting(standing_lines(standing))))
+        self._log.write(Answers(lines=fitting(standing_lines(standing))))
 
     def _position(self, *, what: str, part: float = 0.0, at_once: bool = False) -> None:
         now = time.monotonic()
@@ -132,7 +132,7 @@ class LoggedDisplay:
                 Position(
                     number=self._number,
                     total=self._total,
-                    what=what[:_MAX_NAME],
+                    what=what[:MAX_NAME],
                     part=round(part, 3),
                 )
             )
@@ -152,7 +152,7 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
         cell=_cell_names(outcome.trial.cell),
         block=outcome.trial.block,
         verdict=outcome.verdict or outcome.state,
-        reason="" if valid else reason[:_MAX_REASON],
+        reason="" if valid else reason[:MAX_REASON],
         errors=sum(sum(one.errors.values()) for one in measure.operations.values())
         if measure
         else 0,
@@ -171,14 +171,14 @@ def ranked(standing: Standing) -> Iterator[Ranked]:
         for at in range(0, len(places), _PLACES_IN_A_LINE):
             part = places[at : at + _PLACES_IN_A_LINE]
             yield Ranked(
-                title=title[:_MAX_NAME], by_rate=ranking.figure == "rate", at=at, places=part
+                title=title[:MAX_NAME], by_rate=ranking.figure == "rate", at=at, places=part
             )
 
 
 def _place(place: RankedPlace, first: float) -> Place:
     ratio = place.to_winner.ratio if place.to_winner else None
     return Place(
-        name=place.name[:_MAX_NAME],
+        name=place.name[:MAX_NAME],
         cell=_cell_names(place.cell),
         value=place.value,
         low=first * ratio.low if ratio and ratio.low is not None else None,
@@ -187,16 +187,4 @@ def _place(place: RankedPlace, first: float) -> Place:
 
 
 def _cell_names(cell: Cell) -> list[str]:
-    return [getattr(cell, field)[:_MAX_NAME] for field in CELL_FIELDS]
-
-
-def _fitting(lines: Sequence[str]) -> list[str]:
-    """As many lines as an event can have."""
-    fitting: list[str] = []
-    left = MAX_LINE_BYTES // 2
-    for line in lines:
-        left -= len(line.encode("utf-8", "replace")) + 3
-        if left < 0:
-            return [*fitting, f"… and {len(lines) - len(fitting)} more"]
-        fitting.append(line)
-    return fitting
+    return [getattr(cell, field)[:MAX_NAME] for field in CELL_FIELDS]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cachemark.model.errors import DECODE_ERRORS
@@ -9,10 +11,12 @@ from cachemark.model.foreign_text import clean_all
 
 EVENTS_FILE = "events.jsonl"
 MAX_LINE_BYTES = 4000
+MAX_NAME = 200
+MAX_REASON = 600
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """The run's process has begun, or goes on with the run.
+    """The run's process has begun, or goes on with the run. Its parts are of one `unit`.
 
     `process_start` tells the process from others with the same number.
     """
@@ -49,6 +53,17 @@ class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
     errors: int = 0
     steal_percent: float | None = None
     foreign_cpu_percent: float | None = None
+
+
+class SecondEnded(msgspec.Struct, frozen=True, kw_only=True, tag="second"):
+    """A second of a drive has ended. `errors` counts since its window began; times are in ns."""
+
+    cell: list[str]
+    second: int
+    rate: float
+    p50: float | None = None
+    p99: float | None = None
+    errors: int = 0
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
@@ -94,7 +109,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     interrupted: bool
 
 
-Event = Started | Position | TrialEnded | Answers | Ranked | Refused | Ended
+Event = Started | Position | TrialEnded | SecondEnded | Answers | Ranked | Refused | Ended
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,3 +138,15 @@ def from_line(text: bytes) -> Line | None:
         return clean_all(_decoder.decode(text))
     except DECODE_ERRORS:
         return None
+
+
+def fitting(lines: Sequence[str]) -> list[str]:
+    """As many lines as an event can have."""
+    fitting: list[str] = []
+    left = MAX_LINE_BYTES // 2
+    for line in lines:
+        left -= len(line.encode("utf-8", "replace")) + 3
+        if left < 0:
+            return [*fitting, f"… and {len(lines) - len(fitting)} more"]
+        fitting.append(line)
+    return fitting

@@ -15,7 +15,7 @@ from cachemark.web.live.process_identity import process_start
 from cachemark.web.live.state import MAX_POINTS, ROWS_IN_A_MESSAGE, LiveState
 
 INTERVAL_S = 0.5
-_POINTS_IN_A_MESSAGE = 50
+_POINTS_IN_A_MESSAGE = 40
 
 
 class Feed:

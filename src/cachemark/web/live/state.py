@@ -13,6 +13,7 @@ from cachemark.web.live.events import (
     Position,
     Ranked,
     Refused,
+    SecondEnded,
     Started,
     TrialEnded,
 )
@@ -62,12 +63,16 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, array_like=True):
-    """A block of a cell: its number, seconds since the beginning, rate, and p99 in ns."""
+    """A block of a cell, or a second of a drive: its number, seconds since the beginning, figures.
+
+    Times are in ns.
+    """
 
     cell: int
     block: int
     seconds: float
     rate: float | None
+    p50: float | None
     p99: float | None
 
 
@@ -93,10 +98,11 @@ class LiveState:
         self.answers: list[str] = []
         self.refused: list[str] = []
         self.cells: list[tuple[str, ...]] = []
-        self.noise = Noise()
+        self.noise: Noise | None = None
         self._trials: dict[int, list[TrialEnded]] = {}
         self._points: list[tuple[int, Point]] = []
         self._problems: dict[tuple[str, str, str], int] = {}
+        self._last_second: SecondEnded | None = None
         self._ranked: dict[str, tuple[bool, list[Place]]] = {}
 
     def apply(self, line: Line) -> None:
@@ -116,30 +122,47 @@ class LiveState:
             self.answers = event.lines
         elif isinstance(event, Refused):
             self.refused = event.lines
+        elif isinstance(event, SecondEnded):
+            self._apply_second(line, event)
         elif isinstance(event, Ranked):
             _, places = self._ranked.get(event.title, (True, []))
             self._ranked[event.title] = event.by_rate, [*places[: event.at], *event.places]
         else:
             self._apply_trial(line, event)
 
+    def _apply_second(self, line: Line, second: SecondEnded) -> None:
+        self._last_second = second
+        self._add_point(line, second.cell, second.second - 1, second)
+
     def _apply_trial(self, line: Line, trial: TrialEnded) -> None:
-        cell = tuple(trial.cell)
-        if cell not in self.cells:
-            self.cells.append(cell)
-        number = self.cells.index(cell)
-        self._trials.setdefault(number, []).append(trial)
-        seconds = round(line.at - self.began_at, 1)
-        point = Point(number, trial.block, seconds, trial.rate, trial.p99)
-        self._points.append((line.id, point))
+        self._trials.setdefault(self._number(trial.cell), []).append(trial)
+        if self._last_second is None:  # the points of a drive are its seconds
+            self._add_point(line, trial.cell, trial.block, trial)
         if trial.reason or trial.verdict != "VALID":
             key = " · ".join(trial.cell), trial.verdict, trial.reason
             self._problems[key] = self._problems.get(key, 0) + 1
-        foreign = trial.foreign_cpu_percent or 0.0
-        self.noise = Noise(
-            steal_percent=trial.steal_percent or 0.0,
-            foreign_cpu_percent=foreign,
-            worst_foreign_cpu_percent=max(foreign, self.noise.worst_foreign_cpu_percent),
-        )
+        if trial.foreign_cpu_percent is not None:
+            foreign = trial.foreign_cpu_percent
+            worst = self.noise.worst_foreign_cpu_percent if self.noise else 0.0
+            self.noise = Noise(
+                steal_percent=trial.steal_percent or 0.0,
+                foreign_cpu_percent=foreign,
+                worst_foreign_cpu_percent=max(foreign, worst),
+            )
+
+    def _number(self, names: list[str]) -> int:
+        """The number of a cell, which is new if it has none."""
+        cell = tuple(names)
+        if cell not in self.cells:
+            self.cells.append(cell)
+        return self.cells.index(cell)
+
+    def _add_point(
+        self, line: Line, names: list[str], block: int, of: TrialEnded | SecondEnded
+    ) -> None:
+        seconds = round(line.at - self.began_at, 1)
+        point = Point(self._number(names), block, seconds, of.rate, of.p50, of.p99)
+        self._points.append((line.id, point))
 
     def problems(self) -> list[Problem]:
         """Why trials do not count; the latest reasons, if there are many."""
@@ -173,6 +196,7 @@ class LiveState:
                 part * merged,
                 points[0].seconds,
                 _mean([point.rate for point in points]),
+                _mean([point.p50 for point in points]),
                 _mean([point.p99 for point in points]),
             )
             for (cell, part), points in parts.items()
@@ -182,6 +206,8 @@ class LiveState:
         """The rankings: by rate, or, where all clients are offered the same rate, by p99."""
         if self.started is not None and self.started.unit == "sitting":
             return self._rankings_in_turns()
+        if self._last_second is not None and not self._trials:
+            return [self._ranking_of_seconds(self._last_second)]
         groups: dict[str, list[Row]] = {}
         by_rate = self.started is None or self.started.ranks_by_rate
         for number, (client, *work) in enumerate(self.cells):
@@ -197,6 +223,14 @@ class LiveState:
             )
             for title, rows in groups.items()
         ]
+
+    def _ranking_of_seconds(self, last: SecondEnded) -> Ranking:
+        """The mean rate of a drive so far. A mean of percentiles would not be the percentile."""
+        client, *work = last.cell
+        rate = _mean([point.rate for _, point in self._points])
+        row = _row(client, [], Interval(value=rate, low=None, high=None) if rate else None)
+        rows = [msgspec.structs.replace(row, errors=last.errors)]
+        return Ranking(title=" · ".join(work), by_rate=True, in_turns=False, rows=rows)
 
     def _rankings_in_turns(self) -> list[Ranking]:
         """Those of the answers: means of sittings could contradict them."""

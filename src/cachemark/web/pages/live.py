@@ -1,12 +1,14 @@
-"""A run while it goes on: the page, everything so far as JSON, and a stream of what is new."""
+"""A run or a drive while it goes on: its page, all of it as JSON, and a stream of what is new."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from urllib.parse import quote
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -23,8 +25,26 @@ def live_page(request: Request) -> Response:
     """The page; its script asks for the rest."""
     here = context(request)
     run = stored_run(request.path_params["run"], here.settings.root)
-    started_here = here.player.run == run.folder.name
-    return page(here.settings, "live", run=run, started_here=started_here)
+    return page(
+        here.settings,
+        "live",
+        address=f"/runs/{quote(run.folder.name)}",
+        events=f"/runs/{quote(run.folder.name)}/live",
+        title=run.folder.name,
+        question=run.header.experiment.question,
+        started_here=here.player.run == run.folder.name,
+    )
+
+
+def drive_page(request: Request) -> Response:
+    """The page of a drive, which has no stored run."""
+    here = context(request)
+    _feed(request)
+    question = "One server, loaded by the native client"
+    return page(
+        here.settings, "live", address="", events="/drive", title="Drive", question=question,
+        started_here=False,
+    )  # fmt: skip
 
 
 def live_state(request: Request) -> Response:
@@ -41,7 +61,15 @@ def live_events(request: Request) -> Response:
 
 def _feed(request: Request) -> Feed:
     here = context(request)
-    return here.feeds.of(stored_run(request.path_params["run"], here.settings.root).folder)
+    if "run" in request.path_params:
+        return here.feeds.of(stored_run(request.path_params["run"], here.settings.root).folder)
+    if here.settings.drive is None:
+        raise HTTPException(
+            404,
+            "no drive is shown here; start one with "
+            "`cachemark-engine drive … --json-lines | cachemark web --drive`",
+        )
+    return here.feeds.of(here.settings.drive)
 
 
 async def _stream(feed: Feed, after: int) -> AsyncIterator[bytes]:

@@ -30,7 +30,8 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
             context(Request(scope)).settings,
             404,
             "the documentation is not built here",
-            "run `make docs` in the checkout",
+            "run `make docs` in the checkout; if cachemark is installed elsewhere, set "
+            "CACHEMARK_DOCS to the checkout's folder `site`",
         )
         await app(scope, receive, send)
         return

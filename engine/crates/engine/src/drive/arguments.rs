@@ -7,6 +7,7 @@ use cachemark_tape::{Schedule, Verb, Workload};
 use clap::Parser;
 
 use crate::drive::errors::ErrorLimit;
+use crate::drive::live::Lines;
 use crate::drive::search::Objective;
 use crate::options::connection_options::ConnectionArguments;
 use crate::options::extent::check_extent;
@@ -26,6 +27,8 @@ Examples:
   cachemark-engine drive --server 127.0.0.1:11211 --preset etc --connections 64 --search 'p99<1ms'
 
   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
+
+  cachemark-engine drive --server 127.0.0.1:11211 --duration 10m --json-lines | cachemark web --drive
 
 Exit status: 0; 1 if more operations failed than --max-errors allows, if none succeeded, if this generator
 was too late for an open loop (INVALID, as in `cachemark run`), or if no rate was shown to meet the objective
@@ -78,6 +81,9 @@ pub struct Arguments {
     /// Print one JSON document instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Print lines of JSON: the settings, each second, and the results. `cachemark web --drive` shows them
+    #[arg(long, conflicts_with_all = ["json", "quiet", "search"])]
+    pub json_lines: bool,
     /// Write percentiles of the response time to this file, in HdrHistogram's form, for each kind of operation
     #[arg(long, value_name = "FILE")]
     pub hgrm: Option<PathBuf>,
@@ -141,6 +147,15 @@ impl Arguments {
         self.search.map_or(Ok(()), |_| self.workload.check_search())
     }
 
+    /// What is printed of each second.
+    pub fn lines(&self) -> Lines {
+        match (self.json_lines, self.quiet) {
+            (true, _) => Lines::Json,
+            (false, true) => Lines::Nothing,
+            (false, false) => Lines::Text,
+        }
+    }
+
     pub fn connections(&self) -> u64 {
         self.connections.unwrap_or(self.threads)
     }
@@ -156,11 +171,12 @@ mod tests {
         let examples =
             text.lines().filter_map(|line| line.trim().strip_prefix("cachemark-engine drive "));
         let read = |example: &str| {
+            let command = example.split(" | ").next().unwrap_or(example);
             let words: Vec<&str> =
-                example.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+                command.split_whitespace().map(|word| word.trim_matches('\'')).collect();
             Arguments::parse_words(&words).map(|_| example.to_owned())
         };
         let read = examples.map(read).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read.expect("valid command lines").len(), 4);
+        assert_eq!(read.expect("valid command lines").len(), 5);
     }
 }

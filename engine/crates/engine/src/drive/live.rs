@@ -4,20 +4,30 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use cachemark_load::{Interval, RunControl, cpu_times, percentile_ns};
+use cachemark_load::{RunControl, cpu_times};
 use cachemark_tape::Tape;
 
 use crate::drive::files::Log;
-use crate::drive::format::time;
-use crate::drive::totals::{hits, responses};
+use crate::drive::json_lines::Line;
+use crate::drive::second::{Recorded, Second};
 
-/// The phase that is played, and whether its lines are printed.
+/// The phase that is played, and what is printed of it.
 pub struct Live<'a> {
     pub name: &'a str,
     /// A prefill in which nothing but failures is added is stopped.
     pub is_prefill: bool,
     pub tape: &'a Tape,
-    pub quiet: bool,
+    pub lines: Lines,
+}
+
+/// What is printed of each second.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Lines {
+    Nothing,
+    /// A line on stderr.
+    Text,
+    /// A line of JSON on stdout.
+    Json,
 }
 
 /// How long threads may take to deliver an interval.
@@ -26,7 +36,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Why a line has no percentiles.
 const NO_PERCENTILES: &str = " (percentiles at the end: operations without a reply may turn out to have failed seconds later)";
 
-/// Print lines until `ended` is dropped. Then the last interval is added to the log.
+/// Print lines until `ended` is dropped. Then the last interval is added to the log; as JSON it is also printed,
+/// if it is not much shorter than the others.
 pub fn watch(
     live: &Live<'_>,
     control: &RunControl,
@@ -45,19 +56,30 @@ pub fn watch(
         if let (Some(log), Some(interval)) = (&mut log, &interval) {
             log.add(interval)?;
         }
+        let (ok, failed) = control.progress();
+        let (cpu_now, now) = (cpu(), Instant::now());
+        let since = (now - looked).as_secs_f64();
+        let counted = (ok - before) as f64 / since;
+        let shown = Second {
+            phase: live.name,
+            second,
+            rate: interval.as_ref().map_or(counted, |interval| interval.rate),
+            failed,
+            cpu_percent: 100.0 * (cpu_now - cpu_before).as_secs_f64() / since,
+            recorded: interval.as_ref().map(Recorded::new),
+        };
+        match live.lines {
+            Lines::Json if !over || interval.is_some_and(|last| last.length >= EVERY / 2) => {
+                Line::Second(shown).print();
+            }
+            Lines::Text if !over => print_line(&shown.text(why)),
+            _ => {}
+        }
         if over {
             return Ok(());
         }
-        let (ok, failed) = control.progress();
         if live.is_prefill && stall.look(ok, failed) {
             control.stop();
-        }
-        let (cpu_now, now) = (cpu(), Instant::now());
-        let since = (now - looked).as_secs_f64();
-        let used = (cpu_now - cpu_before).as_secs_f64() / since;
-        if !live.quiet {
-            let rate = (ok - before) as f64 / since;
-            print_line(&line(live.name, second, rate, failed, used, (interval.as_ref(), why)));
         }
         (before, cpu_before, looked) = (ok, cpu_now, now);
     }
@@ -92,52 +114,9 @@ fn cpu() -> Duration {
     Duration::from_nanos(user_ns + system_ns)
 }
 
-fn line(
-    name: &str,
-    second: u32,
-    rate: f64,
-    failed: u64,
-    cpus: f64,
-    (interval, why): (Option<&Interval>, &str),
-) -> String {
-    let mut line = format!("{name} {second} s: ");
-    let Some(Interval { metrics, rate, .. }) = interval else {
-        line += &format!("{rate:.0} ops/s, {failed} errors, CPU {:.0} %", cpus * 100.0);
-        return line + why;
-    };
-    line += &format!("{rate:.0} ops/s");
-    let times = responses(metrics);
-    for (percent, name) in [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")] {
-        if !times.is_empty() {
-            line += &format!(", {name} {}", time(percentile_ns(&times, percent)));
-        }
-    }
-    let (hits, misses) = hits(metrics);
-    if hits + misses > 0 {
-        line += &format!(", hits {:.1} %", 100.0 * hits as f64 / (hits + misses) as f64);
-    }
-    line += &format!(", {failed} errors");
-    if !metrics.send_lag.is_empty() {
-        line += &format!(", lag p99 {}", time(percentile_ns(&metrics.send_lag, 99.0)));
-    }
-    line + &format!(", CPU {:.0} %", cpus * 100.0)
-}
-
 fn print_line(line: &str) {
     let mut stderr = stderr().lock();
     let end = if stderr.is_terminal() { "\x1b[K\r" } else { "\n" };
     // A closed stderr is no reason to stop measuring.
     let _ = write!(stderr, "{line}{end}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_without_percentiles_says_why() {
-        let text = line("measure", 3, 1200.4, 1, 0.5, (None, NO_PERCENTILES));
-        assert!(text.starts_with("measure 3 s: 1200 ops/s, 1 errors, CPU 50 % (perc"), "{text}");
-        assert!(line("measure", 3, 1.0, 0, 0.5, (None, "")).ends_with("CPU 50 %"));
-    }
 }

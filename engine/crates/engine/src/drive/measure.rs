@@ -1,12 +1,15 @@
 //! `drive` without `--search`: one measured window.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use cachemark_load::RunControl;
+use cachemark_load::{RunControl, RunResult};
+use cachemark_tape::Tape;
 use serde::Serialize;
 
 use crate::drive::arguments::Arguments;
 use crate::drive::files::{Log, check_hgrm, write_hgrm};
+use crate::drive::json_lines::{Line, Results, Settings};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
 use crate::drive::verdict;
@@ -16,17 +19,8 @@ use crate::worker::messages::{Done, Phase};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    server: &'a str,
-    threads: u64,
-    connections: u64,
-    depth: u64,
-    io: &'static str,
-    io_reason: &'static str,
-    open_loop: bool,
-    seed: u64,
-    /// None if a trace is played once.
-    duration_ms: Option<u64>,
-    timeout_ms: u64,
+    #[serde(flatten)]
+    settings: Settings<'a>,
     warnings: Vec<String>,
     measure: Done,
 }
@@ -43,12 +37,16 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         );
     }
     let mut client = connected(arguments, &tape)?;
+    let duration = (!arguments.plays_once()).then(|| arguments.duration());
+    let settings = settings(arguments, &tape, client.io().name(), duration);
+    if arguments.json_lines {
+        Line::Begin(&settings).print();
+    }
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
     }
     warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
-    let duration = (!arguments.plays_once()).then(|| arguments.duration());
     let window = ("measure", duration);
     let result = play(&mut client, arguments, &tape, window, log.as_mut())?;
     log.map_or(Ok(()), Log::end)?;
@@ -63,27 +61,47 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
             .filter(|_| !tape.is_open_loop() && !tape.has_think_times())
             .map(|duration| duration.as_nanos() as u64),
     };
-    let warnings = warnings(&result, &expected);
-    if arguments.json {
-        print_json_document(&Document {
-            server: &arguments.server,
-            threads: arguments.threads,
-            connections: arguments.connections(),
-            depth: arguments.depth,
-            io: client.io().name(),
-            io_reason: arguments.connection.io_reason(),
-            open_loop: tape.is_open_loop(),
-            seed: tape.seed(),
-            duration_ms: duration.map(|duration| duration.as_millis() as u64),
-            timeout_ms: arguments.timeout.as_millis() as u64,
-            warnings,
-            measure: Done::new(Phase::Measure, &result),
-        });
+    let invalid = if tape.is_open_loop() { verdict::invalid(&result) } else { None };
+    let problem = arguments.max_errors.problem(&result.metrics).or(invalid);
+    print_results(arguments, settings, &result, warnings(&result, &expected), problem.as_deref());
+    Ok(problem)
+}
+
+fn print_results(
+    arguments: &Arguments,
+    settings: Settings<'_>,
+    result: &RunResult,
+    warnings: Vec<String>,
+    problem: Option<&str>,
+) {
+    let measure = || Done::new(Phase::Measure, result);
+    if arguments.json_lines {
+        Line::Result(&Results::new(result, measure(), problem, &warnings)).print();
+    } else if arguments.json {
+        print_json_document(&Document { settings, warnings, measure: measure() });
     } else {
-        let io = format!("{} ({})", client.io().name(), arguments.connection.io_reason());
-        print_text(table::render(&result, tape.is_open_loop(), &io));
+        let io = format!("{} ({})", settings.io, settings.io_reason);
+        print_text(table::render(result, settings.open_loop, &io));
         warnings.iter().for_each(|warning| print_text(format_args!("warning: {warning}\n")));
     }
-    let invalid = if tape.is_open_loop() { verdict::invalid(&result) } else { None };
-    Ok(arguments.max_errors.problem(&result.metrics).or(invalid))
+}
+
+fn settings<'a>(
+    arguments: &'a Arguments,
+    tape: &Tape,
+    io: &'static str,
+    duration: Option<Duration>,
+) -> Settings<'a> {
+    Settings {
+        server: &arguments.server,
+        threads: arguments.threads,
+        connections: arguments.connections(),
+        depth: arguments.depth,
+        io,
+        io_reason: arguments.connection.io_reason(),
+        open_loop: tape.is_open_loop(),
+        seed: tape.seed(),
+        duration_ms: duration.map(|duration| duration.as_millis() as u64),
+        timeout_ms: arguments.timeout.as_millis() as u64,
+    }
 }

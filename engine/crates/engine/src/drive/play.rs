@@ -13,7 +13,7 @@ use cachemark_tape::Tape;
 
 use crate::drive::arguments::Arguments;
 use crate::drive::files::Log;
-use crate::drive::live::Live;
+use crate::drive::live::{Lines, Live};
 use crate::drive::{errors, live};
 use crate::options::{connection_options, cpus, tape_file};
 
@@ -47,7 +47,7 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live { name: "prefill", is_prefill: true, tape, quiet: arguments.quiet };
+    let live = Live { name: "prefill", is_prefill: true, tape, lines: arguments.lines() };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
     errors::prefill_problem(&result.metrics).map_or(Ok(()), Err)
 }
@@ -73,7 +73,7 @@ pub fn play(
         ops: duration.is_none().then_some(tape.op_count()),
         duration_ns: duration.map(|duration| duration.as_nanos() as u64),
     };
-    let live = Live { name, is_prefill: false, tape, quiet: arguments.quiet };
+    let live = Live { name, is_prefill: false, tape, lines: arguments.lines() };
     run_phase(client, limits, arguments, &live, log)
 }
 
@@ -87,7 +87,7 @@ fn run_phase(
 ) -> Result<RunResult, String> {
     let threads = arguments.threads as usize;
     // Intervals are not needed if they are neither printed nor logged.
-    let control = match live.quiet && log.is_none() {
+    let control = match live.lines == Lines::Nothing && log.is_none() {
         true => RunControl::default(),
         false => RunControl::with_intervals(live.tape, threads, Duration::from_secs(1)),
     };

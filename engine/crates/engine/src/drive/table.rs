@@ -14,6 +14,11 @@ use comfy_table::{CellAlignment, Table, presets};
 const PERCENTILES: [(f64, &str, u64); 4] =
     [(50.0, "p50", 6), (90.0, "p90", 36), (99.0, "p99", 368), (99.9, "p99.9", 3688)];
 
+/// The smallest sample for which a percentile of the table is printed.
+pub fn smallest_sample(percent: f64) -> u64 {
+    PERCENTILES.iter().find(|(of, ..)| *of == percent).map_or(0, |(.., least)| *least)
+}
+
 /// The latency–throughput curve of a search, and its result.
 pub fn curve(found: &Found, objective: &str) -> String {
     let mut table = Table::new();

@@ -1,0 +1,170 @@
+"""A drive that is piped into `cachemark web --drive`: its lines, and what a page makes of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.web.live.drive_lines import Drive, follow
+from cachemark.web.live.events import Ended, SecondEnded
+from cachemark.web.live.feed import Feed
+from cachemark.web.live.log import EventLog, EventReader
+from tests.cli.in_process import Inside, inside
+from tests.engine.drive_command import drive
+from tests.web.serving import served
+
+__all__ = ["inside"]
+
+BEGIN = {
+    "event": "begin", "server": "127.0.0.1:11211", "threads": 1, "connections": 4, "depth": 2,
+    "open_loop": False, "duration_ms": 2500, "io": "epoll",
+}  # fmt: skip
+RESULT = {
+    "event": "result", "rate": 110.0, "ok": 275, "failed": 3, "p50_ns": 1000, "p99_ns": None,
+    "cpu_us_per_op": 2.0, "problem": None, "warnings": ["the hit ratio is low"], "measure": {},
+}  # fmt: skip
+TITLE = "127.0.0.1:11211 · drive · closed loop, 4 connections, depth 2"
+
+
+def second(number: int, phase: str = "measure", **changes: object) -> dict[str, object]:
+    """The line of a second."""
+    given = {"rate": 100.0 * number, "failed": number, "p50_ns": 1000, "p99_ns": 9000}
+    return {
+        "event": "second",
+        "phase": phase,
+        "second": number,
+        "cpu_percent": 9,
+        **given,
+    } | changes
+
+
+def line_of(given: dict[str, object]) -> bytes:
+    """A line as the engine prints it."""
+    return json.dumps(given).encode() + b"\n"
+
+
+def fed(folder: Path, *lines: dict[str, object] | bytes) -> Feed:
+    """What a page is sent of these lines."""
+    texts = [line if isinstance(line, bytes) else line_of(line) for line in lines]
+    follow(io.BytesIO(b"".join(texts)), EventLog(folder))
+    return Feed(folder)
+
+
+def test_seconds_are_points_and_the_results_are_those_of_the_window(tmp_path: Path) -> None:
+    feed = fed(
+        tmp_path, BEGIN, second(1, "prefill"), second(1), second(2, p50_ns=None, p99_ns=None),
+        RESULT,
+    )  # fmt: skip
+    messages = [(name, json.loads(data)) for name, data in feed.messages(0)[1]]
+    assert [point[:2] + point[3:] for point in dict(messages)["points"]] == [
+        [0, 0, 100.0, 1000.0, 9000.0],
+        [0, 1, 200.0, None, None],
+    ]
+    ranking = dict(messages)["ranking"]
+    assert ranking["title"] == TITLE
+    (row,) = ranking["rows"]
+    assert row["value"] == pytest.approx(110.0)
+    assert (row["name"], row["p99"], row["errors"]) == ("native", None, 3)
+    assert (row["valid"], row["trials"], row["client_cpu_us"]) == (1, 1, 2.0)
+    status = dict(messages)["status"]
+    assert (status["unit"], status["position"]["number"], status["position"]["total"]) == (
+        "second", 2, 3,
+    )  # fmt: skip
+    assert (status["running"], status["interrupted"], status["noise"]) == (False, False, None)
+    assert ("words", {"answers": ["the hit ratio is low"]}) in messages
+    assert "problem" not in dict(messages)
+
+
+def test_the_engine_prints_such_lines() -> None:
+    words = ("--duration", "1500ms", "--warmup", "0s", "--keys", "100", "--max-errors", "100%")
+    with running(parse_spec("embedded")) as server:
+        ended = drive("--server", server.addresses[0], *words, "--json-lines")
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert (lines[0]["event"], lines[-1]["event"]) == ("begin", "result")
+    assert lines[0]["duration_ms"] == 1500
+    kinds = lines[-1]["measure"]["operations"].values()
+    assert lines[-1]["ok"] == sum(kind["ok"] for kind in kinds) > 0
+    assert {line["event"] for line in lines[1:-1]} == {"second"}
+    # Python understands all of them.
+    found = Drive()
+    events = [event for line in ended.stdout.encode().splitlines() for event in found.events(line)]
+    assert found.is_complete
+    seconds = [event for event in events if isinstance(event, SecondEnded)]
+    measured = [line for line in lines if line.get("phase") == "measure"]
+    assert [second.p99 for second in seconds] == [line["p99_ns"] for line in measured]
+    assert seconds
+
+
+def test_until_the_results_come_the_rate_is_that_of_the_seconds(tmp_path: Path) -> None:
+    feed = fed(tmp_path, BEGIN, second(1), second(2))
+    messages = dict(feed.messages(0)[1])
+    (row,) = json.loads(messages["ranking"])["rows"]
+    assert (row["value"], row["low"], row["p99"], row["errors"]) == (150.0, None, None, 2)
+    assert json.loads(messages["status"])["interrupted"] is True
+
+
+def test_a_drive_that_failed_says_why(tmp_path: Path) -> None:
+    feed = fed(tmp_path, BEGIN, {**RESULT, "problem": "275 of 278 operations failed"})
+    problem = json.loads(dict(feed.messages(0)[1])["problem"])
+    assert (problem["verdict"], problem["reason"]) == ("failed", "275 of 278 operations failed")
+
+
+def test_what_is_no_line_of_a_drive_is_passed_over(tmp_path: Path) -> None:
+    hostile = {**BEGIN, "server": "\x1b[2J" + "x" * 5000}
+    lines = (
+        b"no JSON\n",
+        b"[" * 9000 + b"\n",
+        {"event": "other"},
+        hostile,
+        second(1),
+        {**RESULT, "rate": "x"},
+    )
+    fed(tmp_path, *lines)
+    events = [line.event for line in EventReader(tmp_path).new_lines()]
+    assert [type(event).__name__ for event in events] == [
+        "Started", "Started", "Position", "SecondEnded", "Ended",
+    ]  # fmt: skip
+    assert events[-1] == Ended(interrupted=True)
+    assert "\x1b" not in repr(events)
+
+
+def test_the_page_of_a_drive(tmp_path: Path) -> None:
+    store, events = tmp_path / "results", tmp_path / "events"
+    store.mkdir()
+    events.mkdir()
+    with served(store) as visitor:
+        answer = visitor.get("/drive")
+        assert answer.status == 404
+        assert "cachemark web --drive" in answer.text
+        assert 'href="/drive"' not in visitor.get("/runs").text
+    log = EventLog(events)
+    with served(store, drive=events) as visitor:
+        assert 'href="/drive"' in visitor.get("/runs").text
+        page = visitor.get("/drive")
+        assert 'data-address="/drive"' in page.text
+        assert "<form" not in page.text
+        assert json.loads(visitor.get("/drive/state").text)["running"] is False
+        follow(io.BytesIO(line_of(BEGIN)), log)
+        assert "event: status" in visitor.get("/drive/events?after=0").text
+
+
+def test_nothing_is_started_beside_a_drive(tmp_path: Path) -> None:
+    log = EventLog(tmp_path)
+    for event in Drive().events(line_of(BEGIN)):
+        log.write(event)
+    with served(tmp_path, drive=tmp_path) as visitor:
+        answer = visitor.post("/new", {"suite": "quick"})
+        assert answer.status == 409
+        assert "the drive is going on" in answer.text
+
+
+def test_a_drive_is_piped(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    said = inside("web", "--drive")
+    assert said.returncode == 2
+    assert "stdin is a terminal" in said.stderr
+    assert "--json-lines | cachemark web --drive" in said.stderr
