@@ -1,0 +1,90 @@
+/* A stand-in for ConstCache's store in C, for tests: the functions that php/constcache calls, on a plain list of items
+   in memory that forked processes share. */
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+enum { MOST_ITEMS = 1000, MOST_KEY_BYTES = 254, MOST_VALUE_BYTES = 1000 };
+
+struct settings {
+    key_t semaphores, memory;
+    size_t memory_bytes;
+    int hash_power;
+};
+
+struct item {
+    char *key;
+    unsigned char key_bytes;
+    char *value;
+    size_t value_bytes;
+    int flags;
+};
+
+struct statistics {
+    char version[16];
+    long total_bytes, free_bytes, others[8];
+};
+
+struct stored {
+    unsigned char key_bytes;
+    size_t value_bytes;
+    char key[MOST_KEY_BYTES], value[MOST_VALUE_BYTES];
+};
+
+static struct store {
+    long memory_bytes, used_bytes;
+    int count;
+    struct stored items[MOST_ITEMS];
+} *store;
+
+static struct stored *find(const struct item *wanted) {
+    for (int i = 0; i < store->count; i++) {
+        struct stored *here = &store->items[i];
+        if (here->key_bytes == wanted->key_bytes && !memcmp(here->key, wanted->key, here->key_bytes)) return here;
+    }
+    return NULL;
+}
+
+void fc_conf_init(struct settings *settings) {
+    *settings = (struct settings){.hash_power = 16};
+}
+
+int fc_init(const struct settings *settings) {
+    store = mmap(NULL, sizeof *store, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (store == MAP_FAILED) return -1;
+    store->memory_bytes = (long)settings->memory_bytes;
+    store->used_bytes = (long)sizeof(void *) << settings->hash_power;
+    return 0;
+}
+
+int fc_destroy(void) {
+    return munmap(store, sizeof *store);
+}
+
+int fc_add(const struct item *item) {
+    if (store->count == MOST_ITEMS || item->value_bytes - 1 >= MOST_VALUE_BYTES || find(item)) return -1;
+    struct stored *here = &store->items[store->count++];
+    here->key_bytes = item->key_bytes;
+    here->value_bytes = item->value_bytes;
+    memcpy(here->key, item->key, item->key_bytes);
+    memcpy(here->value, item->value, item->value_bytes);
+    store->used_bytes += item->key_bytes + (long)item->value_bytes;
+    return 0;
+}
+
+int fc_get(struct item *item) {
+    struct stored *found = find(item);
+    if (!found) return -1;
+    item->value = found->value;
+    item->value_bytes = found->value_bytes;
+    return 0;
+}
+
+int fc_stat(struct statistics *statistics) {
+    *statistics = (struct statistics){
+        .total_bytes = store->memory_bytes,
+        .free_bytes = store->memory_bytes - store->used_bytes,
+    };
+    return 0;
+}
