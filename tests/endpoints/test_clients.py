@@ -8,11 +8,13 @@ import pytest
 
 from cachemark.endpoints.clients import (
     default_settings,
+    matching_clients,
     parse_client,
     registry,
     without_defaults,
 )
 from cachemark.endpoints.worker_setup import build_all, worker_folders
+from cachemark.host import process
 from cachemark.model.errors import UsageError
 
 GOOD = """
@@ -70,3 +72,9 @@ def test_the_words_on_defaults_are_those_of_worker_toml(folder: Path) -> None:
 )  # fmt: skip
 def test_the_counterpart_of_a_client_with_defaults(text: str, shared: str) -> None:
     assert without_defaults(text) == shared
+
+
+def test_a_pattern_leaves_out_the_clients_without_a_library() -> None:
+    named = set(matching_clients(["python/*"], registry(process.binary_path())))
+    assert "python/pymemcache" in named
+    assert not named & {"python/cachetools", "python/null", "python/socket"}
