@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import Skipped
+from cachemark.model.plan import REPEAT_SUFFIX, Skipped
 from cachemark.report.absences import absence_text, find_absences
 
 REASON, REMEDY = "not on this machine", "install it"
@@ -27,6 +27,12 @@ def test_a_server_that_is_missing_for_all_clients_is_one_line() -> None:
 def test_a_server_that_is_missing_for_the_only_client_is_named() -> None:
     grid = [cell("a", "embedded"), cell("a", "memcached")]
     assert texts({grid[1]: REASON}, grid) == [f"memcached: {REASON} → {REMEDY}"]
+
+
+def test_a_reason_that_begins_with_the_server_names_it_once() -> None:
+    grid = [cell("a"), cell(f"a{REPEAT_SUFFIX}")]
+    gone = dict.fromkeys(grid, f"embedded cannot be measured: {REASON}")
+    assert texts(gone, grid) == [f"embedded: cannot be measured: {REASON} → {REMEDY}"]
 
 
 def test_clients_that_share_a_reason_are_not_taken_for_their_server() -> None:

@@ -6,20 +6,24 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import Skipped
+from cachemark.model.plan import Skipped, is_repeat
 from cachemark.model.sitting_plan import library_of
 from cachemark.report.model import Absence
 
 
 def find_absences(skipped: Sequence[Skipped], cells: Sequence[Cell]) -> list[Absence]:
-    """What is missing, and for how many cells. `cells` are all cells of the run."""
+    """What is missing, and for how many cells. `cells` are all cells of the run.
+
+    A client that is played twice counts once.
+    """
     alike: dict[tuple[str, str], list[Cell]] = {}
     for skip in skipped:
-        reason = skip.reason.removeprefix(f"{library_of(skip.cell)}: ")
-        alike.setdefault((reason, skip.remedy), []).append(skip.cell)
+        if not is_repeat(skip.cell):
+            reason = skip.reason.removeprefix(f"{library_of(skip.cell)}: ")
+            alike.setdefault((reason, skip.remedy), []).append(skip.cell)
     reasons = {skip.cell: skip.reason for skip in skipped}
     return [
-        Absence(what=what, reason=reason, remedy=remedy, cells=count)
+        Absence(what=what, reason=reason.removeprefix(f"{what} "), remedy=remedy, cells=count)
         for (reason, remedy), members in alike.items()
         for what, count in _named(members, reasons, cells)
     ]
@@ -51,10 +55,12 @@ def _missing(cell: Cell, reasons: dict[Cell, str], cells: Sequence[Cell]) -> str
     reason = reasons[cell]
     on_server = [other for other in cells if other.server == cell.server]
     elsewhere = [other for other in cells if other.server != cell.server]
-    # A reason that all clients have on a server, and that they do not have everywhere.
+    # A reason that all clients have on a server, and that they do not have everywhere, or that
+    # names the server.
     several = len({other.client for other in on_server}) > 1
     differs = any(reasons.get(other) != reason for other in elsewhere)
-    if all(reasons.get(other) == reason for other in on_server) and (several or differs):
+    named = reason.startswith(f"{cell.server} ")
+    if all(reasons.get(other) == reason for other in on_server) and (several or differs or named):
         return cell.server
     of_client = [other for other in cells if other.client == cell.client]
     return cell.client if all(other in reasons for other in of_client) else ""

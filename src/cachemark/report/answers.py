@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
+from cachemark.report.audit import UNVERIFIED
 from cachemark.report.console import text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
@@ -33,6 +34,7 @@ _SHOWN = frozenset(
 )
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
+_MAX_REASONS = 2
 
 
 def render(report: Report, width: int | None) -> str:
@@ -58,10 +60,12 @@ def render(report: Report, width: int | None) -> str:
         console.print()
     for line in report.answers:
         console.print(escape(" ".join(line.split())))
-    for line in default_lines(report.sections):
+    for line in [
+        *(note for note in report.notes if note.startswith(UNVERIFIED)),
+        *default_lines(report.sections),
+        *(f"Not played: {absence_text(absence)}" for absence in report.absences),
+    ]:
         console.print(escape(line))
-    for absence in report.absences:
-        console.print(escape(f"Not played: {absence_text(absence)}"))
     if command := compare_command(report):
         console.print(escape(f"Compare two of them: {command}"), soft_wrap=True)
     for line in [*replay_lines(report.header.experiment, report.trials), *_left_out(report)]:
@@ -88,9 +92,9 @@ def _shown(table: Table) -> Table:
 
 
 def _left_out(report: Report) -> list[str]:
-    """That some trials do not count, and how many."""
-    lines = len(report.rejected)
-    if not lines:
-        return []
-    reasons = count_of(lines, "reason")
-    return [f"Some trials do not count, for {reasons}: see --details, or `cachemark report`."]
+    """Why some trials do not count: the first reasons, and how many more there are."""
+    lines = [f"Does not count: {reason}" for reason in report.rejected[:_MAX_REASONS]]
+    if more := len(report.rejected) - len(lines):
+        reasons = count_of(more, "more reason")
+        lines.append(f"… and {reasons}: see --details, or `cachemark report`.")
+    return lines

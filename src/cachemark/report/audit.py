@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachemark.checks.probe.result import CONSERVATION, excluded
 from cachemark.report.model import Section
 from cachemark.runs.audit.value import Audit
 
@@ -9,6 +10,23 @@ from cachemark.runs.audit.value import Audit
 def sections(audit: Audit | None) -> list[Section]:
     """One section for servers that deviate from memcached, and one for the levels."""
     return [*_servers(audit), *_levels(audit)] if audit else []
+
+
+UNVERIFIED = "Not verified: "
+
+
+def unverified_lines(audit: Audit | None) -> list[str]:
+    """A line for each server whose counters could not all be compared with the clients' counts."""
+    reasons = {
+        fitness.server: excluded(fitness.findings).get(CONSERVATION, "")
+        for fitness in (audit.servers if audit else [])
+    }
+    return [
+        f"{UNVERIFIED}{server} did not confirm all counts of the clients: {why}. "
+        "The bytes of every reply were checked."
+        for server, why in reasons.items()
+        if why
+    ]
 
 
 def _servers(audit: Audit) -> list[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from cachemark.analysis.number_format import count_of
@@ -70,8 +71,7 @@ def _grid_report(
     calibrations: Sequence[Calibration],
     own_settings: Mapping[str, str],
 ) -> Report:
-    experiment = header.experiment
-    played = summarise(outcomes)
+    experiment, played = header.experiment, summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
     groups = make_groups(summaries, outcomes, experiment)
     trials = trial_rows(outcomes)
@@ -87,6 +87,7 @@ def _grid_report(
         missing=[summary for summary in summaries if not was_played(summary)],
         rejected=[*_rejected(played), *noise_report.withheld_lines(outcomes)],
         notes=[
+            *audited.unverified_lines(audit),
             *_unplayed(experiment, outcomes),
             *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
@@ -138,7 +139,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         absences=_absences(summarise(outcomes)),
         missing=[],
         rejected=[],
-        notes=noise_report.noise_notes(outcomes),
+        notes=[*audited.unverified_lines(audit), *noise_report.noise_notes(outcomes)],
         environment=_environment(header),
         sections=[
             *capacity.sections(capacities, text, objective),
@@ -171,22 +172,30 @@ def _absences(summaries: list[CellSummary]) -> list[Absence]:
 
 
 def _rejected(summaries: list[CellSummary]) -> list[str]:
-    """The trials that do not count: one line for each reason, for all ports and cells."""
+    """The trials that do not count: a line for each reason, for all figures, ports and cells."""
     alike: dict[str, list[tuple[CellSummary, int, str]]] = {}
     for summary in summaries:
         for reason, count in summary.rejected.items():
-            key = reason_without_ports(reason)
+            key = _FIGURE.sub("…", reason_without_ports(reason))
             alike.setdefault(key, []).append((summary, count, reason))
-    return [_rejected_line(members, key) for key, members in alike.items()]
+    return [_rejected_line(members) for members in alike.values()]
 
 
-def _rejected_line(members: list[tuple[CellSummary, int, str]], common: str) -> str:
-    reasons = {reason for _, _, reason in members}
+# A number that is no part of a name such as p99.
+_FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
+
+
+def _rejected_line(members: list[tuple[CellSummary, int, str]]) -> str:
+    reasons = list(dict.fromkeys(reason for _, _, reason in members))
+    without_ports = list(dict.fromkeys(map(reason_without_ports, reasons)))
+    reason = reasons[0] if len(reasons) == 1 else without_ports[0]
+    similar = " (and similar)" if len(without_ports) > 1 else ""
     cells = list(dict.fromkeys(summary.cell for summary, _, _ in members))
     trials = {summary.cell: summary.trials for summary, _, _ in members}
-    what = f"{sum(count for _, count, _ in members)} of {sum(trials.values())} trials"
+    total = sum(trials.values())
+    what = f"{min(sum(count for _, count, _ in members), total)} of {total} trials"
     where = cell_title(cells[0]) if len(cells) == 1 else count_of(len(cells), "cell")
-    return f"{where}: {what} {reasons.pop() if len(reasons) == 1 else common}"
+    return f"{where}: {what} {reason}{similar}"
 
 
 def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import itertools
 import os
 import shlex
 import shutil
@@ -193,13 +194,15 @@ def test_a_malformed_announcement_of_the_engine_is_an_error(
 
 
 @contextlib.contextmanager
-def answering(reply: bytes) -> Generator[str]:
-    """A peer that answers each request on one connection with the same bytes."""
+def answering(*replies: bytes) -> Generator[str]:
+    """A peer that answers the requests of one connection with these bytes, in turn."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             with listener.accept()[0] as connection:
-                while connection.recv(100):
+                for reply in itertools.cycle(replies):
+                    if not connection.recv(100):
+                        return
                     connection.sendall(reply)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -209,14 +212,18 @@ def answering(reply: bytes) -> Generator[str]:
 
 
 @pytest.mark.parametrize("reply", [b"ERROR\r\n", b"ERROR no such command\r\n"])
-def test_refused_stats_are_an_error(reply: bytes) -> None:
-    with answering(reply) as address:
-        control = Control(address)
-        try:
-            with pytest.raises(TrialError, match="answered `stats`"):
-                control.stats()
-        finally:
-            control.close()
+def test_a_server_that_does_not_know_stats_has_none(reply: bytes) -> None:
+    with answering(reply) as address, contextlib.closing(Control(address)) as control:
+        assert not control.stats()
+        assert not control.stats()
+
+
+def test_a_server_that_refuses_stats_after_an_answer_is_an_error() -> None:
+    replies = b"STAT cmd_get 1\r\nEND\r\n", b"ERROR\r\n"
+    with answering(*replies) as address, contextlib.closing(Control(address)) as control:
+        assert dict(control.stats()) == {"cmd_get": "1"}
+        with pytest.raises(TrialError, match="answered `stats`"):
+            control.stats()
 
 
 def test_a_remote_server_is_used_and_not_ended() -> None:

@@ -206,6 +206,9 @@ _RISE = {
 }
 
 
+_NOT_COMPARED = "a client's counts cannot be compared with the server's"
+
+
 def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
     """Check the server's counters, which verify the counts of clients."""
     name = "counters"
@@ -226,8 +229,7 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
             name=name,
             fit=False,
             seen=str(error),
-            means="no trial can be judged, as each reads `stats` before and after its window; "
-            "`cachemark-engine drive` plays a load without them",
+            means="no trial can be judged: each reads `stats` before and after its window",
             excludes=[EVERYTHING],
         )
     except AnswerError as error:
@@ -235,7 +237,7 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
             name=name,
             fit=False,
             seen=str(error),
-            means="a client's counts cannot be compared with the server's",
+            means=_NOT_COMPARED,
             excludes=[CONSERVATION],
         )
     return judge_counters(before, after)
@@ -243,6 +245,14 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
 
 def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     """Judge the counters after 3 sets, 2 hits, a miss, a delete, and a delete of nothing. Pure."""
+    if not after:
+        return ProbeResult(
+            name="counters",
+            fit=False,
+            seen="the server does not know `stats`",
+            means=_NOT_COMPARED,
+            excludes=[CONSERVATION],
+        )
     rises = {name: after.delta(before, name) for name in _RISE}
     wrong = [
         f"{name} rose by {rise} for {_RISE[name]}"
@@ -259,7 +269,7 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
         name="counters",
         fit=not (wrong or blind),
         seen="; ".join(seen) or "count what was done",
-        means="a client's counts cannot be held against the server's" if wrong or blind else "",
+        means=_NOT_COMPARED if wrong or blind else "",
         excludes=[CONSERVATION] if wrong or blind else [],
         true_counters=true if wrong or blind else [],
     )

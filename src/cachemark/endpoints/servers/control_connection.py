@@ -25,6 +25,7 @@ class Control:
     def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
         self.address = address
         self._broken = ""
+        self._has_stats = False
         try:
             self._socket = connect(address, timeout_s)
         except (OSError, ValueError) as error:
@@ -46,10 +47,16 @@ class Control:
         return reply[8:].decode("utf-8", "replace").strip()
 
     def stats(self) -> ServerStats:
-        """The server's general statistics, by name."""
+        """The server's general statistics, by name; empty if it does not know `stats`.
+
+        A server that has answered `stats` once must go on to answer it. Raises TrialError.
+        """
         reply = self._ask(b"stats\r\n", b"END\r\n")
+        if reply.startswith(b"ERROR") and not self._has_stats:
+            return ServerStats()
         if not reply.endswith(b"END\r\n"):
             raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
+        self._has_stats = True
         rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
         return ServerStats({row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"})
 

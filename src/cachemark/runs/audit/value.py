@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.checks.probe.result import ProbeResult, excluded
+from cachemark.checks.probe.result import EVERYTHING, ProbeResult, excluded
 from cachemark.model.factors import ProofAnswer
 from cachemark.model.plan import Skipped
 
@@ -58,8 +58,12 @@ def of_server(fitness: Fitness, void: str) -> Restrictions:
     """The restrictions that follow from a server's probe. Pure."""
     quirks = [finding.quirk for finding in fitness.findings if finding.quirk]
     reasons = {
-        what: f"{fitness.server} is unfit for {what}: {why}"
+        what: f"{fitness.server} {_unfit_for(what)}: {why}"
         for what, why in excluded(fitness.findings).items()
     }
     true = [name for finding in fitness.findings for name in finding.true_counters]
     return Restrictions(void=void, excluded=reasons, quirks=quirks, true_counters=true)
+
+
+def _unfit_for(what: str) -> str:
+    return "cannot be measured" if what == EVERYTHING else f"is unfit for {what}"
