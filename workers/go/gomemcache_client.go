@@ -29,6 +29,10 @@ func (s *gomemcacheSession) Open(setup *Prepare) error {
 		s.client.Timeout = setup.Timeout
 		s.client.MaxIdleConns = setup.Callers
 	}
+	if setup.Tuned() {
+		// Its documents: a number higher than the peak of parallel requests.
+		s.client.MaxIdleConns = setup.Callers + 1
+	}
 	return s.connector.open(s.client.Ping)
 }
 

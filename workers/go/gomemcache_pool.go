@@ -14,7 +14,7 @@ import (
 
 // The options of both; the library knows one way to spread keys, its own.
 var poolOptions = map[string][]string{
-	"profile": {"common", "defaults"},
+	"profile": {"common", "defaults", "tuned"},
 	"hashing": {"default"},
 }
 

@@ -30,7 +30,12 @@ func newPrepare(request *Request, tape *Tape) *Prepare {
 }
 
 // Common tells the ground that all libraries share from a library as it comes.
-func (s *Prepare) Common() bool { return s.Options["profile"] != "defaults" }
+func (s *Prepare) Common() bool {
+	return s.Options["profile"] == "" || s.Options["profile"] == "common"
+}
+
+// Tuned says whether to use the settings that the library's documents recommend.
+func (s *Prepare) Tuned() bool { return s.Options["profile"] == "tuned" }
 
 // valid refuses numbers and addresses that no worker could do anything with.
 func (r *Request) valid() error {

@@ -28,6 +28,7 @@ class Prepare:
         self.timeout_ns = request.get("timeout_ms", 1000) * 1_000_000
         self.options = request.get("options", {})
         self.common = self.options.get("profile", "common") == "common"
+        self.tuned = self.options.get("profile") == "tuned"
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
 
@@ -91,7 +92,8 @@ def _refusals(setup, client, tape):
 def _options(setup, client):
     known = dict(client.OPTIONS)
     if client.WIRES != ("none",):
-        known["profile"] = ("common", "defaults")
+        tuned = ("tuned",) if hasattr(client, "TUNED") else ()
+        known["profile"] = ("common", "defaults", *tuned)
     for name, value in setup.options.items():
         listed = ", ".join(sorted(known)) or "none"
         yield name not in known, f"no option {name!r}; its options: {listed}"

@@ -36,7 +36,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     several callers are run: as threads or tasks of one worker, as forks of one worker, or as
     processes, each with its own worker. `needs` is a file that set-up creates; `setup` is the
     command that does so. `defaults` says, in words, how the library's own settings differ from
-    those that all clients share; empty if they do not, or if this is not known. `install_version`
+    those that all clients share; empty if they do not, or if this is not known. `tuned` says which
+    settings the library's documents recommend; empty if they recommend none. `install_version`
     is the program that installs another version of `package`, and `version_path` the environment
     variable in which the worker then finds it; without one, it makes a whole worker. `problem` is
     why the `worker.toml` cannot be read: such a file becomes one client without a command, so that
@@ -49,6 +50,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     home: str = ""
     note: str = ""
     defaults: str = ""
+    tuned: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -111,6 +113,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     home: str = ""
     note: str = ""
     defaults: str = ""
+    tuned: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -195,6 +198,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         home=entry.home,
         note=entry.note,
         defaults=entry.defaults,
+        tuned=entry.tuned,
         released=entry.released,
         in_process=entry.in_process,
         concurrency=entry.concurrency,

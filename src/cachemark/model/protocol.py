@@ -107,8 +107,8 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
         dict[str, str],
         Meta(
             description="options of this client; an unknown one is `unsupported`. Every client of "
-            "a library has `profile`: `common` (the settings that all clients share) or `defaults` "
-            "(the library's own settings)"
+            "a library has `profile`: `common` (the settings that all clients share), `defaults` "
+            "(the library's own settings) or, if its documents recommend settings, `tuned` (these)"
         ),
     ] = {}
 

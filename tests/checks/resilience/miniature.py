@@ -16,7 +16,7 @@ LIBRARY, VERSION = "none", "1"
 API = "sync"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop")
+FEATURES = ("threads", "open_loop", "cluster")
 OPTIONS = {}
 UNREACHABLE = OSError
 
@@ -33,6 +33,10 @@ class Way(NamedTuple):
     leaked_sockets: int = 0
     extra_connections: int = 0
     accepts_parts: bool = False
+    resolves_once: bool = False
+    # How long a failure of one server sends its keys to the next one, or fails the keys of all.
+    moves_keys_s: float = 0.0
+    fails_all_s: float = 0.0
 
 
 WAYS = {
@@ -46,6 +50,9 @@ WAYS = {
     "any_key": Way(checks_key=False),
     "accepts_parts": Way(accepts_parts=True),
     "storms": Way(extra_connections=150),
+    "resolves_once": Way(resolves_once=True),
+    "moves_keys": Way(moves_keys_s=0.5),
+    "fails_all": Way(fails_all_s=0.5),
 }
 WAY = WAYS[__name__.rpartition(".")[2]]
 
@@ -65,21 +72,22 @@ class ReplyError(Exception):
     """The server has answered with an error, or with another key."""
 
 
-class Session(BaseSession):
-    """The connection of one thread; after a failure the next call opens another one."""
+class Connection:
+    """The connection to one server; after a failure the next call opens another one."""
 
-    def __init__(self, setup):
-        self._setup = setup
+    def __init__(self, server, timeout_s):
+        self._address = (server.host, server.port)
+        if WAY.resolves_once:
+            self._address = (socket.gethostbyname(server.host), server.port)
+        share = WAY.timeout_share
+        self._timeout_s = None if share is None else timeout_s * share
         self._kept = []
         self._socket = None
         self._left = b""
         self._connect()
 
     def _open(self):
-        server = self._setup.server
-        share = WAY.timeout_share
-        timeout_s = None if share is None else self._setup.timeout_s * share
-        return socket.create_connection((server.host, server.port), timeout_s)
+        return socket.create_connection(self._address, self._timeout_s)
 
     def _connect(self):
         self._socket, self._left = self._open(), b""
@@ -107,22 +115,7 @@ class Session(BaseSession):
             raise ReplyError(line.decode())
         return line
 
-    def _call(self, ask):
-        while True:
-            try:
-                return ask()
-            except (OSError, ReplyError):
-                self._after_failure()
-                if WAY.errors_are_misses:
-                    return None
-                if not WAY.retries:
-                    raise
-                time.sleep(0.01)
-
     def get(self, key):
-        return self._call(lambda: self._get(key))
-
-    def _get(self, key):
         line = self._ask(b"get %b\r\n" % key)
         if line == b"END":
             self._take(5)
@@ -141,17 +134,13 @@ class Session(BaseSession):
         return self._take(whole)[begin : begin + length]
 
     def set(self, key, value, exptime_s):
-        request = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime_s, len(value), value)
-        return bool(self._call(lambda: self._set(request)))
-
-    def _set(self, request):
-        line = self._ask(request)
+        line = self._ask(b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime_s, len(value), value))
         if line != b"STORED":
             raise ReplyError("the reply belongs to another request")
         self._take(len(line) + 2)
         return True
 
-    def _after_failure(self):
+    def after_failure(self):
         self._kept += [self._open_quietly() for _ in range(WAY.leaked_sockets)]
         for _ in range(WAY.extra_connections):
             if (extra := self._open_quietly()) is not None:
@@ -165,12 +154,55 @@ class Session(BaseSession):
         except OSError:
             return None
 
+    def close(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class Session(BaseSession):
+    """The connections of one thread, one to each server; the key selects the server."""
+
+    def __init__(self, setup):
+        self._connections = [Connection(server, setup.timeout_s) for server in setup.servers]
+        self._failed_at_s = [-1e9] * len(self._connections)
+
+    def get(self, key):
+        return self._call(key, lambda connection: connection.get(key))
+
+    def set(self, key, value, exptime_s):
+        stored = self._call(key, lambda connection: connection.set(key, value, exptime_s))
+        return bool(stored)
+
+    def _call(self, key, ask):
+        while True:
+            at = self._server_of(key)
+            connection = self._connections[at]
+            try:
+                return ask(connection)
+            except (OSError, ReplyError):
+                self._failed_at_s[at] = time.monotonic()
+                connection.after_failure()
+                if WAY.errors_are_misses:
+                    return None
+                if not WAY.retries:
+                    raise
+                time.sleep(0.01)
+
+    def _server_of(self, key):
+        now_s = time.monotonic()
+        if now_s - max(self._failed_at_s) < WAY.fails_all_s:
+            raise ConnectionError("a server has failed")
+        at = sum(key) % len(self._connections)
+        if now_s - self._failed_at_s[at] < WAY.moves_keys_s:
+            at = (at + 1) % len(self._connections)
+        return at
+
     def failure(self, error, _op):
         if isinstance(error, ReplyError):
             return reply_fault(str(error))
         return network_fault(error) or PROTOCOL
 
     def close(self):
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        for connection in self._connections:
+            connection.close()

@@ -30,6 +30,8 @@ def played(
     *,
     returned: bool = True,
     connections: int = 0,
+    server_misses: int = 0,
+    several_servers: bool = False,
     at_end: ProcessSample = _IDLE,
 ) -> Played:
     """Calls as (begin, end, answer) in ms, in the order of their ends."""
@@ -42,9 +44,9 @@ def played(
             is_write=False,
             length=0,
             caller=0,
-            outcome="ok",
+            outcome="miss" if answer == "false miss" else "ok",
         )
-        for begin, end, _ in answers
+        for begin, end, answer in answers
     ]
     return Played(
         calls=calls,
@@ -54,6 +56,8 @@ def played(
         returned=returned,
         unsent=0,
         connections=connections,
+        server_misses=server_misses,
+        several_servers=several_servers,
     )
 
 
@@ -93,6 +97,10 @@ BROKEN: dict[str, Played] = {
     "time-out": played([*QUIET, (3000, 4001, "timeout")]),
     "slow recovery": played([*good(0, 1000), *good(4010, 5100)]),
     "errors as misses": played([*QUIET, (4000, 4001, "false miss")]),
+    "other servers": played(
+        [*QUIET, *((1500, 1501, "connection") for _ in range(9)), (1600, 1601, "right")],
+        several_servers=True,
+    ),
     "reconnects": played(QUIET, connections=301),
     "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
     "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=19)),
@@ -118,6 +126,18 @@ def test_each_rule_is_broken_and_says_why(name: str) -> None:
 def test_the_time_out_is_a_rule_of_the_profile_that_sets_one() -> None:
     found = findings(figures(BROKEN["time-out"]), "defaults")
     assert not [one for one in found if one.rule == "time-out"]
+
+
+def test_a_miss_that_no_server_answered_is_an_error_in_disguise() -> None:
+    """The server lost its data, so each miss may be right; but it was asked for one only."""
+    call = played([(2000, 2001, "right")]).calls[0]
+    misses = msgspec.structs.replace(
+        played(QUIET, server_misses=1),
+        calls=[call._replace(outcome="miss")] * 3,
+        answers=["right"] * 3,
+    )
+    assert figures(misses).misses == 3
+    assert figures(misses).false_misses == 2
 
 
 def test_rules_name_figures_and_verdicts_that_exist() -> None:

@@ -41,6 +41,8 @@ WIRES = ("text",)
 FEATURES = ("threads", "open_loop", "unix", "cluster", "trailing_space")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
+# Its documents (Best Practices) recommend these; they name no time.
+TUNED = {"connect_timeout": 0.5, "timeout": 0.5, "no_delay": True, "ignore_exc": True}
 
 # The last argument of a write is `noreply`, on unless it is said.
 CALLS = {
@@ -101,6 +103,8 @@ class Session(BaseSession):
             options.update(connect_timeout=setup.timeout_s, timeout=setup.timeout_s)
         by_path = any(server.path for server in setup.servers)
         options["no_delay"] = setup.on("nodelay", setup.common) and not by_path
+        if setup.tuned:
+            options.update(TUNED)
         addresses = [server.path or (server.host, server.port) for server in setup.servers]
         if len(addresses) == 1:
             made = SpacedClient if "trailing_space" in setup.options else Client

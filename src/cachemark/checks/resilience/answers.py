@@ -21,9 +21,14 @@ _ALWAYS_NS = -1
 
 
 class DataLoss(NamedTuple):
-    """The server lost all data: it was killed, and then an empty one was started."""
+    """From when on keys can be missing.
 
-    restarted_ns: int
+    The server lost all data at this time. With `keys_move`, a client of several servers may look
+    for any key on another server at any time from then on.
+    """
+
+    from_ns: int
+    keys_move: bool = False
 
 
 class _Write(NamedTuple):
@@ -72,11 +77,11 @@ def _overwritten(write: _Write, read: Call, writes: Iterable[_Write]) -> bool:
 
 
 def _may_be_absent(call: Call, writes: Iterable[_Write], loss: DataLoss | None) -> bool:
-    """Whether the key can be missing: the data was lost, and no write since was done before."""
-    if loss is None or call.end_ns < loss.restarted_ns:
+    """Whether the key can be missing: it was lost, and no write since was done before."""
+    if loss is None or call.end_ns < loss.from_ns:
         return False
-    return not any(
-        w.done and w.begin_ns >= loss.restarted_ns and w.end_ns < call.begin_ns for w in writes
+    return loss.keys_move or not any(
+        w.done and w.begin_ns >= loss.from_ns and w.end_ns < call.begin_ns for w in writes
     )
 
 

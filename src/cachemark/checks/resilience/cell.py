@@ -9,8 +9,8 @@ import msgspec
 from cachemark.checks.resilience.figures import Figures, Phases
 from cachemark.checks.resilience.verdict import Finding, Verdict
 
-Profile = Literal["common", "defaults"]
-PROFILES: tuple[Profile, ...] = ("common", "defaults")
+Profile = Literal["common", "defaults", "tuned"]
+PROFILES: tuple[Profile, ...] = ("common", "defaults", "tuned")
 
 
 class CellName(msgspec.Struct, frozen=True, kw_only=True):

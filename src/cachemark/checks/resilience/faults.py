@@ -30,6 +30,20 @@ class Restart(
     """The server is killed; an empty one follows on the same port."""
 
 
+class MoveName(
+    msgspec.Struct, frozen=True, tag="move-name", tag_field="kind", forbid_unknown_fields=True
+):
+    """The server is killed; then its name resolves to the address of another, empty one."""
+
+
+class LoseOne(
+    msgspec.Struct, frozen=True, tag="lose-one", tag_field="kind", forbid_unknown_fields=True
+):
+    """One of three servers is lost and comes back, with its data or without."""
+
+    keeps_data: bool
+
+
 class Proxy(msgspec.Struct, frozen=True, tag="proxy", tag_field="kind", forbid_unknown_fields=True):
     """A proxy between client and server makes it; `fault` is its command."""
 
@@ -52,7 +66,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     name: str
     about: str
-    make: Freeze | Restart | Proxy | Caller
+    make: Freeze | Restart | MoveName | LoseOne | Proxy | Caller
     during_ms: Millis
     before_ms: Millis = 2000
     after_ms: Millis = 5000
@@ -73,9 +87,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         )
 
     @property
-    def loses_data(self) -> bool:
-        """Whether the server forgets what it stored."""
-        return isinstance(self.make, Restart)
+    def needs_cluster(self) -> bool:
+        """Whether only a client of several servers can be played."""
+        return isinstance(self.make, LoseOne)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

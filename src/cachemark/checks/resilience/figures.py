@@ -51,9 +51,12 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
     `during` and `after` count the calls that ended in the fault and after it, by what they came
     to. `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
-    `connections` were opened from the fault's begin to the end of all, `connections_per_s` is
-    their rate in that time. `cpus` is the CPU time that the client used in the
-    fault, in CPUs. `lost_calls` is 1 if calls never returned.
+    `misses` are all reads that found nothing; `false_misses` are those of keys that the server
+    had, or those that no server answered with a miss, whichever are more. `failed_share` is the
+    share of the calls in the fault that failed, if one of several servers had it. `connections`
+    were opened from the fault's begin to the end of all, `connections_per_s` is their rate in that
+    time. `cpus` is the CPU time that the client used in the fault, in CPUs. `lost_calls` is 1 if
+    calls never returned.
     """
 
     calls: int
@@ -61,7 +64,9 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     after: dict[str, int]
     wrong: int
     stale: int
+    misses: int
     false_misses: int
+    failed_share: float | None
     first_error_ms: float | None
     longest_ms: float
     p99_during_ms: float | None
@@ -86,6 +91,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     returned: bool
     unsent: int
     connections: int
+    server_misses: int
+    several_servers: bool = False
 
 
 def figures(played: Played) -> Figures:
@@ -98,6 +105,7 @@ def figures(played: Played) -> Figures:
         c for c, _ in judged if c.end_ns >= phases.fault_ns and c.begin_ns < phases.fault_end_ns
     ]
     counted = Counter(played.answers)
+    misses = sum(call.outcome == "miss" and not call.is_write for call in played.calls)
     fault_ns = max(1, phases.fault_end_ns - phases.fault_ns)
     return Figures(
         calls=len(judged),
@@ -105,7 +113,9 @@ def figures(played: Played) -> Figures:
         after=dict(Counter(answer for _, answer in later)),
         wrong=counted["wrong"],
         stale=counted["stale"],
-        false_misses=counted["false miss"],
+        misses=misses,
+        false_misses=max(counted["false miss"], misses - played.server_misses),
+        failed_share=_failed_share(in_fault) if played.several_servers else None,
         first_error_ms=_first_error_ms(judged, phases),
         longest_ms=max((c.end_ns - c.begin_ns for c, _ in judged), default=0) / _MS,
         p99_during_ms=_p99_ms(overlapping),
@@ -131,6 +141,10 @@ def timeline(
         at = (call.end_ns - phases.start_ns) // (TIMELINE_SLICE_MS * _MS)
         slice_counts[min(max(at, 0), slices - 1)][answer] += 1
     return [dict(counts) for counts in slice_counts]
+
+
+def _failed_share(judged: _Judged) -> float:
+    return sum(answer in ERRORS for _, answer in judged) / max(1, len(judged))
 
 
 def _first_error_ms(judged: _Judged, phases: Phases) -> float | None:

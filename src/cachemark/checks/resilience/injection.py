@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from cachemark.checks.resilience.answers import DataLoss
 from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
@@ -13,22 +13,31 @@ from cachemark.checks.resilience.faults import (
     Caller,
     Fault,
     Freeze,
+    LoseOne,
+    MoveName,
     Proxy,
     ProxyFault,
     Restart,
 )
+from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
 from cachemark.checks.resilience.server import FragileServer
+from cachemark.endpoints.servers.spec import LOOPBACK
+from cachemark.host.temporary import temporary_folder
+
+_OTHERS = 2
+_HEIR = "127.0.0.2"
+_REFUSE: ProxyFault = {"kind": "refuse"}
 
 
 class Injection(ABC):
     """A server with a fault that can begin and end; both return when, in ns of CLOCK_MONOTONIC.
 
-    `address` is where clients connect; `loss` is set at the end of a fault that loses data.
+    `addresses` are where clients connect; `loss` is set if the fault can make keys missing.
     """
 
     def __init__(self, server: FragileServer) -> None:
         self._server = server
-        self.address = server.address
+        self.addresses = [server.address]
         self.server_version = server.version
         self.loss: DataLoss | None = None
 
@@ -40,9 +49,17 @@ class Injection(ABC):
     def end(self) -> int:
         """End the fault. Raises TrialError."""
 
+    def worker_command(self, command: list[str]) -> list[str]:
+        """The command that starts the worker with this command so that it can be affected."""
+        return command
+
     def connections(self) -> int:
         """How many connections have been opened. Raises TrialError."""
         return self._server.connections()
+
+    def misses(self) -> int:
+        """How many reads have been answered with a miss. Raises TrialError."""
+        return self._server.misses()
 
 
 class _Frozen(Injection):
@@ -63,9 +80,38 @@ class _Restarted(Injection):
         return killed_ns
 
     def end(self) -> int:
-        self.loss = DataLoss(restarted_ns=time.monotonic_ns())
+        self.loss = DataLoss(from_ns=time.monotonic_ns())
         self._server.restart()
         return time.monotonic_ns()
+
+
+class _Moved(Injection):
+    """The server has a name, which another server takes over."""
+
+    def __init__(self, server: FragileServer, heir: FragileServer, name: PrivateName) -> None:
+        super().__init__(server)
+        self._heir, self._name = heir, name
+        self.addresses = [f"{NAME}:{server.port}"]
+
+    def begin(self) -> int:
+        killed_ns = time.monotonic_ns()
+        self._server.kill()
+        return killed_ns
+
+    def end(self) -> int:
+        moved_ns = time.monotonic_ns()
+        self.loss = DataLoss(from_ns=moved_ns)
+        self._name.point_to(_HEIR)
+        return moved_ns
+
+    def worker_command(self, command: list[str]) -> list[str]:
+        return self._name.command(command)
+
+    def connections(self) -> int:
+        return super().connections() + self._heir.connections()
+
+    def misses(self) -> int:
+        return super().misses() + self._heir.misses()
 
 
 class _Proxied(Injection):
@@ -74,7 +120,7 @@ class _Proxied(Injection):
     def __init__(self, server: FragileServer, proxy: FaultProxy, fault: ProxyFault) -> None:
         super().__init__(server)
         self._proxy, self._fault = proxy, fault
-        self.address = proxy.address
+        self.addresses = [proxy.address]
 
     def begin(self) -> int:
         return self._proxy.apply(self._fault)
@@ -86,18 +132,58 @@ class _Proxied(Injection):
         return self._proxy.connections()
 
 
+class _OneOfSeveral(Injection):
+    """One of several servers has a fault; the client may use another one for its keys."""
+
+    def __init__(
+        self, server: FragileServer, lost: Injection, others: Sequence[FragileServer]
+    ) -> None:
+        super().__init__(server)
+        self._lost, self._others = lost, others
+        self.addresses = lost.addresses + [other.address for other in others]
+
+    def begin(self) -> int:
+        self.loss = DataLoss(from_ns=time.monotonic_ns(), keys_move=True)
+        return self._lost.begin()
+
+    def end(self) -> int:
+        return self._lost.end()
+
+    def connections(self) -> int:
+        return self._lost.connections() + sum(other.connections() for other in self._others)
+
+    def misses(self) -> int:
+        return self._lost.misses() + sum(other.misses() for other in self._others)
+
+
+def impossible(fault: Fault) -> str:
+    """Why this machine cannot make a fault; empty if it can."""
+    return private_names_missing() if isinstance(fault.make, MoveName) else ""
+
+
 @contextmanager
 def injection(fault: Fault) -> Generator[Injection]:
-    """Start a server that can have a fault. Raises TrialError."""
-    with FragileServer() as server:
+    """Start the servers of a fault. Raises TrialError."""
+    with ExitStack() as stack:
+        server = stack.enter_context(FragileServer())
         match fault.make:
             case Freeze():
                 yield _Frozen(server)
             case Restart():
                 yield _Restarted(server)
+            case MoveName():
+                heir = stack.enter_context(FragileServer(_HEIR, server.port))
+                name = PrivateName(stack.enter_context(temporary_folder()), LOOPBACK)
+                yield _Moved(server, heir, name)
+            case LoseOne(keeps_data=keeps_data):
+                others = [stack.enter_context(FragileServer()) for _ in range(_OTHERS)]
+                lost = _proxied(stack, server, _REFUSE) if keeps_data else _Restarted(server)
+                yield _OneOfSeveral(server, lost, others)
             case Proxy(fault=proxy_fault):
-                with fault_proxy(server.address) as proxy:
-                    yield _Proxied(server, proxy, proxy_fault)
+                yield _proxied(stack, server, proxy_fault)
             case Caller(delay_ms=delay_ms):
-                with fault_proxy(server.address) as proxy:
-                    yield _Proxied(server, proxy, {"kind": "delay", "delay_ms": delay_ms})
+                yield _proxied(stack, server, {"kind": "delay", "delay_ms": delay_ms})
+
+
+def _proxied(stack: ExitStack, server: FragileServer, fault: ProxyFault) -> Injection:
+    return _Proxied(server, stack.enter_context(fault_proxy(server.address)), fault)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,47 +10,29 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark.checks.resilience.answers import describe_wrong, judged_answers
-from cachemark.checks.resilience.call_log import TapeData, read_calls
+from cachemark.checks.resilience.call_log import read_calls
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.faults import Fault
 from cachemark.checks.resilience.figures import Phases, Played, Samples, figures, timeline
-from cachemark.checks.resilience.injection import Injection, injection
+from cachemark.checks.resilience.injection import Injection, impossible, injection
 from cachemark.checks.resilience.samples import sample
+from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.checks.resilience.verdict import findings, verdict_of
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
-from cachemark.host import process
-from cachemark.model.errors import TrialError, UnsupportedError, UsageError
+from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.protocol import Answer, Done, Failure, Prepare, Progress, Ready, Run
 
 CALLERS = 4
-KEYS = 1009  # a prime, so that each caller comes to each key
-_RATE = 400
-_TAPE_S = 20
 _READY_S = 60.0
-_TIMEOUT_MS = {"common": 500, "defaults": 10_000}
+# Only the profile `common` sets a time-out; the worker's own limit comes after that of any library.
+_TIMEOUT_MS = {"common": 500, "defaults": 10_000, "tuned": 10_000}
 _START_AHEAD_NS = 300_000_000
 # After the last call's time-out a worker has this long to notice that a call does not return.
 _LOST_S = 5.0
 _SLACK_S = 10.0
-
-
-def write_tape(path: Path) -> TapeData:
-    """Write the tape of all cells: reads in turn of all keys, and writes of other lengths.
-
-    Raises UsageError.
-    """
-    command = [
-        process.binary_path(), "tape", "write", "--out", str(path), "--keys", str(KEYS),
-        "--distribution", "sequential", "--size", "100..1000", "--mix", "get=9,set=1",
-        "--schedule", "uniform", "--rate", str(_RATE), "--duration", f"{_TAPE_S}s",
-    ]  # fmt: skip
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise UsageError(f"tape: {ended.stderr.strip()}")
-    return TapeData(path)
 
 
 class CellPlayer:
@@ -67,6 +48,10 @@ class CellPlayer:
         outcome = CellOutcome(name=name)
         if spec.client.in_process:
             return replace(outcome, unsupported="it is a cache in the process: it has no server")
+        if name.profile == "tuned" and not spec.client.tuned:
+            return replace(outcome, unsupported="its documents recommend no settings")
+        if reason := impossible(fault):
+            return replace(outcome, not_applicable=reason)
         try:
             return self._play(spec, outcome, fault)
         except UnsupportedError as error:
@@ -77,18 +62,20 @@ class CellPlayer:
     def _play(self, spec: ClientSpec, outcome: CellOutcome, fault: Fault) -> CellOutcome:
         self._calls_path.unlink(missing_ok=True)
         with ExitStack() as stack:
-            worker = stack.enter_context(Worker(spec.client.command, name=spec.client.id))
-            ready = worker.hello(_READY_S)
             injected = stack.enter_context(injection(fault))
-            request = self._prepare(spec, outcome.name, injected.address, ready)
-            _check_claims(ready, request)
-            if request.wire not in fault.wires:
-                why = f"in the {request.wire} protocol no client can notice it"
-                return replace(outcome, not_applicable=why)
-            if (asked := fault.gives_up) and asked.way not in ready.capabilities:
-                why = f"its callers cannot give up a call like this (`{asked.way}`)"
-                return replace(outcome, not_applicable=why)
-            worker.prepare(request, _READY_S)
+            command = injected.worker_command(spec.client.command)
+            worker = stack.enter_context(Worker(command, name=spec.client.id))
+            ready = worker.hello(_READY_S)
+            request = self._prepare(spec, outcome.name, injected.addresses, ready)
+            _check_claims(ready, replace(request, servers=request.servers[:1]))
+            if reason := _not_applicable(fault, ready, request.wire):
+                return replace(outcome, not_applicable=reason)
+            try:
+                worker.prepare(request, _READY_S)
+            except UnsupportedError as error:
+                if not fault.needs_cluster:
+                    raise
+                return replace(outcome, not_applicable=error.text)
             _prefill(worker)
             played = _Window(worker, fault, injected, request.timeout_ms)
             answer = played.play(self._calls_path)
@@ -102,22 +89,25 @@ class CellPlayer:
             )
             return self._judged(outcome, played, injected, answer)
 
-    def _prepare(self, spec: ClientSpec, name: CellName, address: str, ready: Ready) -> Prepare:
+    def _prepare(
+        self, spec: ClientSpec, name: CellName, addresses: list[str], ready: Ready
+    ) -> Prepare:
         callers = _callers(spec.client)
         can_thread = "threads" in ready.capabilities
         return Prepare(
-            servers=[address],
+            servers=addresses,
             wire=(supported_wires(ready) or ["text"])[0],
             threads=callers if can_thread else 1,
             connections=callers,
             tape=str(self._tape_path),
             timeout_ms=_TIMEOUT_MS[name.profile],
-            options=spec.options | ({"profile": "defaults"} if name.profile == "defaults" else {}),
+            options=spec.options | ({} if name.profile == "common" else {"profile": name.profile}),
         )
 
     def _judged(
         self, outcome: CellOutcome, played: _Window, injected: Injection, answer: Answer | None
     ) -> CellOutcome:
+        fault = played.fault
         returned = isinstance(answer, Done)
         calls = read_calls(self._calls_path, self._tape) if self._calls_path.exists() else []
         answers = judged_answers(calls, self._tape, injected.loss)
@@ -130,6 +120,8 @@ class CellPlayer:
                 returned=returned,
                 unsent=answer.unsent if isinstance(answer, Done) else 0,
                 connections=played.connections,
+                server_misses=played.server_misses,
+                several_servers=fault.needs_cluster,
             )
         )
         broken = findings(cell_figures, outcome.name.profile)
@@ -158,17 +150,18 @@ class _Window:
     """The window of a cell: the calls, the fault in the middle of them, and samples."""
 
     def __init__(self, worker: Worker, fault: Fault, injected: Injection, timeout_ms: int) -> None:
-        self._worker, self._fault, self._injected = worker, fault, injected
+        self._worker, self._injected = worker, injected
+        self.fault = fault
         self._timeout_s = timeout_ms / 1e3
         self._ended: Answer | None = None
-        self.connections = 0
+        self.connections = self.server_misses = 0
 
     def play(self, calls_path: Path) -> Answer | None:
         """Play; the answer that ended the run, None if there was none in time.
 
         Raises TrialError if the worker or the server fails.
         """
-        fault, injected = self._fault, self._injected
+        fault, injected = self.fault, self._injected
         total_ms = fault.before_ms + fault.during_ms + fault.after_ms
         start_ns = time.monotonic_ns() + _START_AHEAD_NS
         self._worker.send(
@@ -191,12 +184,13 @@ class _Window:
         end_ns = start_ns + total_ms * 1_000_000
         self._wait_until(end_ns)
         after = sample(self._worker.pid)
-        self.connections = injected.connections() - (0 if fault.loses_data else opened)
+        self.connections = injected.connections() - opened
         self.samples = Samples(before=before, fault_end=fault_end, after=after)
         self.phases = Phases(
             start_ns=start_ns, fault_ns=fault_ns, fault_end_ns=fault_end_ns, end_ns=end_ns
         )
         self._wait_until(end_ns + round((4 * self._timeout_s + _LOST_S + _SLACK_S) * 1e9))
+        self.server_misses = injected.misses()
         return self._ended
 
     def _wait_until(self, instant_ns: int) -> None:
@@ -213,6 +207,15 @@ class _Window:
 def _callers(client: Client) -> int:
     """How many callers one worker can be: a client whose callers are processes has one."""
     return 1 if client.concurrency == "processes" else CALLERS
+
+
+def _not_applicable(fault: Fault, ready: Ready, wire: str) -> str:
+    """Why a fault cannot affect a client; empty if it can."""
+    if fault.needs_cluster and "cluster" not in ready.capabilities:
+        return "it uses one server only"
+    if (asked := fault.gives_up) and asked.way not in ready.capabilities:
+        return f"its callers cannot give up a call like this (`{asked.way}`)"
+    return "" if wire in fault.wires else f"in the {wire} protocol no client can notice it"
 
 
 def _check_claims(ready: Ready, request: Prepare) -> None:

@@ -1,4 +1,7 @@
-"""A memcached that can be frozen, killed, and started again on the same port."""
+"""A memcached that can be frozen, killed, and started again on the same port.
+
+Its counters go on after a restart.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import os
 import signal
 import time
 from contextlib import ExitStack
+from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.endpoints.servers.spec import LOOPBACK
 from cachemark.model.errors import TrialError
 
 _SPEC = parse_spec("memcached:threads=1,memory=64,connections=1024")
@@ -17,26 +22,40 @@ _RESTART_S = 5.0
 _RETRY_S = 0.02
 
 
-class FragileServer:
-    """The server of one cell. Use as a context manager: it ends the process, frozen or not."""
+class _Counts(NamedTuple):
+    """Connections that clients opened, and reads that found nothing."""
 
-    def __init__(self) -> None:
+    connections: int
+    misses: int
+
+
+class FragileServer:
+    """A server of a cell. Use as a context manager: it ends the process, frozen or not.
+
+    `listen` and `port` are where it listens; with port 0 the system picks one. A restart does not
+    change its `address`.
+    """
+
+    def __init__(self, listen: str = LOOPBACK, port: int = 0) -> None:
+        self._spec = msgspec.structs.replace(_SPEC, listen=listen, port=port)
         self._stack = ExitStack()
         self._server: RunningServer | None = None
+        self.address = ""
         self._own_connections = 0
+        self._before_kill = _Counts(connections=0, misses=0)
 
     def __enter__(self) -> FragileServer:
-        self._start(port=0)
-        self._own_connections = self.connections()
+        self._start(self._spec.port)
+        self._own_connections = self._count("total_connections")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @property
-    def address(self) -> str:
-        """Where it listens. A restart does not change it."""
-        return self._running.addresses[0]
+    def port(self) -> int:
+        """The port of its address."""
+        return int(self.address.rpartition(":")[2])
 
     @property
     def version(self) -> str:
@@ -53,16 +72,17 @@ class FragileServer:
 
     def kill(self) -> None:
         """Kill it, and wait until its port is closed."""
+        self._before_kill = _Counts(self.connections(), self.misses())
         self._signal(signal.SIGKILL)
         self._stack.close()
+        self._server = None
 
     def restart(self) -> None:
         """Start an empty server on the same port. Raises TrialError."""
-        port = int(self.address.rpartition(":")[2])
         until = time.monotonic() + _RESTART_S
         while True:
             try:
-                self._start(port)
+                self._start(self.port)
             except TrialError:
                 # A connection that came while the port was closed may still hold it.
                 if time.monotonic() > until:
@@ -72,18 +92,31 @@ class FragileServer:
                 return
 
     def connections(self) -> int:
-        """How many connections clients have opened since the start, or since a restart."""
-        return int(self._running.stats()["total_connections"]) - self._own_connections
+        """How many connections clients have opened."""
+        if self._server is None:
+            return self._before_kill.connections
+        opened = self._count("total_connections") - self._own_connections
+        return self._before_kill.connections + opened
+
+    def misses(self) -> int:
+        """How many reads found nothing."""
+        if self._server is None:
+            return self._before_kill.misses
+        return self._before_kill.misses + self._count("get_misses")
+
+    def _count(self, name: str) -> int:
+        return int(self._running.stats()[name])
 
     @property
     def _running(self) -> RunningServer:
         if self._server is None:
-            raise TrialError("the server was not started")
+            raise TrialError("the server does not run")
         return self._server
 
     def _start(self, port: int) -> None:
-        spec = msgspec.structs.replace(_SPEC, port=port)
+        spec = msgspec.structs.replace(self._spec, port=port)
         self._server = self._stack.enter_context(running(spec))
+        self.address = self._server.addresses[0]
 
     def _signal(self, number: signal.Signals) -> None:
         if self._running.pid is not None:

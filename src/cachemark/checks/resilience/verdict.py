@@ -52,7 +52,10 @@ RULES: tuple[Rule, ...] = (
     Rule("slow recovery", "degraded", "recovery_ms", 2000,
          "it recovered {value:,.0f} ms after the fault"),
     Rule("errors as misses", "degraded", "false_misses", 0,
-         "{value:,.0f} misses of keys that the server had: failures look like misses"),
+         "{value:,.0f} misses of keys that the server had, or that no server was asked for: "
+         "failures look like misses"),
+    Rule("other servers", "degraded", "failed_share", 0.6,
+         "{value:.0%} of the calls failed while one of three servers was lost"),
     Rule("reconnects", "degraded", "connections_per_s", 100,
          "it opened {value:,.0f} connections a second for 4 callers"),
     Rule("CPU", "degraded", "cpus", 0.5, "it used {value:.2f} CPUs while the fault lasted"),
