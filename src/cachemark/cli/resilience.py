@@ -28,6 +28,7 @@ from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
+from cachemark.report.resilience.export import exports
 from cachemark.report.resilience.html import INDEX, pages
 from cachemark.report.resilience.matrix import MatrixRow, matrix
 from cachemark.runs.resilience import (
@@ -71,10 +72,11 @@ def resilience(
         tuple[str, ...], Parameter(negative="", help="only these faults (may be repeated)")
     ] = (),
     profile: Annotated[
-        tuple[Literal["common", "defaults"], ...],
+        tuple[Literal["common", "defaults", "tuned"], ...],
         Parameter(
             negative="",
-            help="the settings that all clients share, or the library's own (default: both)",
+            help="the settings that all clients share, the library's own, or those that its "
+            "documents recommend (default: all)",
         ),
     ] = (),
     quick: Annotated[
@@ -133,7 +135,7 @@ def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) 
 
 
 def _write_pages(run: ResilienceRun, rows: list[MatrixRow]) -> Path:
-    """Write the pages of a run; where the first one is."""
+    """Write the pages and exports of a run; where the first page is."""
     header = run.header
     about = (
         f"{header.created_at}, cachemark {header.cachemark}, "
@@ -142,7 +144,8 @@ def _write_pages(run: ResilienceRun, rows: list[MatrixRow]) -> Path:
     )
     faults = chosen_faults(header.plan.faults, quick=False)
     folder = run.folder / "report"
-    for name, text in pages(rows, faults, about).items():
+    files = {**pages(rows, faults, about), **exports(rows)}
+    for name, text in files.items():
         write_out(folder / name, text)
     return folder / INDEX
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
+import json
 import re
 
 import msgspec
 
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
-from cachemark.checks.resilience.faults import chosen_faults
+from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.checks.resilience.figures import Phases
 from cachemark.checks.resilience.verdict import Finding, Verdict
+from cachemark.endpoints.clients import registry
+from cachemark.host import process
+from cachemark.report.resilience.export import COLUMNS, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
+from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of
 from cachemark.report.resilience.matrix import matrix
 
 _FAULTS = ["frozen-1s", "restarted"]
@@ -83,3 +90,56 @@ def test_every_cell_of_the_page_leads_to_its_evidence() -> None:
     for text in made.values():
         assert "<why>" not in text, "texts are escaped"
         assert "about &lt;this&gt; run" in text
+
+
+def test_exports_have_each_sitting_and_each_cell_once() -> None:
+    sittings = [
+        outcome("python/aiomcache", "frozen-1s", "hangs", 1, library_version="0.8.2"),
+        outcome("python/aiomcache", "frozen-1s", "safe", 2, library_version="0.8.2"),
+        outcome("x/absent", "frozen-1s", None, unsupported="no server"),
+    ]
+    files = exports(matrix(sittings, _FAULTS))
+    lines = list(csv.reader(io.StringIO(files["matrix.csv"])))
+    assert tuple(lines[0]) == COLUMNS
+    found = [dict(zip(COLUMNS, line, strict=True)) for line in lines[1:]]
+    assert [(line["client"], line["verdict"], line["rules"]) for line in found] == [
+        ("python/aiomcache", "hangs", "a rule"),
+        ("python/aiomcache", "safe", ""),
+        ("x/absent", "", ""),
+    ]
+    assert found[2]["note"] == "no server"
+    first, last = json.loads(files["matrix.json"])
+    assert [cell["fault"] for cell in first["cells"]] == _FAULTS
+    cell = first["cells"][0]
+    assert (cell["verdict"], cell["times"], cell["sittings"]) == ("hangs", 1, 2)
+    assert cell["why"] == ["hangs: <why>"]
+    assert [url for url in first["known_issues"] if url.endswith("/489")]
+    assert last["unsupported"] == "no server"
+    head, _, row, _, why = files["matrix.md"].splitlines()
+    assert head == "| client | profile | frozen-1s | restarted |"
+    assert row == "| python/aiomcache | common | hangs 1/2 | – |"
+    assert why == "- python/aiomcache (common), frozen-1s: hangs: &lt;why>"
+
+
+def test_a_row_links_the_public_reports_about_its_version() -> None:
+    rows = matrix([outcome("python/aiomcache?pool=1", "frozen-1s", "safe")], _FAULTS)
+    made = pages(rows, chosen_faults(_FAULTS, quick=False), "about")
+    for text in made.values():
+        assert 'href="https://github.com/aio-libs/aiomcache/issues/489"' in text
+
+
+def test_a_report_is_not_linked_from_a_version_that_has_it_mended() -> None:
+    (issue,) = issues_of("ruby/dalli-meta", "4.3.3")
+    assert isinstance(issue, KnownIssue)
+    assert issue.label == "#1135"
+    assert issues_of("ruby/dalli-meta", "5.0.6") == issues_of("ruby/dalli-meta", "5.1") == []
+    assert issues_of("ruby/dalli-meta", "") == [issue], "nobody knows: it may have it"
+    assert issues_of("x/nobody", "1") == []
+
+
+def test_known_issues_name_clients_and_faults_that_exist() -> None:
+    clients, faults = registry(process.binary_path()), all_faults()
+    for issue in all_issues():
+        assert set(issue.clients) <= set(clients), issue.url
+        assert set(issue.faults) <= set(faults), issue.url
+        assert issue.what.endswith(".")

@@ -99,7 +99,9 @@ def figures(played: Played) -> Figures:
     """All figures of a cell."""
     phases, samples = played.phases, played.samples
     judged: _Judged = list(zip(played.calls, played.answers, strict=True))
-    in_fault = [(c, a) for c, a in judged if phases.fault_ns <= c.end_ns < phases.fault_end_ns]
+    in_fault: _Judged = [
+        (c, a) for c, a in judged if phases.fault_ns <= c.end_ns < phases.fault_end_ns
+    ]
     later: _Judged = [(c, a) for c, a in judged if c.end_ns >= phases.fault_end_ns]
     overlapping = [
         c for c, _ in judged if c.end_ns >= phases.fault_ns and c.begin_ns < phases.fault_end_ns

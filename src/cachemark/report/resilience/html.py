@@ -18,6 +18,7 @@ from cachemark.model.foreign_text import clean_all
 from cachemark.report.html.theme import variables
 from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
+from cachemark.report.resilience.known_issues import issues_of
 from cachemark.report.resilience.matrix import MatrixRow
 
 INDEX = "index.html"
@@ -54,6 +55,7 @@ def _page(template: str, about: str, **values: object) -> str:
             drawing=_drawing,
             reasons=reasons,
             page_of=file_name,
+            issues_of=issues_of,
             shown_bytes=_shown_bytes,
             figures_of=_figures,
             colours=COLOURS,
@@ -101,6 +103,7 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
     return [
         ("calls that ended in the fault", counts(figures.during)),
         ("calls that ended after it", counts(figures.after)),
+        ("reads that found nothing", f"{figures.misses:,}"),
         ("first error", ms(figures.first_error_ms)),
         ("longest call", ms(figures.longest_ms)),
         ("p99 of calls in the fault", ms(figures.p99_during_ms)),

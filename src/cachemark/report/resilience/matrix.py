@@ -39,6 +39,7 @@ class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     profile: Profile
     library: str
+    library_version: str
     cells: list[MatrixCell]
     unsupported: str
 
@@ -65,11 +66,12 @@ def _row(
     player: tuple[str, Profile], mine: Sequence[CellOutcome], faults: Sequence[str]
 ) -> MatrixRow:
     client, profile = player
-    library = next((f"{o.library} {o.library_version}" for o in mine if o.library), "")
+    library, version = next(((o.library, o.library_version) for o in mine if o.library), ("", ""))
     return MatrixRow(
         client=client,
         profile=profile,
-        library=library,
+        library=f"{library} {version}".strip(),
+        library_version=version,
         cells=[_cell(fault, [one for one in mine if one.name.fault == fault]) for fault in faults],
         unsupported=next((one.unsupported for one in mine if one.unsupported), ""),
     )

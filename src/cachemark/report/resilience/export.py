@@ -1,0 +1,133 @@
+"""The matrix for other programs and pages: CSV with a line for each played cell, JSON, Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.checks.resilience.cell import CellOutcome, Profile
+from cachemark.checks.resilience.figures import Figures
+from cachemark.checks.resilience.verdict import Verdict
+from cachemark.model.foreign_text import clean
+from cachemark.report.csv_text import csv_text
+from cachemark.report.json_text import json_text
+from cachemark.report.resilience.console import reasons
+from cachemark.report.resilience.known_issues import issues_of
+from cachemark.report.resilience.matrix import MatrixCell, MatrixRow
+
+# Counts by result have no column of their own.
+_FIGURES = tuple(name for name in Figures.__struct_fields__ if name not in ("during", "after"))
+COLUMNS = (
+    "client", "profile", "fault", "sitting", "library", "library_version", "runtime", "wire",
+    "server", "verdict", "rules", "note", *_FIGURES, "replay",
+)  # fmt: skip
+
+
+class _Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault: the worst verdict of the sittings, how many had it, and why."""
+
+    fault: str
+    verdict: Verdict | None
+    times: int
+    sittings: int
+    note: str
+    why: list[str]
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One client with one profile."""
+
+    client: str
+    profile: Profile
+    library: str
+    unsupported: str
+    known_issues: list[str]
+    cells: list[_Cell]
+
+
+def exports(rows: Sequence[MatrixRow]) -> dict[str, str]:
+    """The exports by file name."""
+    return {
+        "matrix.csv": matrix_csv(rows),
+        "matrix.json": matrix_json(rows),
+        "matrix.md": matrix_markdown(rows),
+    }
+
+
+def matrix_csv(rows: Sequence[MatrixRow]) -> str:
+    """A line for each sitting of each cell, with the figures; units are in the names."""
+    outcomes = [one for row in rows for cell in row.cells for one in cell.outcomes]
+    return csv_text([COLUMNS, *(_line(outcome) for outcome in outcomes)])
+
+
+def matrix_json(rows: Sequence[MatrixRow]) -> str:
+    """A row for each client and profile, worst first, and in it a cell for each fault."""
+    return json_text([_row(row) for row in rows])
+
+
+def matrix_markdown(rows: Sequence[MatrixRow]) -> str:
+    """A table of the played clients, and below it why cells are not safe."""
+    played = [row for row in rows if not row.unsupported]
+    if not played:
+        return ""
+    faults = [cell.fault for cell in played[0].cells]
+    lines = [f"| client | profile | {' | '.join(faults)} |", "|---" * (len(faults) + 2) + "|"]
+    lines += [
+        f"| {_markdown(row.client)} | {row.profile} | "
+        f"{' | '.join(cell.text for cell in row.cells)} |"
+        for row in played
+    ]
+    whys = [
+        f"- {_markdown(f'{row.client} ({row.profile}), {cell.fault}: {why}')}"
+        for row in played
+        for cell in row.cells
+        for why in reasons(cell.outcomes)
+    ]
+    return "\n".join([*lines, "", *whys]) + "\n"
+
+
+def _markdown(text: str) -> str:
+    return clean(text, "markdown").replace("|", "\\|")
+
+
+def _line(outcome: CellOutcome) -> list[object]:
+    name, figures = outcome.name, outcome.figures
+    return [
+        name.client,
+        name.profile,
+        name.fault,
+        name.sitting,
+        outcome.library,
+        outcome.library_version,
+        outcome.runtime,
+        outcome.wire,
+        outcome.server,
+        outcome.verdict or "",
+        "; ".join(finding.rule for finding in outcome.findings),
+        outcome.failed or outcome.unsupported or outcome.not_applicable,
+        *("" if figures is None else getattr(figures, field) for field in _FIGURES),
+        name.replay,
+    ]
+
+
+def _row(row: MatrixRow) -> _Row:
+    return _Row(
+        client=row.client,
+        profile=row.profile,
+        library=row.library,
+        unsupported=row.unsupported,
+        known_issues=[issue.url for issue in issues_of(row.client, row.library_version)],
+        cells=[_cell(cell) for cell in row.cells],
+    )
+
+
+def _cell(cell: MatrixCell) -> _Cell:
+    return _Cell(
+        fault=cell.fault,
+        verdict=cell.verdict,
+        times=cell.times,
+        sittings=cell.sittings,
+        note=cell.note,
+        why=list(reasons(cell.outcomes)),
+    )

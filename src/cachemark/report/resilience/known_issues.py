@@ -1,0 +1,56 @@
+"""The public reports of known_issues.toml that a client can have in its installed version."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+
+class KnownIssue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One report; the fields are explained in known_issues.toml."""
+
+    clients: list[str]
+    url: str
+    what: str
+    faults: list[str]
+    fixed_in: str = ""
+
+    @property
+    def label(self) -> str:
+        """How it is called in its repository, such as `#166`."""
+        return f"#{self.url.rpartition('/')[2]}"
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    issue: list[KnownIssue]
+
+
+@cache
+def all_issues() -> list[KnownIssue]:
+    """Every report, in the order of the file."""
+    path = Path(__file__).with_name("known_issues.toml")
+    return msgspec.toml.decode(path.read_bytes(), type=_File).issue
+
+
+def issues_of(client: str, library_version: str) -> list[KnownIssue]:
+    """The reports about a client, as it is typed, that its version does not fix.
+
+    A version without a number can have all of them.
+    """
+    name = re.split(r"[?@]", client, maxsplit=1)[0]
+    return [
+        issue
+        for issue in all_issues()
+        if name in issue.clients and not _is_fixed(issue.fixed_in, library_version)
+    ]
+
+
+def _is_fixed(fixed_in: str, version: str) -> bool:
+    return bool(fixed_in) and _numbers(version) >= _numbers(fixed_in)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"[0-9]{1,9}", version)]
