@@ -1,6 +1,7 @@
 """Install the packages of dist/ into a clean environment, and use them as their user would.
 
 The environment has no checkout and, once the packages are installed, no Rust toolchain on PATH.
+Only PHP's set-up gets one, if both are on this machine: it builds the shared store.
 `--sdist` installs the sdists instead of the wheels. For this a Rust toolchain has to be on PATH.
 """
 
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,6 +38,9 @@ _COMMANDS = (
 )
 # The machine may be unfit for measurements: then the exit status is 1.
 _DOCTOR = ("cachemark", "doctor")
+_SETUP_PHP = ("cachemark", "setup", "php")
+_WEB = ("cachemark", "web", "--port", "0")
+_EXTRAS = "web,fleet"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,12 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sdist", action="store_true", help="install the sdists")
     kind = "*.tar.gz" if parser.parse_args(arguments).sdist else "*.whl"
-    packages = sorted(str(path) for path in (ROOT / "dist").glob(kind))
+    packages = sorted((ROOT / "dist").glob(kind), key=lambda path: "_engine" in path.name)
     if len(packages) != 2:
         print("try: dist/ has not both packages: run `make dist`", file=sys.stderr)
         return 1
+    rest, engine = map(str, packages)
     with tempfile.TemporaryDirectory() as folder:
-        return _try(Path(folder), packages)
+        return _try(Path(folder), [f"{rest}[{_EXTRAS}]", engine])
 
 
 def _try(folder: Path, packages: list[str]) -> int:
@@ -63,10 +71,52 @@ def _try(folder: Path, packages: list[str]) -> int:
     for command in _COMMANDS:
         _run(command, folder, clean)
     _run(_DOCTOR, folder, clean, allowed=(0, 1))
+    _serve_pages(folder, clean)
+    if shutil.which("php", path=_SYSTEM_PATH) and shutil.which("cargo"):
+        cargo = {"CARGO_HOME": str(_cargo_home()), "RUSTUP_HOME": str(_rustup_home())}
+        path = f"{clean['PATH']}:{os.environ['PATH']}"
+        _run(_SETUP_PHP, folder, {**clean, **cargo, "PATH": path})
+        if not list(folder.glob(".cache/cachemark/workers/*/php/target/libcachemark_store.so")):
+            print("try: PHP's shared store was not built", file=sys.stderr)
+            return 1
     if changed := _files(programs.parent) ^ before:
         print(f"try: the installed packages changed: {sorted(changed)[:5]}", file=sys.stderr)
         return 1
     return 0
+
+
+def _cargo_home() -> Path:
+    return Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+
+
+def _rustup_home() -> Path:
+    return Path(os.environ.get("RUSTUP_HOME", Path.home() / ".rustup"))
+
+
+def _serve_pages(folder: Path, environment: Mapping[str, str]) -> None:
+    """Start `cachemark web`, and read the page of all runs. Ends this program if there is none."""
+    print(f"$ {' '.join(_WEB)}", flush=True)
+    with subprocess.Popen(
+        _WEB, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        announced = server.stdout.readline()
+        address = next((word for word in announced.split() if word.startswith("http://")), "")
+        try:
+            page = _page(address.rstrip(";"))
+        finally:
+            server.send_signal(signal.SIGINT)
+    print(f"  [{announced.strip()}; {len(page)} bytes]", flush=True)
+    if b"quick" not in page:
+        print("try: the page has no run", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def _page(address: str) -> bytes:
+    """A page of this machine, whatever proxy the environment names."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(address, timeout=30) as answer:
+        return answer.read()
 
 
 def _files(folder: Path) -> set[Path]:
