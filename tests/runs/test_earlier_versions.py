@@ -1,11 +1,12 @@
 """Runs that earlier versions stored are read: reports, history and comparisons take them.
 
 Each folder in `earlier_versions/` is a store that the version of that name wrote, with paths of
-its machine replaced.
+its machine replaced. `-rounds`: its run was played in rounds.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -42,9 +43,23 @@ def test_every_form_of_its_report_is_made(store: Path, inside: Inside) -> None:
 
 
 def test_its_history_has_the_run(store: Path, inside: Inside) -> None:
-    ended = inside("history", "native", "--runs", str(store))
+    (run,) = store.iterdir()
+    client = json.loads((run / "run.json").read_text("utf-8"))["experiment"]["clients"][0]
+    ended = inside("history", client, "--runs", str(store))
     assert ended.returncode == 0, ended.stderr
-    assert next(store.iterdir()).name[:10] in ended.stdout
+    assert run.name in ended.stdout
+
+
+def test_it_is_compared(store: Path, inside: Inside) -> None:
+    """With a copy of itself: no figure differs."""
+    (run,) = store.iterdir()
+    shutil.copytree(run, store / "again")
+    ended = inside("compare", run.name, "again", "--runs", str(store), "--format", "csv")
+    assert ended.returncode == 0, ended.stderr
+    header, *rows = csv.reader(ended.stdout.splitlines())
+    ratios = [float(row[header.index("ratio")]) for row in rows if row[header.index("ratio")]]
+    assert ratios
+    assert set(ratios) == {1.0}
 
 
 def test_it_is_exported_and_imported(store: Path, inside: Inside, tmp_path: Path) -> None:
