@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,6 +26,16 @@ COMP_CWORD=$(($# - 1))
 function=$(complete -p "$1" | sed 's/.*-F \\([^ ]*\\).*/\\1/')
 "$function" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\\n' "${COMPREPLY[@]}"
+"""
+# Asks zsh which verbs it would offer: its own functions are replaced, as they need a terminal.
+ASK_ZSH = """
+fpath=("$1" $fpath)
+autoload -Uz _cachemark
+_arguments() { state=cmds }
+_describe() { print -l -- ${(P)4} }
+words=(cachemark comp)
+CURRENT=2
+_cachemark
 """
 
 
@@ -75,6 +86,38 @@ def test_other_shells_have_every_verb_too(shell: str, installed: str, inside: In
         assert {verb for verb in verbs if verb not in script} == set()
         if shutil.which(shell):
             subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="apt-get install zsh")
+def test_zsh_completes_verbs(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "_cachemark").write_text(inside("completion", "zsh").stdout, encoding="utf-8")
+    command = ["zsh", "-f", "-c", ASK_ZSH, "zsh", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {line.partition(":")[0] for line in ended.stdout.splitlines()} == VERBS
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="apt-get install fish")
+def test_fish_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path) -> None:
+    script = tmp_path / "cachemark.fish"
+    script.write_text(inside("completion", "fish").stdout, encoding="utf-8")
+
+    def fish_offers(line: str) -> set[str]:
+        command = ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"]
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        return {offer.partition("\t")[0] for offer in ended.stdout.splitlines()}
+
+    assert fish_offers("cachemark comp") == {"compare", "completion"}
+    assert fish_offers("cachemark compare --fail") == {
+        "--fail-on-regression",
+        "--fail-on-inconclusive",
+    }
+    assert fish_offers("cachemark completion ") == {"bash", "zsh", "fish"}
 
 
 def test_an_unknown_shell_is_bad_input(inside: Inside) -> None:

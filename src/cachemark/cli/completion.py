@@ -7,7 +7,18 @@ from typing import Literal
 from cachemark.cli import app
 from cachemark.cli.output import print_text
 
+# zsh loads the script when a command is completed first, as the function _cachemark. The script of
+# cyclopts only defines its own function. Without a call nothing would ever be offered.
+_ZSH_CALL = """
+if [[ $funcstack[1] == _cachemark ]]; then
+  _cyclopts_cachemark "$@"
+else
+  compdef _cyclopts_cachemark cachemark
+fi
+"""
+
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     """Print a script that completes verbs, options and their choices in a shell."""
-    print_text(app.generate_completion(shell=shell))
+    script = app.generate_completion(shell=shell)
+    print_text(script + _ZSH_CALL if shell == "zsh" else script)
