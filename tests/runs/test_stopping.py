@@ -12,6 +12,7 @@ from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.rounds import Rounds, Slices
+from cachemark.runs.questions import asked
 from cachemark.runs.stopping import Stopping, shared_cells
 from tests.builders.outcomes import measured
 
@@ -145,3 +146,12 @@ def test_no_sitting_begins_that_would_end_too_late() -> None:
     assert stopping.next_sets(plan.sittings[1], [], 40.0)
     assert stopping.next_sets(plan.sittings[2], [], 60.0)
     assert not stopping.next_sets(plan.sittings[3], [], 80.0)
+
+
+def test_the_loop_without_a_library_is_never_ranked() -> None:
+    small = msgspec.structs.replace(
+        experiment(), in_process=["ruby/memory_store", "ruby/null", "ruby/other"]
+    )
+    questions = asked(small, make_plan(small).cells)
+    ranked = [{cell.client for cell in question.cells} for question in questions]
+    assert ranked == [{"a", "b", "c"}, {"ruby/memory_store", "ruby/other"}]

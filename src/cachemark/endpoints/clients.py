@@ -22,7 +22,8 @@ from cachemark.model.errors import DECODE_ERRORS, UsageError
 
 NATIVE = "native"
 # Names of clients that a pattern leaves out: the native client's, and those without a library.
-_NO_LIBRARIES = frozenset({"", "null", "socket"})
+_NULL = "null"
+_NO_LIBRARIES = frozenset({"", _NULL, "socket"})
 
 Concurrency = Literal["threads", "processes", "forks", "tasks"]
 # Appended to a client's id: the library's own settings instead of those that all clients share.
@@ -96,6 +97,11 @@ _NATIVE: list[tuple[str, Concurrency, str]] = [
     ("store", "threads", "the embedded server's store, in its own process: memory, hash_power"),
     ("shm", "processes", "the same in memory that processes share; a thread is one of them"),
 ]
+
+
+def is_null_client(client: str) -> bool:
+    """Whether a client is `null`, the loop without a library."""
+    return client.partition("?")[0].partition("/")[2] == _NULL
 
 
 class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

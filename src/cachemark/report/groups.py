@@ -17,13 +17,12 @@ from cachemark.analysis.statistics import (
     ranking,
     self_comparison,
 )
-from cachemark.endpoints.clients import NATIVE
+from cachemark.endpoints.clients import NATIVE, is_null_client
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.model import ClientRow, Group, Kind
 from cachemark.report.plots.palette import SERIES
-from cachemark.report.worker_overhead import is_null_client
 
 _Members = list[CellSummary]
 # With fewer blocks in which both have a valid trial, a ratio has no interval.

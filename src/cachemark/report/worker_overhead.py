@@ -6,18 +6,13 @@ The client `null` of a runtime does nothing, so its CPU time per operation is th
 from __future__ import annotations
 
 from cachemark.analysis.statistics import CellSummary
+from cachemark.endpoints.clients import is_null_client
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER, loads_differing_only_in_wire, workload_of
 from cachemark.report.model import Section
 
-_NULL = "null"
 # Above this part of the fastest client the loop would tell in the comparison.
 _LIMIT_PERCENT = 5.0
-
-
-def is_null_client(client: str) -> bool:
-    """Whether a client is `null`, the loop without a library."""
-    return client.partition("?")[0].partition("/")[2] == _NULL
 
 
 def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Section]:

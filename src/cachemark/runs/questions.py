@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.analysis.rounds.looks import LOOKS, StopRule, looks_that_fit
 from cachemark.analysis.rounds.questions import Question, questions_of
-from cachemark.endpoints.clients import NATIVE
+from cachemark.endpoints.clients import NATIVE, is_null_client
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
@@ -39,12 +39,14 @@ def check_looks(plan: Plan) -> None:
 def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:
     """The questions about some cells of an experiment.
 
-    Where libraries are compared, the native client is their yardstick and no choice.
+    Where libraries are compared, the native client is their yardstick and no choice. The loop
+    without a library is no client at all.
     """
-    native = [cell for cell in cells if _is_native(cell)]
-    libraries = [cell for cell in cells if cell not in native]
+    clients = [cell for cell in cells if not is_null_client(cell.client)]
+    native = [cell for cell in clients if _is_native(cell)]
+    libraries = [cell for cell in clients if cell not in native]
     if len({cell.client for cell in libraries if not is_repeat(cell)}) < 2:
-        return questions_of(cells, experiment.twice)
+        return questions_of(clients, experiment.twice)
     return questions_of(libraries, experiment.twice, beside=native)
 
 
