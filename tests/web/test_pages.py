@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import socket
+import sqlite3
+import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import resources
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from cachemark.model.errors import UsageError
+from cachemark.report.history.index import FILE, RunIndex
 from cachemark.runs.archive import export_run
 from cachemark.runs.store import open_run, run_names
 from cachemark.web.server import bound_socket
@@ -162,6 +169,72 @@ def test_the_token_becomes_a_cookie(root: Path) -> None:
         assert "the token" not in cookie
         visitor.cookie = cookie.partition(";")[0]
         assert visitor.get("/runs").status == 200
+
+
+@pytest.fixture
+def pem(tmp_path: Path) -> Path:
+    """A certificate and its key, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl: apt-get install openssl")
+    made = tmp_path / "server.pem"
+    request = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+    files = ("-nodes", "-subj", "/CN=localhost", "-keyout", str(made), "-out", f"{made}.crt")
+    subprocess.run([*request, *files], capture_output=True, check=True)
+    made.write_bytes(made.read_bytes() + Path(f"{made}.crt").read_bytes())
+    return made
+
+
+def test_over_https_the_cookie_is_secure(root: Path, pem: Path) -> None:
+    with served(root, token="the token", tls_cert=pem, tls_key=pem) as visitor:
+        assert visitor.address.startswith("https://127.0.0.1:")
+        answer = visitor.post("/login", {"token": "the token"})
+        assert answer.status == 303
+        assert "Secure" in answer.headers["set-cookie"]
+        visitor.cookie = answer.headers["set-cookie"].partition(";")[0]
+        assert visitor.get("/runs").status == 200
+        plain = {"origin": visitor.address.replace("https", "http")}
+        assert visitor.post("/machine/doctor", {}, **plain).status == 403
+
+
+def test_a_certificate_that_cannot_be_used_is_said(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("no certificate", encoding="utf-8")
+    said = inside("web", "--port", "0", "--tls-cert", "bad.pem", "--tls-key", "bad.pem")
+    assert said.returncode == 2
+    assert "--tls-cert bad.pem, --tls-key bad.pem: not usable" in said.stderr
+
+
+def test_all_addresses_are_shown_as_one_that_can_be_opened(root: Path) -> None:
+    with served(root, host="0.0.0.0", token="the token") as visitor:
+        shown = urlsplit(visitor.address)
+        assert shown.netloc == f"{socket.gethostname()}:{shown.port}"
+        local = Visitor(f"http://127.0.0.1:{shown.port}", visitor.settings)
+        assert local.get("/runs", host=shown.netloc).status == 303
+
+
+def test_a_run_that_was_broken_off_is_shown(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "results"
+    shutil.copytree(root / RUN, store / RUN)
+    with (store / RUN / "outcomes.jsonl").open("ab") as file:
+        file.write(b'{"trial": {"cell"')
+    with served(store) as visitor:
+        assert f'<a href="/runs/{RUN}">' in visitor.get("/runs").text
+        assert visitor.get(f"/runs/{RUN}").status == 200
+        assert visitor.get(f"/runs/{RUN}/archive").status == 200
+
+
+def test_a_store_that_another_process_writes_is_shown(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "results"
+    shutil.copytree(root, store)
+    with RunIndex(store):
+        pass
+    with closing(sqlite3.connect(store / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("DELETE FROM run")
+        with pytest.MonkeyPatch.context() as patched, served(store) as visitor:
+            patched.setattr("cachemark.report.history.index._PATIENCE_S", 0.1)
+            answer = visitor.get("/runs")
+    assert answer.status == 200
+    assert f'<a href="/runs/{RUN}">' in answer.text
 
 
 def test_forms_of_other_pages_are_refused(visitor: Visitor) -> None:

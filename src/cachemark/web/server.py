@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import socket
 import threading
@@ -50,12 +51,14 @@ class WebServer:
     """
 
     def __init__(self, settings: WebSettings) -> None:
-        self._listening = bound_socket(settings)
         context = Context(settings)
-        self.player, self._cpus = context.player, context.cpus
         self._server = uvicorn.Server(_config(context))
+        self._listening = bound_socket(settings)
+        self.player, self._cpus = context.player, context.cpus
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
+        # Nobody can open the address that stands for all of them.
+        host = socket.gethostname() if ipaddress.ip_address(host).is_unspecified else host
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{settings.scheme}://{shown}:{port}"
 
@@ -92,8 +95,9 @@ def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
 
 
 def _config(context: Context) -> uvicorn.Config:
+    """The configuration, with its certificate loaded. Raises UsageError."""
     settings = context.settings
-    return uvicorn.Config(
+    config = uvicorn.Config(
         make_app(context),
         log_level="warning",
         access_log=False,
@@ -105,3 +109,11 @@ def _config(context: Context) -> uvicorn.Config:
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
     )
+    try:
+        config.load()
+    except OSError as error:
+        raise UsageError(
+            f"--tls-cert {settings.tls_cert}, --tls-key {settings.tls_key}: not usable: {error}",
+            "both are PEM files, and the key is that of the certificate",
+        ) from error
+    return config
