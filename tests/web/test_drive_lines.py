@@ -80,7 +80,7 @@ def test_seconds_are_points_and_the_results_are_those_of_the_window(tmp_path: Pa
 
 
 def test_the_engine_prints_such_lines() -> None:
-    words = ("--duration", "1500ms", "--warmup", "0s", "--keys", "100", "--max-errors", "100%")
+    words = ("--duration", "1500ms", "--warmup", "0s", "--keys", "100", "--timeout", "10s")
     with running(parse_spec("embedded")) as server:
         ended = drive("--server", server.addresses[0], *words, "--json-lines")
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
