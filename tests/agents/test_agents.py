@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents.certificates import certificate_files
+from cachemark.agents.certificates import certificate_files, write_certificates
 from cachemark.agents.identity import differences
 from cachemark.agents.messages import Software
 from cachemark.host import process
@@ -78,6 +78,13 @@ def test_agents_show_certificates_and_strangers_are_refused(inside: Inside, tmp_
     assert "no agent has connected from c; refused was" in ended.stderr
     text = " ".join(refused.log_tail().split())
     assert "do not accept each other's certificates" in text
+
+
+def test_certificates_pass_the_strict_checks_of_python_3_13(tmp_path: Path) -> None:
+    write_certificates(tmp_path, ["s"])
+    files = certificate_files(tmp_path, "s")
+    command = ["openssl", "verify", "-x509_strict", "-CAfile", str(files.authority)]
+    subprocess.run([*command, str(files.certificate)], check=True, capture_output=True)
 
 
 def test_certificates_are_not_replaced(inside: Inside, tmp_path: Path) -> None:

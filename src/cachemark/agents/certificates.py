@@ -85,6 +85,8 @@ def _certificate(
     is_ca: bool,
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
+    own_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     return (
         x509.CertificateBuilder()
         .subject_name(_common_name(name))
@@ -95,7 +97,26 @@ def _certificate(
         .not_valid_after(now + _LIFETIME)
         .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        # From Python 3.13 on, a certificate without the following is refused.
+        .add_extension(_key_usage(is_ca=is_ca), critical=True)
+        .add_extension(own_id, critical=False)
+        .add_extension(issuer_id, critical=False)
         .sign(issuer_key, hashes.SHA256())
+    )
+
+
+def _key_usage(*, is_ca: bool) -> x509.KeyUsage:
+    """An authority signs certificates, a party signs the messages that begin a connection."""
+    return x509.KeyUsage(
+        digital_signature=not is_ca,
+        key_cert_sign=is_ca,
+        crl_sign=is_ca,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

@@ -93,7 +93,7 @@ def sentence(capacity: Capacity, text: str, objective: Objective) -> str:
     """The capacity in a sentence; `text` is the objective as it was written."""
     best = max(capacity.rates, key=lambda rate: rate.found.ends.best)
     if not best.found.ends.best:
-        return f"{capacity.label}: no number of connections meets {text}."
+        return f"{capacity.label}: no rate with {text} was found at any number of connections."
     one_count = len({rate.hosts for rate in capacity.rates}) == 1
     others = ", ".join(
         f"{_best(rate, 'none')} at {rate.connections:,}" + ("" if one_count else _place(rate))
