@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -105,7 +104,7 @@ def _serve_pages(folder: Path, environment: Mapping[str, str]) -> None:
         try:
             page = _page(address.rstrip(";"))
         finally:
-            server.send_signal(signal.SIGINT)
+            server.terminate()
     print(f"  [{announced.strip()}; {len(page)} bytes]", flush=True)
     if b"quick" not in page:
         print("try: the page has no run", file=sys.stderr)
