@@ -16,6 +16,8 @@ from tests.conftest import Cli
         ("NON_STATIONARY", "rose throughout the window"),
         ("invalid", "cannot be trusted"),
         ("steal", "hypervisor"),
+        ("unsupported", "not played"),
+        ("failed", "could not be played to its end"),
         ("kernel-log hung-task", "kernel's log"),
     ],
 )

@@ -29,7 +29,7 @@ def commands() -> list[str]:
 def test_a_command_is_accepted(command: str, inside: Inside) -> None:
     for placeholder, text in PLACEHOLDERS.items():
         command = command.replace(placeholder, text)
-    ended = inside(*shlex.split(command)[1:], "--dry-run")
+    ended = inside(*shlex.split(command)[1:], "--dry-run", "--details")
     assert ended.returncode == 0, ended.stderr
     assert "block 1" in ended.stdout
 

@@ -343,10 +343,13 @@ def test_lists(cli: Cli, verb: str, sign: str) -> None:
 
 def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path) -> None:
     name = write(tmp_path, servers='["embedded", "memcached"]', blocks="3")
-    first, second = inside("run", name, "--dry-run"), inside("run", name, "--dry-run")
+    words = "run", name, "--dry-run", "--details"
+    first, second = inside(*words), inside(*words)
     assert first.stdout == second.stdout
     assert len(first.stdout.splitlines()) == 6
-    assert inside("run", name, "--dry-run", "--seed", "2").stdout != first.stdout
+    summary = inside("run", name, "--dry-run").stdout.splitlines()
+    assert [line.split(" × ")[0].strip() for line in summary] == ["3", "3"]
+    assert inside(*words, "--seed", "2").stdout != first.stdout
 
 
 @pytest.mark.slow("fills a server to 80 %")

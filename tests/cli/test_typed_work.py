@@ -49,6 +49,18 @@ def test_a_sequence_keeps_its_steps_whatever_else_is_typed(inside: Inside) -> No
     assert "set-0-get-0-1024" in ended.stdout
 
 
+def test_a_limit_of_rounds_that_has_no_effect_is_said(inside: Inside) -> None:
+    typed = ("--client", "native", "--server", "embedded", "--max", "30s", "--dry-run")
+    assert "--max has no effect" in inside("run", *typed).stderr
+    assert "no effect" not in inside("run", *typed, "--server", "memcached").stderr
+
+
+def test_a_host_alone_has_the_port_of_memcached(inside: Inside) -> None:
+    ended = inside("drive", "host.invalid", "--duration", "100ms", "--warmup", "0ms")
+    assert ended.returncode == 1
+    assert "remote:host.invalid:11211" in ended.stdout
+
+
 def test_a_pattern_names_the_libraries_of_a_language(inside: Inside) -> None:
     planned = inside("run", "--client", "go/*", "--blocks", "1", "--dry-run")
     assert planned.returncode == 0

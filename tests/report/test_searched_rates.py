@@ -54,6 +54,12 @@ def test_where_no_rate_meets_the_objective_the_sentence_says_so() -> None:
     assert "a: no rate meets p99<1ms; at 500: p99 2.00 ms." in text
 
 
+def test_where_the_client_was_too_late_the_sentence_does_not_blame_the_server() -> None:
+    late = [at_rate("a", rate, SLOW, late_ns=1_900_000) for rate in (1000, 1000, 500, 500)]
+    (text,) = report(closed("a", 2000), *late).answers
+    assert "a: no rate was shown to meet p99<1ms; at 500: limited by this generator" in text
+
+
 def test_if_every_rate_met_it_the_closed_loop_is_the_bound() -> None:
     rates = (1000, 1500, 1750, 1880, 1940, 1940)
     (text,) = report(closed("a", 2000), *[at_rate("a", rate, FAST) for rate in rates]).answers

@@ -2,7 +2,9 @@
 
 A small server is filled first: its limit divided by its items is the memory of an item. Then a
 server with the memory for all items is started, and all of them are stored. If it evicts, it gets
-more, and all is stored again. What is too large to be tried here is an estimate, and says so.
+more, and all is stored again. If it does not, less memory is tried, unless the items are many, so
+that the answer is not much more than what is needed. What is too large to be tried here is an
+estimate, and says so.
 """
 
 from __future__ import annotations
@@ -32,14 +34,17 @@ _ATTEMPTS = 5
 # What is tried here: this part of the free memory, and so many items.
 _FREE_PART = 0.5
 _MAX_ITEMS = 20_000_000
+# Less memory is tried for so few items, until the answer is known to this part.
+_MAX_NARROWED_ITEMS = 1_000_000
+_NARROW_PART = 0.05
 
 
 class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
     """The memory that a server needs for items.
 
     `held` says whether all items were stored in `memory_mib` without an eviction; otherwise the
-    figure is an estimate. `rss_bytes` is the server's resident memory then. `reason` is why there
-    are no figures.
+    figure is an estimate. `rss_bytes` is the server's resident memory then. In `too_small_mib` they
+    did not fit; None if no less memory was tried. `reason` is why there are no figures.
     """
 
     server: str
@@ -48,6 +53,7 @@ class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
     item_bytes: float | None = None
     memory_mib: int | None = None
     held: bool = False
+    too_small_mib: int | None = None
     rss_bytes: int | None = None
     reason: str = ""
 
@@ -84,17 +90,45 @@ def _tried(
         assert with_limit is not None
         held, rss_bytes = _stored(with_limit, shapes, need.items, progress)
         if held:
-            return msgspec.structs.replace(
-                need,
-                memory_mib=memory_mib,
-                item_bytes=memory_mib * MIB / need.items,
-                held=True,
-                rss_bytes=rss_bytes,
-            )
+            held_need = _held(need, memory_mib, rss_bytes)
+            return _narrowed(spec, shapes, held_need, memory_mib, progress)
         memory_mib = _rounded_mib(memory_mib * _MORE)
     return msgspec.structs.replace(
         need, memory_mib=None, reason=f"it still evicted with less than {memory_mib:,} MiB"
     )
+
+
+def _held(need: MemoryNeed, memory_mib: int, rss_bytes: int | None) -> MemoryNeed:
+    return msgspec.structs.replace(
+        need,
+        memory_mib=memory_mib,
+        item_bytes=memory_mib * MIB / need.items,
+        held=True,
+        rss_bytes=rss_bytes,
+    )
+
+
+def _narrowed(
+    spec: ServerSpec, shapes: ItemShapes, need: MemoryNeed, held_mib: int, progress: Progress
+) -> MemoryNeed:
+    """Halve the range between the memory that held all items, and the bytes of the items alone."""
+    too_small_mib = need.data_bytes // MIB
+    while need.items <= _MAX_NARROWED_ITEMS and held_mib - too_small_mib > max(
+        1, _NARROW_PART * held_mib
+    ):
+        middle_mib = (held_mib + too_small_mib) // 2
+        with_limit = with_memory(spec, f"{middle_mib}m")
+        assert with_limit is not None
+        try:
+            held, rss_bytes = _stored(with_limit, shapes, need.items, progress)
+        except TrialError:  # so little memory that it does not start
+            held, rss_bytes = False, None
+        if held:
+            held_mib, need = middle_mib, _held(need, middle_mib, rss_bytes)
+        else:
+            too_small_mib = middle_mib
+            need = msgspec.structs.replace(need, too_small_mib=middle_mib)
+    return need
 
 
 def _stored(

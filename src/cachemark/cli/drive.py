@@ -20,6 +20,8 @@ from cachemark.endpoints.servers import kinds
 from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
 
+_PORT = 11211
+
 
 @dataclass(frozen=True)
 class DriveOptions(WorkOptions):
@@ -49,7 +51,10 @@ class DriveOptions(WorkOptions):
 
 def drive(
     server: Annotated[
-        str, Parameter(help="HOST:PORT, unix:/path, or a server of `cachemark servers`")
+        str,
+        Parameter(
+            help="HOST, HOST:PORT (default: 11211), unix:/path, or a server of `cachemark servers`"
+        ),
     ] = "127.0.0.1:11211",
     *,
     options: Annotated[DriveOptions | None, Parameter(name="*")] = None,
@@ -82,7 +87,7 @@ def _planned(server: str, options: DriveOptions) -> Experiment:
     overrides = Overrides(
         **{field.name: getattr(options, field.name) for field in fields(WorkOptions)},
         client=(NATIVE,),
-        server=(server if server.partition(":")[0] in known else f"remote:{server}",),
+        server=(server if server.partition(":")[0] in known else f"remote:{_address(server)}",),
         threads=(options.threads,),
         connections=options.connections,
         depth=options.depth,
@@ -94,3 +99,15 @@ def _planned(server: str, options: DriveOptions) -> Experiment:
         search=options.search,
     )
     return msgspec.structs.replace(planned_experiment(BASE_SUITE, overrides), name="drive")
+
+
+def _address(text: str) -> str:
+    """Such as `10.0.0.7:11211`; `localhost` and a name with a dot alone have memcached's port.
+
+    Any other word is more likely a misspelt server, and is refused as an address.
+
+    >>> _address("localhost"), _address("10.0.0.7"), _address("a.b:1"), _address("nowhere")
+    ('localhost:11211', '10.0.0.7:11211', 'a.b:1', 'nowhere')
+    """
+    is_host = ":" not in text and (text == "localhost" or "." in text)
+    return f"{text}:{_PORT}" if is_host else text

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.analysis.verdict.explanations import RULES, VERDICTS, Explanation
+from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS, Explanation
 from cachemark.cli.output import print_text
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
@@ -46,7 +46,8 @@ def explain(
 def _term(text: str) -> Explanation | None:
     verdict = next((name for name in VERDICTS if name == text.upper().replace("-", "_")), None)
     # A finding of the kernel's log also names what it found.
-    return VERDICTS[verdict] if verdict else RULES.get(text.lower().partition(" ")[0])
+    word = text.lower().partition(" ")[0]
+    return VERDICTS[verdict] if verdict else STATES.get(word) or RULES.get(word)
 
 
 def _term_text(name: str, found: Explanation) -> str:
@@ -57,7 +58,7 @@ def _run(name: str, runs: Path) -> Run:
     try:
         return open_run(name, runs)
     except UsageError as error:
-        known = ", ".join((*VERDICTS, *RULES))
+        known = ", ".join((*VERDICTS, *STATES, *RULES))
         text = f"{name!r} is no run, no verdict and no rule"
         raise UsageError(text, f"known: {known}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Annotated
@@ -22,6 +23,7 @@ from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
+_PROGRESS_S = 5.0
 
 
 def memory(
@@ -59,13 +61,21 @@ def memory(
 
 @contextmanager
 def progress_lines() -> Generator[Callable[[str], None]]:
-    """What is going on, on stderr: one line on a terminal, a line for each step elsewhere."""
+    """What is going on, on stderr: one line on a terminal, elsewhere a line every few seconds."""
     shown = plain_console(stderr=True)
     if shown.is_terminal:
         with shown.status("") as status:
             yield lambda text: status.update(escape(text))
         return
-    yield lambda text: shown.print(text, markup=False, highlight=False, soft_wrap=True)
+    next_s = 0.0
+
+    def tell(text: str) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            shown.print(text, markup=False, highlight=False, soft_wrap=True)
+            next_s = time.monotonic() + _PROGRESS_S
+
+    yield tell
 
 
 def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, json: bool) -> int:
@@ -98,15 +108,21 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
                 f"{need.item_bytes:.0f}",
                 f"{need.item_bytes - need.data_bytes / need.items:.0f}",
                 _megabytes(need.rss_bytes),
-                "all were stored, none was evicted"
-                if need.held
-                else "estimate: too many to be stored here",
+                _checked(need),
             )
     if table.row_count:
         print_line(table)
     for need in found:
         if need.reason:
             print_line(escape(f"{need.server}: {need.reason}"), soft_wrap=True)
+
+
+def _checked(need: MemoryNeed) -> str:
+    """What was seen, on which the answer rests."""
+    if not need.held:
+        return "estimate: too many to be stored here"
+    less = f"; too small: {need.too_small_mib}m" if need.too_small_mib else ""
+    return f"all were stored, none was evicted{less}"
 
 
 def _sizes(text: str) -> list[int]:

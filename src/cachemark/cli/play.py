@@ -59,7 +59,7 @@ def check_playable(experiment: Experiment, parties: Parties) -> Plan:
         _say(line)
     data = {names: tape.data for names, tape in tapes.items()}
     for line in lines_about_fit(plan, parties.servers, data):
-        _say(f"warning: {line}")
+        warn(line)
     return plan
 
 
@@ -171,6 +171,11 @@ def _without_skipped(run: Run, parties: Parties) -> Plan:
     for absence in find_absences(skipped, plan.cells):
         _say(f"not played: {absence_text(absence)}")
     return make_plan(experiment, skipped) if skipped else plan
+
+
+def warn(line: str) -> None:
+    """Print a warning to stderr."""
+    _say(f"warning: {line}")
 
 
 def _say(line: str) -> None:

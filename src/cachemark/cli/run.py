@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,20 @@ from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
 from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
-from cachemark.cli.play import check_playable, exit_status, extent, new_run, parties_of, play
+from cachemark.cli.play import (
+    check_playable,
+    exit_status,
+    extent,
+    new_run,
+    parties_of,
+    play,
+    warn,
+)
 from cachemark.cli.web import check_packages
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import Plan
+from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
@@ -58,7 +67,10 @@ def run(
     ] = False,
     dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
     details: Annotated[
-        bool, Parameter(negative="", help="print every table, not only the answers")
+        bool,
+        Parameter(
+            negative="", help="print every table, or with --dry-run every trial, not only a summary"
+        ),
     ] = False,
 ) -> int:
     """Run a suite or an experiment file, and print its table.
@@ -73,12 +85,14 @@ def run(
     if storage.resume:
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
+    if overrides.max is not None and not uses_rounds(planned):
+        warn("--max has no effect: this run plays trials, not rounds; use --blocks, --measure-ms")
     planned = for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)
         plain_console(stderr=True).print(f"{planned.name}: {extent(plan)}", markup=False)
-        _print_plan(plan)
+        _print_plan(plan, details=details)
         return 0
     if hosts is not None:
         return _show(*play_new(planned, parties, hosts, storage.out), details=details)
@@ -158,8 +172,13 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     plain_console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
-def _print_plan(plan: Plan) -> None:
-    for trial in plan.trials:
+def _print_plan(plan: Plan, *, details: bool) -> None:
+    """A line for each cell; with `details`, one for each trial in the order of play."""
+    blocks = Counter(trial.cell for trial in plan.trials)
+    for cell in () if details else plan.cells:
+        if count := blocks[cell]:
+            print_text(f"{count:4} × {cell.client}  {cell.server}  {cell.workload}  {cell.load}")
+    for trial in plan.trials if details else ():
         cell = trial.cell
         print_text(
             f"{trial.index + 1:4} block {trial.block + 1}  {cell.client}  {cell.server}  "

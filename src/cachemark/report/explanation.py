@@ -44,17 +44,22 @@ def explain_cell(report: Report, outcomes: Sequence[Outcome], cell: Cell) -> lis
 
 
 def _played(own: Sequence[Outcome], summary: CellSummary) -> Iterator[str]:
-    library = f"{summary.library} {summary.library_version}".strip() or "no library answered"
+    library = f"{summary.library} {summary.library_version}".strip()
     where = f", against server version {summary.server_version}" if summary.server_version else ""
-    yield f"  {library} on {summary.runtime or 'an unknown runtime'}{where}"
+    played = f"{library} on {summary.runtime}{where}" if library else "nothing: no worker was ready"
+    yield f"  {played}"
     rounds = next((outcome.rounds for outcome in own if outcome.rounds), None)
+    remote = summary.cell.server.startswith("remote:")
+    if remote:
+        yield "  the server ran already, and was not started anew"
     if rounds is None:
-        yield "  trials: one after the other, each with a fresh server and a fresh worker"
+        fresh = "a fresh worker" if remote else "a fresh server and a fresh worker"
+        yield f"  trials: one after the other, each with {fresh}"
         return
     length_ms, lead_in_ms = rounds.length_us / 1e3, rounds.lead_in_us / 1e3
     yield (
-        f"  sittings: a fresh server and worker each, then slices of {length_ms:g} ms in turns "
-        f"with {count_of(len(rounds.arms) - 1, 'other cell')}"
+        f"  sittings: a fresh {'worker' if remote else 'server and worker'} each, then slices of "
+        f"{length_ms:g} ms in turns with {count_of(len(rounds.arms) - 1, 'other cell')}"
     )
     yield f"  the first {lead_in_ms:g} ms of a slice are played and not counted"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -111,8 +112,12 @@ def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
 
 
 def standing_lines(ranked: Standing) -> list[str]:
-    """Each ranking on a line: every cell relative to the first."""
+    """Each ranking on a line: every cell relative to the first.
+
+    Workload and load are named where several questions share the rest.
+    """
     lines: list[str] = []
+    alike = Counter(question.common for question, _ in ranked)
     for question, ranking in ranked:
         places = [
             f"{place.name} {ratio_words(place.to_winner.ratio)}"
@@ -121,7 +126,8 @@ def standing_lines(ranked: Standing) -> list[str]:
         ]
         first = ranking.places[0].name
         known = f"{first} 1 · {' · '.join(places)}" if places else "nobody is first yet"
-        lines.append(f"  {question.common}: {known}")
+        work = f"{question.workload}, {question.load}, " if alike[question.common] > 1 else ""
+        lines.append(f"  {work}{question.common}: {known}")
     return lines
 
 

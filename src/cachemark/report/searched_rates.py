@@ -71,10 +71,16 @@ def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
         return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
     why = rate_above(found_rate, objective)
     if not ends.best:
-        return f"{place}: no rate meets {text}; {why}."
+        return f"{place}: {_none_found(found_rate, text)}; {why}."
     at_best = time(_at_best(found_rate).percentile_ns)
     head = f"{place} meets {text} up to {_rate(found_rate)} operations per second"
     return f"{head} ({objective.percentile} {at_best}); {why}."
+
+
+def _none_found(found_rate: FoundRate, text: str) -> str:
+    """That no rate was found: because the objective was missed, or because no trial could tell."""
+    told = any(play.misses_by and not play.spoiled_by for play in found_rate.typical.plays)
+    return f"no rate meets {text}" if told else f"no rate was shown to meet {text}"
 
 
 def _rate(found_rate: FoundRate) -> str:

@@ -10,6 +10,7 @@ from cachemark.model.plan import Plan
 from cachemark.runs.tapes import Tape
 
 _MAX_LINES = 6
+_EXACT_BELOW = 1000
 
 
 def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -27,7 +28,8 @@ def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
     workload = next(one for one in experiment.workloads if one.name == workload_name)
     load = next(one for one in experiment.loads if one.name == load_name)
     items, data = tape.data.items, tape.data.data_bytes
-    held = f"{number(items)} items of {data / items:.0f} bytes on average" if items else "no items"
+    count = f"{items:,}" if items < _EXACT_BELOW else number(items)
+    held = f"{count} items of {data / items:.0f} bytes on average" if items else "no items"
     played = _trace(tape, workload, load) if workload.trace else _operations(workload)
     return f"{played} on {held}; {_load(load)}"
 

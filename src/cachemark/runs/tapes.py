@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class TapeCache:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise UsageError(
-                f"{place}: {engine_error_text(ended.stderr)}",
+                f"{place}: {_setting_error(engine_error_text(ended.stderr))}",
                 "docs/experiment.md has the grammar of every setting",
             )
         written = msgspec.json.decode(ended.stdout, type=_WriteResult)
@@ -145,3 +146,16 @@ def _order(workload: Workload) -> list[str]:
         return ["--sequence", steps, "--key-step", str(workload.key_step)]
     mix = ",".join(f"{kind}={weight:g}" for kind, weight in workload.mix.items())
     return ["--mix", mix, "--order", workload.order]
+
+
+# How the engine's parser of options begins; a file has settings.
+_OPTION_ERROR = re.compile(r"(?:error: )?invalid value '.*?' for '--([\w-]+)[^']*'")
+
+
+def _setting_error(text: str) -> str:
+    """An error of the engine in the words of an experiment file.
+
+    >>> _setting_error("error: invalid value '4q' for '--size <SIZE>': write 100\\n\\nFor more …")
+    'size: write 100'
+    """
+    return _OPTION_ERROR.sub(r"\1", text.partition("\n\n")[0])

@@ -36,6 +36,20 @@ VERDICTS: dict[str, Explanation] = {
     ),
 }
 
+# What became of a trial that has no verdict.
+STATES: dict[str, Explanation] = {
+    "unsupported": Explanation(
+        meaning="The trial was not played, as the client or the server can never do its work, or "
+        "is not installed. The reason stands beside it.",
+        remedy="Look at what is missing: `cachemark clients`, or `cachemark probe SERVER`.",
+    ),
+    "failed": Explanation(
+        meaning="The trial was begun and could not be played to its end, because of the server or "
+        "a worker. The reason stands beside it.",
+        remedy="Mend what the reason names, then play the rest: `cachemark run --resume`.",
+    ),
+}
+
 RULES: dict[str, Explanation] = {
     "own-counts": Explanation(
         meaning="The worker's own counts contradict each other: attempts are not the sum of "
