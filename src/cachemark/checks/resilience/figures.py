@@ -12,6 +12,7 @@ from cachemark.checks.resilience.answers import ERRORS, Answer
 from cachemark.checks.resilience.call_log import Call
 
 GOOD_IN_A_ROW = 100
+_FEWEST_CALLS = 10
 TIMELINE_SLICE_MS = 100
 _MS = 1_000_000
 _Judged = Sequence[tuple[Call, Answer]]
@@ -145,8 +146,11 @@ def timeline(
     return [dict(counts) for counts in slice_counts]
 
 
-def _failed_share(judged: _Judged) -> float:
-    return sum(answer in ERRORS for _, answer in judged) / max(1, len(judged))
+def _failed_share(judged: _Judged) -> float | None:
+    """Of calls that ended; None of too few, as callers that only wait have."""
+    if len(judged) < _FEWEST_CALLS:
+        return None
+    return sum(answer in ERRORS for _, answer in judged) / len(judged)
 
 
 def _first_error_ms(judged: _Judged, phases: Phases) -> float | None:
