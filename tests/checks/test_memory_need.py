@@ -25,7 +25,8 @@ def test_the_memory_that_is_told_holds_all_items(inside: Inside, server: str) ->
     assert 120 < need["item_bytes"] < 600
     assert need["memory_mib"] * 2**20 > need["data_bytes"]
     # Not much more than what is needed.
-    assert 0 < need["memory_mib"] - (need["too_small_mib"] or 5) <= 1
+    too_small_mib = need["too_small_mib"] or need["data_bytes"] // 2**20
+    assert 0 < need["memory_mib"] - too_small_mib <= 1
 
 
 def test_what_cannot_be_filled_says_why(inside: Inside) -> None:
