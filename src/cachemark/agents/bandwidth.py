@@ -54,5 +54,7 @@ def _send(listening: socket.socket) -> None:
         with connection:
             connection.settimeout(_CONNECT_S)
             deadline = time.monotonic() + _SEND_S
+            # At least once, however long this thread has waited for a CPU.
+            connection.sendall(zeros)
             while time.monotonic() < deadline:
                 connection.sendall(zeros)
