@@ -50,6 +50,14 @@ def test_a_child_that_obeys_sigterm_ends_by_it() -> None:
     assert gone(child.pid)
 
 
+def test_a_child_that_is_stopped_ends_by_sigterm() -> None:
+    with process.start(python(FOREVER)) as child:
+        os.killpg(child.pid, signal.SIGSTOP)
+        child.stop(grace_s=DEADLINE_S)
+        assert child.exited() == -signal.SIGTERM
+    assert gone(child.pid)
+
+
 def test_a_child_that_ignores_sigterm_is_killed() -> None:
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
     with process.start(python(f"{code}; {FOREVER}"), stdout=subprocess.PIPE) as child:

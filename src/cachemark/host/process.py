@@ -109,6 +109,7 @@ class Child:
             return
         if grace_s > 0 and self.exited() is None:
             self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # a stopped process would not see it
             self.wait(grace_s)
         self._signal(signal.SIGKILL)
         self.popen.wait()

@@ -14,9 +14,10 @@ Way = Literal["cancel", "fork", "kill"]
 class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     """What callers do in a part of the window: they give up some of their calls.
 
-    `cancel`: the task of the call is cancelled; the call is a `timeout`. `kill`: the thread of the
-    call is killed; the call is a `timeout`. `fork`: before a `get`, a child process begins the same
-    call on the same connection and is killed; then the caller makes its call.
+    `cancel`: the task or the future of the call is cancelled; the call is a `timeout`. `kill`: the
+    thread of the call is killed; the call is a `timeout`. `fork`: before a `get`, a child process
+    begins the same call on the same connection and is killed; then the caller makes its call. A
+    call that the library cannot give up is made as usual.
     """
 
     way: Annotated[Way, Meta(description="how they give up")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,20 +56,27 @@ CAUGHT = [
 ]
 
 
-def broken_rules(way: str, folder: Path, fault: Fault) -> set[str]:
-    """Play a miniature, and return the rules that it broke."""
+def miniature(way: str, folder: Path) -> Client:
+    """A miniature in Python whose calls block."""
+    source = Path(__file__).with_name("miniature.py").read_text(encoding="utf-8")
+    worker = worker_with("python", f"{way}.py", source, folder)
+    command = [sys.executable, str(worker / "worker.py"), way]
+    return Client(id=f"python/{way}", language="python", command=command)
+
+
+def worker_with(language: str, name: str, source: str, folder: Path) -> Path:
+    """A copy of the worker of a language with one more client file."""
+    worker = folder / "worker"
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "gems")
+    shutil.copytree(ROOT / "workers" / language, worker, ignore=ignored)
+    (worker / "clients" / name).write_text(source, encoding="utf-8")
+    return worker
+
+
+def broken_rules(client: Client, folder: Path, fault: Fault) -> set[str]:
+    """Play a client, and return the rules that it broke."""
     if isinstance(fault.make, MoveName) and (reason := private_names_missing()):
         pytest.skip(reason)
-    worker = folder / "worker"
-    shutil.copytree(
-        ROOT / "workers/python", worker, ignore=shutil.ignore_patterns(".*", "__pycache__")
-    )
-    shutil.copy(Path(__file__).with_name("miniature.py"), worker / "clients" / f"{way}.py")
-    client = Client(
-        id=f"python/{way}",
-        language="python",
-        command=[sys.executable, str(worker / "worker.py"), way],
-    )
     name = CellName(client=client.id, profile="common", fault=fault.name, sitting=1)
     spec = ClientSpec(text=client.id, client=client)
     outcome = CellPlayer(folder).play(spec, name, fault)
@@ -82,7 +90,7 @@ def broken_rules(way: str, folder: Path, fault: Fault) -> set[str]:
 def test_a_client_that_is_wrong_is_caught(
     way: str, fault: Fault, rule: str, tmp_path: Path
 ) -> None:
-    assert rule in broken_rules(way, tmp_path, fault)
+    assert rule in broken_rules(miniature(way, tmp_path), tmp_path, fault)
 
 
 @pytest.mark.parametrize(
@@ -92,4 +100,51 @@ def test_a_client_that_is_wrong_is_caught(
 )
 def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -> None:
     never = {rule for _, _, rule in CAUGHT}
-    assert not never & broken_rules("perfect", tmp_path, fault)
+    assert not never & broken_rules(miniature("perfect", tmp_path), tmp_path, fault)
+
+
+def async_miniature(way: str, folder: Path) -> Client:
+    """A miniature in Python whose calls are awaited."""
+    source = Path(__file__).with_name("async_miniature.py").read_text(encoding="utf-8")
+    worker = worker_with("python", f"{way}.py", source, folder)
+    command = [sys.executable, str(worker / "worker.py"), way]
+    return Client(id=f"python/{way}", language="python", command=command, concurrency="tasks")
+
+
+def ruby_miniature(way: str, folder: Path) -> Client:
+    """The toy client in Ruby, which closes its connection after a time-out, or does not."""
+    source = (ROOT / "tests/workers/toy_clients/toy.rb").read_text(encoding="utf-8")
+    closing = "    @handle.close\n"
+    assert closing in source
+    source = source if way == "closes" else source.replace(closing, "")
+    worker = worker_with("ruby", f"{way}.rb", source, folder)
+    command = ["ruby", str(worker / "worker.rb"), way]
+    return Client(id=f"ruby/{way}", language="ruby", command=command)
+
+
+CANCELLED = fault(Caller(way="cancel", every=5, after_ms=10, delay_ms=50))
+KILLED = fault(Caller(way="kill", every=5, after_ms=10, delay_ms=50))
+GIVEN_UP = [
+    pytest.param(async_miniature, CANCELLED, id="cancelled"),
+    pytest.param(
+        ruby_miniature,
+        KILLED,
+        id="killed",
+        marks=pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get install ruby"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "fault"), GIVEN_UP)
+def test_a_connection_that_is_kept_after_a_call_is_given_up_is_caught(
+    make: Callable[[str, Path], Client], fault: Fault, tmp_path: Path
+) -> None:
+    assert "wrong value" in broken_rules(make("keeps", tmp_path), tmp_path, fault)
+
+
+@pytest.mark.parametrize(("make", "fault"), GIVEN_UP)
+def test_a_connection_that_is_closed_after_a_call_is_given_up_is_not(
+    make: Callable[[str, Path], Client], fault: Fault, tmp_path: Path
+) -> None:
+    rules = broken_rules(make("closes", tmp_path), tmp_path, fault)
+    assert not {"wrong value", "stale value", "lost call", "no recovery"} & rules

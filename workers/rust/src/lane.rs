@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::call_log::CallLog;
 use crate::client::Session;
+use crate::give_up::GivingUp;
 use crate::groups::Groups;
 use crate::histogram::histogram;
 use crate::prepare::Prepare;
@@ -47,8 +48,9 @@ pub struct LaneRecord {
     pub timeline: Timeline,
     pub lag: Histogram<u64>,
     pub groups: Option<Groups>,
-    /// Nothing unless the run asked for a call log.
+    /// This and the next are nothing unless the run asked for them.
     pub calls: Option<Arc<CallLog>>,
+    pub giving_up: Option<GivingUp>,
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
     pub ended_ns: u64,
@@ -83,6 +85,7 @@ impl LaneRecord {
             lag: histogram(),
             groups: Groups::of(tape),
             calls: None,
+            giving_up: None,
             watch: Arc::default(),
             sent_ns: 0,
             ended_ns: 0,
@@ -129,8 +132,8 @@ pub fn punctual_sleeps() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// One operation; the instant of its end. `due_ns` is given in an open loop.
-async fn play_one<S: Session>(
+/// One operation; the instant of its end. `due_ns` is given in an open loop. Only there may calls be given up.
+async fn play_one<S: Session, const GIVES_UP: bool>(
     session: &mut S,
     notes: &mut LaneRecord,
     op: &Operation,
@@ -139,12 +142,16 @@ async fn play_one<S: Session>(
 ) -> u64 {
     let began = clock_ns();
     notes.watch.called_ns.store(began, Relaxed);
-    let result = session.call(op).await;
+    let result = match &mut notes.giving_up {
+        Some(giving_up) if GIVES_UP => giving_up.call(session, op, began).await,
+        _ => Some(session.call(op).await),
+    };
     let now = clock_ns();
     notes.watch.called_ns.store(0, Relaxed);
     let mut verified = match &result {
-        Ok(answer) => S::verify(notes.tape, op, answer),
-        Err(error) => Verified::of(S::failure(op, error)),
+        Some(Ok(answer)) => S::verify(notes.tape, op, answer),
+        Some(Err(error)) => Verified::of(S::failure(op, error)),
+        None => Verified::of(ReplyStatus::Timeout),
     };
     if now - began >= window.timeout_ns {
         verified.status = ReplyStatus::Timeout;
@@ -224,8 +231,10 @@ impl<S: Session> Lane<S> {
             runtime.block_on(async {
                 if task.prefill {
                     prefill(session, notes, window, *place, *lanes).await;
+                } else if notes.tape.times.is_some() && notes.giving_up.is_some() {
+                    open_loop::<S, true>(session, notes, window, operations, task.limit).await;
                 } else if notes.tape.times.is_some() {
-                    open_loop(session, notes, window, operations, task.limit).await;
+                    open_loop::<S, false>(session, notes, window, operations, task.limit).await;
                 } else {
                     closed_loop(session, notes, window, operations, task.limit).await;
                 }
@@ -268,7 +277,7 @@ async fn prefill<S: Session>(
             break;
         }
         let op = notes.tape.prefill(key);
-        now = play_one(session, notes, &op, window, None).await;
+        now = play_one::<S, false>(session, notes, &op, window, None).await;
     }
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
@@ -289,7 +298,7 @@ async fn closed_loop<S: Session>(
     let mut at = notes.next as usize % operations.len().max(1);
     while left > 0 && now < window.end_ns.load(Relaxed) {
         left -= 1;
-        now = play_one(session, notes, &operations[at], window, None).await;
+        now = play_one::<S, false>(session, notes, &operations[at], window, None).await;
         at = if at + 1 < operations.len() { at + 1 } else { 0 };
         if now >= notes.slice.count_from_ns {
             let LaneSlice { in_process, count_from_ns, .. } = notes.slice;
@@ -300,7 +309,7 @@ async fn closed_loop<S: Session>(
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
-async fn open_loop<S: Session>(
+async fn open_loop<S: Session, const GIVES_UP: bool>(
     session: &mut S,
     notes: &mut LaneRecord,
     window: &Window,
@@ -331,7 +340,7 @@ async fn open_loop<S: Session>(
         // The call before took until after this one was due.
         notes.queued += u64::from(notes.slice.counting && now > due_ns);
         window.peak.fetch_max(window.in_flight.fetch_add(1, Relaxed) + 1, Relaxed);
-        now = play_one(session, notes, op, window, Some(due_ns)).await;
+        now = play_one::<S, GIVES_UP>(session, notes, op, window, Some(due_ns)).await;
         window.in_flight.fetch_sub(1, Relaxed);
         n += 1;
     }

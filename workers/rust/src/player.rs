@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::call_log::CallLog;
 use crate::client::Session;
+use crate::give_up::GiveUp;
 use crate::groups::Groups;
 use crate::histogram::{encode, histogram};
 use crate::lane::{COUNTED, LEAD_IN, Lane, LaneRecord};
@@ -42,6 +43,7 @@ pub struct Run {
     /// The path of the call log; empty for none.
     #[serde(default)]
     pub calls: String,
+    pub gives_up: Option<GiveUp>,
 }
 
 pub fn usage() -> Usage {

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::window::clock_ns;
 
+/// A call that outlasts every time-out by this much will not come back.
+const LOST_NS: u64 = 5_000_000_000;
+
 #[derive(Default)]
 pub struct Watch {
     pub done: AtomicU64,
@@ -13,10 +16,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Whether a call has been going on for longer than this.
-    pub fn is_lost(&self, longest_ns: u64) -> bool {
+    /// Whether a call has been going on for so much longer than its time-out that it will not return.
+    pub fn is_lost(&self, timeout_ns: u64) -> bool {
         let called_ns = self.called_ns.load(Relaxed);
-        called_ns > 0 && clock_ns() > called_ns + longest_ns
+        called_ns > 0 && clock_ns() > called_ns + 2 * timeout_ns + LOST_NS
     }
 }
 

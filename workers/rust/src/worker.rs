@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::call_log::CallLog;
 use crate::client::Session;
+use crate::give_up::GivingUp;
 use crate::lane::{Lane, Task, punctual_sleeps};
 use crate::panics;
 use crate::player::{Player, Run, Totals, done, usage};
@@ -24,8 +25,6 @@ use crate::window::{Window, instant_of};
 const PROGRESS: Duration = Duration::from_secs(1);
 /// Lanes need a moment to be there before a window begins.
 const START_AHEAD_NS: u64 = 5_000_000;
-/// A call that outlasts every time-out by this much will not come back.
-const LOST_NS: u64 = 5_000_000_000;
 
 enum Event<S: Session> {
     Line(String),
@@ -184,7 +183,10 @@ impl<S: Session> Worker<S> {
         }
         let start_ns = instant_of(run.start_unix_ns, START_AHEAD_NS);
         let timeout_ns = player.setup.timeout_ms * 1_000_000;
-        player.lanes.iter_mut().for_each(|lane| lane.notes.timeline.start(start_ns));
+        for lane in &mut player.lanes {
+            lane.notes.timeline.start(start_ns);
+            lane.notes.giving_up = GivingUp::of_run(&run.gives_up, start_ns);
+        }
         let window = Arc::new(Window::new(start_ns, duration_ns, timeout_ns));
         let watches = player.lanes.iter().map(|lane| lane.notes.watch.clone()).collect();
         let (prefill, count) = (run.phase == "prefill", player.lanes.len() as u64);
@@ -244,8 +246,7 @@ impl<S: Session> Worker<S> {
                     if tells_progress {
                         self.send_progress(watches);
                     }
-                    let longest = 2 * window.timeout_ns + LOST_NS;
-                    if watches.iter().any(|watch| watch.is_lost(longest)) {
+                    if watches.iter().any(|watch| watch.is_lost(window.timeout_ns)) {
                         let text = "a call of the library does not return";
                         return Err(failed("client", text, false));
                     }

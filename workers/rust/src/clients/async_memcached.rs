@@ -57,7 +57,7 @@ impl Session for AsyncMemcached {
         library: "async-memcached",
         version: env!("ASYNC_MEMCACHED_VERSION"),
         wires: &["text", "meta"],
-        features: &["threads", "open_loop", "unix"],
+        features: &["threads", "open_loop", "unix", "cancel"],
         verbs: &[
             Verb::GET,
             Verb::GETS,

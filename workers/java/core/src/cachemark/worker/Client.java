@@ -25,6 +25,9 @@ public interface Client {
         Set<String> claims = new TreeSet<>(features());
         if (claims.contains("pipeline")) {
             claims.add("refill_all");
+            if (!wires().equals(List.of("none"))) {
+                claims.add("cancel"); // its futures
+            }
         }
         return claims;
     }

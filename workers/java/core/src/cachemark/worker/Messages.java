@@ -83,6 +83,12 @@ final class Messages {
                 ? request.get(name).getAsString() : "";
     }
 
+    /** An object in a request, or null. */
+    static JsonObject object(JsonObject request, String name) {
+        return request.has(name) && !request.get(name).isJsonNull()
+                ? request.getAsJsonObject(name) : null;
+    }
+
     /** A number in a request, or null. */
     static Long number(JsonObject request, String name) {
         return request.has(name) && !request.get(name).isJsonNull()

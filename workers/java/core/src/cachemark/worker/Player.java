@@ -119,14 +119,20 @@ final class Player {
         return playing && !waits;
     }
 
-    /** Play one phase to its end: the fields of `done`. An open loop can log its calls. */
-    JsonObject run(String phase, Long ops, Window window, boolean logsCalls) throws Exception {
+    /** Play one phase to its end: the fields of `done`. An open loop can log and give up its calls. */
+    JsonObject run(JsonObject request, Window window) throws Exception {
+        String phase = request.get("phase").getAsString();
+        Long ops = Messages.number(request, "ops");
+        boolean logsCalls = !Messages.text(request, "calls").isEmpty();
         boolean prefill = phase.equals("prefill");
         boolean openLoop = tape.file.openLoop && !prefill;
+        JsonObject asked = openLoop ? Messages.object(request, "gives_up") : null;
         endSlices();
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            own[t] = lane(t, prefill, ops, window, recorders[t]);
+            Session session = asked == null
+                    ? session(t) : new GivingUp(session(t), asked, window);
+            own[t] = lane(t, session, prefill, ops, window, recorders[t]);
             if (logsCalls && openLoop) {
                 own[t].calls = new CallLog(t, own.length, tape.file.group,
                         setup.share * setup.threads + t, setup.shares * setup.threads);
@@ -160,14 +166,18 @@ final class Player {
         CallLog.write(Path.of(path), lanes);
     }
 
-    private Lane lane(int t, boolean prefill, Long ops, Window window, Recorder[] rows) {
+    private Session session(int t) {
+        return sessions.get(t * sessions.size() / setup.threads);
+    }
+
+    private Lane lane(int t, Session session, boolean prefill, Long ops, Window window,
+            Recorder[] rows) {
         int lane = setup.share * setup.threads + t;
         Script script = prefill
                 ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
                 : new Script.Looped(scripts[t], times[t], tape.file.periodNs);
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
-        Session session = sessions.get(t * sessions.size() / setup.threads);
         Groups timed = prefill ? Groups.NONE : groups[t];
         SliceCount slice = new SliceCount(setup.wire.equals("none"), timed);
         return new Lane(session, script, rows, timelines[t], window, limit, slice);
@@ -209,7 +219,8 @@ final class Player {
         Lane[] own = new Lane[setup.threads];
         Recorder[] leadIns = new Recorder[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            own[t] = lane(t, false, null, none, new Recorder[] {recorders[t][0]});
+            own[t] = lane(t, session(t), false, null, none,
+                    new Recorder[] {recorders[t][0]});
             leadIns[t] = recorders[t].length > 1
                     ? recorders[t][1] : new Recorder(kinds, tape.file.openLoop);
         }

@@ -175,12 +175,10 @@ public final class Worker {
             return Messages.error("protocol", "run before prepare", true);
         }
         Player playing = player;
-        Long ops = Messages.number(request, "ops");
         Window own = playing.window(Messages.start(request),
                 Messages.number(request, "duration_ms"));
         String calls = Messages.text(request, "calls");
-        FutureTask<JsonObject> run = new FutureTask<>(() -> playing.run(
-                request.get("phase").getAsString(), ops, own, !calls.isEmpty()));
+        FutureTask<JsonObject> run = new FutureTask<>(() -> playing.run(request, own));
         window = own;
         endAbandoned();
         try {
