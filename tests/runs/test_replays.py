@@ -136,6 +136,7 @@ def test_without_the_setting_nothing_is_replayed() -> None:
     assert len(played(made, {("a", 0): 1}, [])) == 6
 
 
+@pytest.mark.slow("plays many trials")
 def test_a_worker_that_fails_at_every_other_start_has_its_valid_trials(
     cli: Cli, tmp_path: Path
 ) -> None:

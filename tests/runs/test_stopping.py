@@ -85,6 +85,7 @@ def test_after_a_look_only_open_cells_are_played(rates: dict[str, float], left: 
     assert clients(stopping.next_sets(plan.sittings[6], outcomes, 1.0)) == left
 
 
+@pytest.mark.slow("computes the answers of a large group at every look")
 def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() -> None:
     names = list("abcdefghi")
     rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}
