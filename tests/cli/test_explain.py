@@ -36,11 +36,15 @@ def test_a_cell_of_trials_is_explained(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", write(tmp_path, TRIALS)).returncode == 0
     ended = cli("explain")
     if ended.returncode:
-        assert "name one with --client" in ended.stderr
+        assert "name one, with its title or with --client" in ended.stderr
         ended = cli("explain", "--client", "native")
     assert ended.returncode == 0, ended.stderr
     assert "trials: one after the other" in ended.stdout
     assert "operations answered rightly in" in ended.stdout
+    named = cli("explain", "latest", "native", "embedded")
+    assert (named.returncode, named.stdout) == (0, ended.stdout), named.stderr
+    missing = cli("explain", "latest", "nobody")
+    assert missing.returncode == 2
     missing = cli("explain", "--client", "nobody")
     assert missing.returncode == 2
     assert "the run has no such cell" in missing.stderr

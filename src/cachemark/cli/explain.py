@@ -12,20 +12,23 @@ from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS, Exp
 from cachemark.cli.output import print_text
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.report.cells import CELL_FIELDS, cell_title
+from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
 from cachemark.report.explanation import explain_cell
 from cachemark.report.formats import load_report
 from cachemark.runs.store import Run, latest_run, open_run
 
 _MAX_LISTED = 5
+_LATEST = "latest"
 
 
 def explain(
     what: Annotated[
         str | None,
-        Parameter(help="a run's id or folder (default: the latest), a verdict, a rule"),
+        Parameter(help="a run's id or folder (default: `latest`), a verdict, a rule"),
     ] = None,
-    *,
+    *cell: Annotated[
+        str, Parameter(help="names of the cell: its client, server, workload, load, or its title")
+    ],
     client: Annotated[str | None, Parameter(help="the cell's client")] = None,
     server: Annotated[str | None, Parameter(help="the cell's server")] = None,
     workload: Annotated[str | None, Parameter(help="the cell's workload")] = None,
@@ -36,11 +39,12 @@ def explain(
     if what is not None and (found := _term(what)) is not None:
         print_text(_term_text(what, found))
         return
-    run = latest_run(runs) if what is None else _run(what, runs)
+    run = latest_run(runs) if what is None or what == _LATEST else _run(what, runs)
     outcomes = run.outcomes()
     wanted = {"client": client, "server": server, "workload": workload, "load": load}
-    cell = _cell(outcomes, {name: text for name, text in wanted.items() if text is not None})
-    print_text("\n".join(explain_cell(load_report(run), outcomes, cell)))
+    names = [name for title in cell for name in title.split(SEPARATOR)]
+    found_cell = _cell(outcomes, {n: text for n, text in wanted.items() if text is not None}, names)
+    print_text("\n".join(explain_cell(load_report(run), outcomes, found_cell)))
 
 
 def _term(text: str) -> Explanation | None:
@@ -63,11 +67,14 @@ def _run(name: str, runs: Path) -> Run:
         raise UsageError(text, f"known: {known}") from error
 
 
-def _cell(outcomes: Sequence[Outcome], wanted: dict[str, str]) -> Cell:
-    """The one cell with these names. Raises UsageError."""
+def _cell(outcomes: Sequence[Outcome], wanted: dict[str, str], names: Sequence[str]) -> Cell:
+    """The one cell with these fields, and with these names in any field. Raises UsageError."""
     cells = dict.fromkeys(outcome.trial.cell for outcome in outcomes)
     matching = [
-        cell for cell in cells if all(getattr(cell, n) == text for n, text in wanted.items())
+        cell
+        for cell in cells
+        if all(getattr(cell, field) == text for field, text in wanted.items())
+        and set(names) <= {getattr(cell, field) for field in CELL_FIELDS}
     ]
     if len(matching) == 1:
         return matching[0]
@@ -76,5 +83,6 @@ def _cell(outcomes: Sequence[Outcome], wanted: dict[str, str]) -> Cell:
     if not matching:
         raise UsageError("the run has no such cell", f"it has, among others:\n  {listed}")
     raise UsageError(
-        f"{len(matching)} cells: name one with {options}", f"they are, among others:\n  {listed}"
+        f"{len(matching)} cells: name one, with its title or with {options}",
+        f"they are, among others:\n  {listed}",
     )
