@@ -37,21 +37,23 @@ def one_sentence(report: Report) -> str:
 def headline(report: Report) -> str:
     """One sentence for all groups: how often each client is first, and how often conclusively.
 
-    Empty for a search, and if there is only one group, which has a sentence of its own. Nobody is
-    first in a run that has too few sittings for any answer.
+    Empty for a search, and if only one group compares clients: it has a sentence of its own.
+    Nobody is first in a run that has too few sittings for any answer.
     """
     rounds = report.rounds
     if rounds is not None and rounds.answered_at == 0:
         played = count_of(rounds.sittings, "sitting")
         return f"No answer yet: it takes {rounds.rule.first} sittings, and this run has {played}."
-    firsts = Counter(first for group in report.groups if (first := leader(group)))
-    if len(report.groups) == 1 or report.header.experiment.search:
+    # A client that is alone, such as the only cache in the process, is compared with nobody.
+    compared = [group for group in report.groups if len(group.rows) > 1] or report.groups
+    firsts = Counter(first for group in compared if (first := leader(group)))
+    if len(compared) == 1 or report.header.experiment.search:
         return ""
-    unnamed = [group for group in report.groups if group.no_first]
+    unnamed = [group for group in compared if group.no_first]
     if not firsts:
         return f"Nobody is named first{_of_sets(unnamed)}." if unnamed else _NO_FIGURE
     count = firsts.total() + len(unnamed)
-    leads = [group.lead.answer for group in report.groups if group.lead]
+    leads = [group.lead.answer for group in compared if group.lead]
     text = _firsts(firsts.most_common(), count)
     if unnamed:
         text = f"Nobody is named first in {len(unnamed)} of {count}{_of_sets(unnamed)}; {text}"
