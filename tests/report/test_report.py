@@ -51,6 +51,17 @@ def test_the_answer_names_the_first_and_the_second() -> None:
     assert "native" not in answer
 
 
+def test_a_trial_with_similar_reasons_is_one_trial() -> None:
+    """Reasons that differ in their figures are one line, which counts trials and not reasons."""
+    trials = [measured("native", block, 5000, index=block) for block in range(4)]
+    late = ["server 1: late by 2.5 ms", "server 2: late by 3 ms"]
+    spoiled = msgspec.structs.replace(trials[0], verdict="INVALID", reasons=late)
+    other = msgspec.structs.replace(trials[1], verdict="INVALID", reasons=late[:1])
+    report = build(header(experiment(["native"])), [spoiled, other, *trials[2:]])
+    (line,) = report.rejected
+    assert "2 of 4 trials INVALID: server 1: late by 2.5 ms (and similar)" in line
+
+
 def test_a_server_that_is_missing_is_named_once() -> None:
     gone = [
         msgspec.structs.replace(

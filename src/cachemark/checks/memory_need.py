@@ -86,12 +86,10 @@ def _tried(
 ) -> MemoryNeed:
     """Store all items, with more memory until none is evicted. Raises TrialError."""
     for _ in range(_ATTEMPTS):
-        with_limit = with_memory(spec, f"{memory_mib}m")
-        assert with_limit is not None
-        held, rss_bytes = _stored(with_limit, shapes, need.items, progress)
+        held, rss_bytes = _stored(spec, memory_mib, shapes, need.items, progress)
         if held:
-            held_need = _held(need, memory_mib, rss_bytes)
-            return _narrowed(spec, shapes, held_need, memory_mib, progress)
+            need = _held(need, memory_mib, rss_bytes)
+            return _narrowed(spec, memory_mib, shapes, need, progress)
         memory_mib = _rounded_mib(memory_mib * _MORE)
     return msgspec.structs.replace(
         need, memory_mib=None, reason=f"it still evicted with less than {memory_mib:,} MiB"
@@ -109,7 +107,7 @@ def _held(need: MemoryNeed, memory_mib: int, rss_bytes: int | None) -> MemoryNee
 
 
 def _narrowed(
-    spec: ServerSpec, shapes: ItemShapes, need: MemoryNeed, held_mib: int, progress: Progress
+    spec: ServerSpec, held_mib: int, shapes: ItemShapes, need: MemoryNeed, progress: Progress
 ) -> MemoryNeed:
     """Halve the range between the memory that held all items, and the bytes of the items alone."""
     too_small_mib = need.data_bytes // MIB
@@ -117,10 +115,8 @@ def _narrowed(
         1, _NARROW_PART * held_mib
     ):
         middle_mib = (held_mib + too_small_mib) // 2
-        with_limit = with_memory(spec, f"{middle_mib}m")
-        assert with_limit is not None
         try:
-            held, rss_bytes = _stored(with_limit, shapes, need.items, progress)
+            held, rss_bytes = _stored(spec, middle_mib, shapes, need.items, progress)
         except TrialError:  # so little memory that it does not start
             held, rss_bytes = False, None
         if held:
@@ -132,15 +128,20 @@ def _narrowed(
 
 
 def _stored(
-    spec: ServerSpec, shapes: ItemShapes, items: int, progress: Progress
+    spec: ServerSpec, memory_mib: int, shapes: ItemShapes, items: int, progress: Progress
 ) -> tuple[bool, int | None]:
-    """Whether a server held all items, and its resident memory then. Raises TrialError."""
-    with running(spec) as server:
+    """Whether a server with so much memory held all items, and its resident memory then.
+
+    Its memory can be set. Raises TrialError.
+    """
+    with_limit = with_memory(spec, f"{memory_mib}m")
+    assert with_limit is not None
+    with running(with_limit) as server:
         _, probed = check_storing(server.addresses[0])
         filler = Filler(probed, shapes)
 
         def count_stored(stored: int) -> None:
-            progress(f"{spec.text}: {stored:,} of {items:,} items")
+            progress(f"{with_limit.text}: {stored:,} of {items:,} items")
 
         try:
             refused = filler.store_all(items, count_stored)

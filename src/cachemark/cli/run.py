@@ -28,7 +28,7 @@ from cachemark.cli.play import (
 from cachemark.cli.web import check_packages
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.model.outcome import Outcome
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
@@ -174,13 +174,18 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
 
 def _print_plan(plan: Plan, *, details: bool) -> None:
     """A line for each cell; with `details`, one for each trial in the order of play."""
+    if details:
+        for trial in plan.trials:
+            print_text(
+                f"{trial.index + 1:4} block {trial.block + 1}  {_names(trial.cell)}  "
+                f"tape seed {trial.tape_seed}"
+            )
+        return
     blocks = Counter(trial.cell for trial in plan.trials)
-    for cell in () if details else plan.cells:
+    for cell in plan.cells:
         if count := blocks[cell]:
-            print_text(f"{count:4} × {cell.client}  {cell.server}  {cell.workload}  {cell.load}")
-    for trial in plan.trials if details else ():
-        cell = trial.cell
-        print_text(
-            f"{trial.index + 1:4} block {trial.block + 1}  {cell.client}  {cell.server}  "
-            f"{cell.workload}  {cell.load}  tape seed {trial.tape_seed}"
-        )
+            print_text(f"{count:4} × {_names(cell)}")
+
+
+def _names(cell: Cell) -> str:
+    return f"{cell.client}  {cell.server}  {cell.workload}  {cell.load}"

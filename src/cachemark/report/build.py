@@ -14,11 +14,13 @@ from cachemark.analysis.statistics import (
     ends_by_time,
     has_timeline,
     min_sample_size,
+    rejections,
     summarise,
+    trials_of_cells,
 )
 from cachemark.model.experiment import Experiment
 from cachemark.model.objective import parse_objective
-from cachemark.model.outcome import Outcome
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
 from cachemark.report import (
@@ -45,6 +47,9 @@ from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.calibration import Calibration
 from cachemark.runs.giving_up import given_up, reason_without_ports
 from cachemark.runs.store import RunHeader
+
+# A number that is no part of a name such as p99.
+_FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
 
 
 def build(
@@ -85,7 +90,7 @@ def _grid_report(
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not was_played(summary)],
-        rejected=[*_rejected(played), *noise_report.withheld_lines(outcomes)],
+        rejected=[*_rejected(outcomes), *noise_report.withheld_lines(outcomes)],
         notes=[
             *audited.unverified_lines(audit),
             *_unplayed(experiment, outcomes),
@@ -171,31 +176,30 @@ def _absences(summaries: list[CellSummary]) -> list[Absence]:
     return find_absences(skipped, [summary.cell for summary in summaries])
 
 
-def _rejected(summaries: list[CellSummary]) -> list[str]:
+def _rejected(outcomes: Sequence[Outcome]) -> list[str]:
     """The trials that do not count: a line for each reason, for all figures, ports and cells."""
-    alike: dict[str, list[tuple[CellSummary, int, str]]] = {}
-    for summary in summaries:
-        for reason, count in summary.rejected.items():
+    cells = trials_of_cells(outcomes)
+    alike: dict[str, list[tuple[Outcome, str]]] = {}
+    for trial in (trial for trials in cells.values() for trial in trials):
+        for reason in rejections(trial):
             key = _FIGURE.sub("…", reason_without_ports(reason))
-            alike.setdefault(key, []).append((summary, count, reason))
-    return [_rejected_line(members) for members in alike.values()]
+            alike.setdefault(key, []).append((trial, reason))
+    return [_rejected_line(members, cells) for members in alike.values()]
 
 
-# A number that is no part of a name such as p99.
-_FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
-
-
-def _rejected_line(members: list[tuple[CellSummary, int, str]]) -> str:
-    reasons = list(dict.fromkeys(reason for _, _, reason in members))
+def _rejected_line(
+    members: list[tuple[Outcome, str]], trials_by_cell: Mapping[Cell, list[Outcome]]
+) -> str:
+    reasons = list(dict.fromkeys(reason for _, reason in members))
     without_ports = list(dict.fromkeys(map(reason_without_ports, reasons)))
     reason = reasons[0] if len(reasons) == 1 else without_ports[0]
     similar = " (and similar)" if len(without_ports) > 1 else ""
-    cells = list(dict.fromkeys(summary.cell for summary, _, _ in members))
-    trials = {summary.cell: summary.trials for summary, _, _ in members}
-    total = sum(trials.values())
-    what = f"{min(sum(count for _, count, _ in members), total)} of {total} trials"
+    cells = list(dict.fromkeys(trial.trial.cell for trial, _ in members))
+    # A trial can have several reasons that differ in their figures only.
+    count = len({id(trial) for trial, _ in members})
+    total = sum(len(trials_by_cell[cell]) for cell in cells)
     where = cell_title(cells[0]) if len(cells) == 1 else count_of(len(cells), "cell")
-    return f"{where}: {what} {reason}{similar}"
+    return f"{where}: {count} of {total} trials {reason}{similar}"
 
 
 def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
-from cachemark.analysis.rounds.family import Decision, Pair, decide, decide_chosen, decide_lead
+from cachemark.analysis.rounds.family import Decision, Pair, decide, decide_chosen
 from cachemark.analysis.rounds.looks import MIN_SITTINGS, Answer, StopRule, sittings_needed
 from cachemark.analysis.rounds.pairs import (
     ArmFigures,
@@ -128,9 +128,11 @@ def contrast_family(
 
 
 def contrast_alone(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
-    """The contrast of one pair, without correction: the winner's lead, or the A/A test."""
-    estimate = _answerable(looked, [pair], figure)[pair]
-    return _contrast(looked, pair, figure, decide_lead(estimate, looked.rule), 1)
+    """The contrast of one pair, without correction: the winner's lead, or the A/A test.
+
+    `decide_lead` says why the lead needs none.
+    """
+    return contrast_chosen(looked, pair, figure, pairs=1)
 
 
 def contrast_chosen(looked: Looked, pair: Pair, figure: str, pairs: int) -> RoundContrast:

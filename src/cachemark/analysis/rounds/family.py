@@ -77,9 +77,7 @@ def decide_lead(estimate: LogEstimate | None, rule: StopRule) -> Decision:
     No correction is needed for the choice of the two after the measurement: the winner is named
     falsely at most as often as the level says (Hung & Fithian, Annals of Statistics 47, 2019).
     """
-    ratio = estimate.ratio(rule.confidence) if estimate else None
-    p = ratio.p if ratio else None
-    return Decision(answer=classify(ratio, p, rule), p=p, p_holm=p)
+    return decide_chosen(estimate, rule, pairs=1)
 
 
 def decide_chosen(estimate: LogEstimate | None, rule: StopRule, pairs: int) -> Decision:

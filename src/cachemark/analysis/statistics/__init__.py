@@ -57,7 +57,9 @@ from cachemark.analysis.statistics.summary import (
     CellSummary,
     KindSummary,
     TimeSummary,
+    rejections,
     summarise,
+    trials_of_cells,
 )
 from cachemark.analysis.statistics.within_trial import (
     WithinTrial,
@@ -111,6 +113,7 @@ __all__ = [
     "pairs_needed",
     "ranking",
     "rate",
+    "rejections",
     "response_ns",
     "rounding_deviation",
     "sectioning_interval",
@@ -122,6 +125,7 @@ __all__ = [
     "t_quantile",
     "trial_response_ns",
     "trials_needed",
+    "trials_of_cells",
     "two_sided_p",
     "unpaired",
     "unpaired_ratio",

@@ -96,10 +96,15 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarise(outcomes: Sequence[Outcome]) -> list[CellSummary]:
     """Summaries of all cells, in the order of their first appearance."""
+    return [_summary(trials) for trials in trials_of_cells(outcomes).values()]
+
+
+def trials_of_cells(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
+    """The trials of each cell, in the order of play; cells in that of their first trial."""
     cells: dict[Cell, list[Outcome]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
         cells.setdefault(outcome.trial.cell, []).append(outcome)
-    return [_summary(trials) for trials in cells.values()]
+    return cells
 
 
 def _summary(trials: list[Outcome]) -> CellSummary:
@@ -266,14 +271,18 @@ def _rejected(trials: list[Outcome]) -> dict[str, int]:
     """The reasons why trials are not valid, and the number of trials for each."""
     reasons: dict[str, int] = {}
     for trial in trials:
-        texts: list[str] = []
-        if trial.state == "failed":
-            texts = [f"failed: {trial.reason}"]
-        elif trial.state == "measured" and trial.verdict != "VALID":
-            texts = [f"{trial.verdict}: {reason}" for reason in trial.reasons]
-        for text in texts:
+        for text in rejections(trial):
             reasons[text] = reasons.get(text, 0) + 1
     return reasons
+
+
+def rejections(trial: Outcome) -> list[str]:
+    """The reasons why a trial is not valid; empty if it is, or if it was not played."""
+    if trial.state == "failed":
+        return [f"failed: {trial.reason}"]
+    if trial.state == "measured" and trial.verdict != "VALID":
+        return [f"{trial.verdict}: {reason}" for reason in trial.reasons]
+    return []
 
 
 def _notes(trial: Outcome) -> list[str]:

@@ -142,11 +142,11 @@ def from_line(text: bytes) -> Line | None:
 
 def fitting(lines: Sequence[str]) -> list[str]:
     """As many lines as an event can have."""
-    fitting: list[str] = []
+    fit: list[str] = []
     left = MAX_LINE_BYTES // 2
     for line in lines:
         left -= len(line.encode("utf-8", "replace")) + 3
         if left < 0:
-            return [*fitting, f"… and {len(lines) - len(fitting)} more"]
-        fitting.append(line)
-    return fitting
+            return [*fit, f"… and {len(lines) - len(fit)} more"]
+        fit.append(line)
+    return fit
