@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.model.outcome import Outcome
 from cachemark.report.build import build
+from cachemark.report.conclusions import headline
 from cachemark.report.formats import RENDERERS
 from tests.builders.outcomes import experiment, header, measured, missing
 from tests.golden import assert_golden
@@ -60,6 +61,35 @@ def test_a_trial_with_similar_reasons_is_one_trial() -> None:
     report = build(header(experiment(["native"])), [spoiled, other, *trials[2:]])
     (line,) = report.rejected
     assert "2 of 4 trials INVALID: server 1: late by 2.5 ms (and similar)" in line
+
+
+def test_a_client_without_a_rival_is_first_in_no_comparison() -> None:
+    """Such as the only cache in the process: it shares no group with the clients of a server."""
+    played = [
+        at(measured(client, block, rate, index=block), server, load)
+        for block in range(5)
+        for client, rate, server in (
+            ("python/fast", 2000, "embedded"),
+            ("python/slow", 1500, "embedded"),
+            ("python/cachetools", 9000, "none"),
+        )
+        for load in ("one", "two")
+    ]
+    made = experiment(["python/fast", "python/slow"])
+    made = msgspec.structs.replace(
+        made,
+        in_process=["python/cachetools"],
+        loads=[*made.loads, msgspec.structs.replace(made.loads[0], name="two")],
+    )
+    report = build(header(made), played)
+    assert len(report.groups) == 4
+    assert headline(report).startswith("python/fast is first in both comparisons")
+
+
+def at(outcome: Outcome, server: str, load: str) -> Outcome:
+    """The same trial against another server, with another load."""
+    cell = msgspec.structs.replace(outcome.trial.cell, server=server, load=load)
+    return msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, cell=cell))
 
 
 def test_a_server_that_is_missing_is_named_once() -> None:
