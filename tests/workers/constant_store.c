@@ -1,10 +1,12 @@
 /* A stand-in for ConstCache's store in C, for tests: the functions that php/constcache calls, on a plain list of items
-   in memory that forked processes share. */
+   in memory that forked processes share. Its semaphores only count the users, as the original's do. */
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sem.h>
 #include <sys/types.h>
 
+enum { SEMAPHORES = 4, USERS = 2, FOR_THIS_USER = 0600 };
 enum { MOST_ITEMS = 1000, MOST_KEY_BYTES = 254, MOST_VALUE_BYTES = 1000 };
 
 struct settings {
@@ -50,7 +52,18 @@ void fc_conf_init(struct settings *settings) {
     *settings = (struct settings){.hash_power = 16};
 }
 
+static int semaphores;
+
+/* A user, whom the kernel takes off when its process ends, and one more, who stays. */
+static int count_user(key_t key) {
+    struct sembuf user = {.sem_num = USERS, .sem_op = 1, .sem_flg = SEM_UNDO}, stays = {.sem_num = USERS, .sem_op = 1};
+    semaphores = semget(key, SEMAPHORES, IPC_CREAT | FOR_THIS_USER);
+    if (semaphores < 0 || semop(semaphores, &user, 1) < 0) return -1;
+    return semop(semaphores, &stays, 1);
+}
+
 int fc_init(const struct settings *settings) {
+    if (count_user(settings->semaphores) < 0) return -1;
     store = mmap(NULL, sizeof *store, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (store == MAP_FAILED) return -1;
     store->memory_bytes = (long)settings->memory_bytes;
@@ -59,6 +72,7 @@ int fc_init(const struct settings *settings) {
 }
 
 int fc_destroy(void) {
+    semctl(semaphores, 0, IPC_RMID);
     return munmap(store, sizeof *store);
 }
 

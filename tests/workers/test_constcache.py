@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from cachemark.endpoints.clients import registry
+from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import UnsupportedError
 from cachemark.model.protocol import Done, Ready, Run
@@ -16,6 +20,10 @@ from tests.workers import worker_driver
 CLIENT = registry(process.binary_path())["php/constcache"]
 KEYS, VALUE_BYTES, TABLE_BYTES = 100, 200, 8 << 12
 OPTIONS = {"memory": "64m", "hash_power": "12"}
+SEMAPHORES = 4
+IPC_CREAT, IPC_REMOVE = 0o1000, 0
+# The last number that a process can have: a living one has it hardly ever.
+NOBODY = 4_194_303
 
 pytestmark = pytest.mark.skipif(bool(CLIENT.missing()), reason=CLIENT.setup)
 
@@ -40,7 +48,9 @@ def played(folder: Path, mix: str, prefill: float, ops: int) -> Done:
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
         worker_driver.play(worker, Run(phase="prefill"))
-        return worker_driver.play(worker, Run(phase="measure", ops=ops))
+        done = worker_driver.play(worker, Run(phase="measure", ops=ops))
+        worker.bye()
+        return done
 
 
 @pytest.mark.usefixtures("library")
@@ -62,6 +72,69 @@ def test_its_memory_is_by_its_own_account(tmp_path: Path) -> None:
     done = played(tmp_path, "set=1", 0, KEYS)
     key_bytes = done.operations["set"].key_bytes
     assert done.store_bytes == TABLE_BYTES + KEYS * VALUE_BYTES + key_bytes
+
+
+@contextmanager
+def prepared(folder: Path) -> Generator[Worker]:
+    """A worker with a store of its own."""
+    tape = worker_driver.write_tape(folder, "--keys", "2", "--ops", "2", "--mix", "get=1")
+    with worker_driver.started(CLIENT) as (worker, _):
+        request = worker_driver.patient(
+            servers=[], wire="none", threads=1, tape=str(tape), options=OPTIONS
+        )
+        assert isinstance(worker_driver.ask(worker, request), Ready)
+        yield worker
+        worker.bye()
+
+
+def semaphore_sets() -> dict[int, int]:
+    """The kernel's sets of semaphores: the key of each."""
+    rows = Path("/proc/sysvipc/sem").read_text(encoding="ascii").splitlines()[1:]
+    return {int(row.split()[1]): int(row.split()[0]) for row in rows}
+
+
+def sets_of(worker: Worker) -> set[int]:
+    """Those whose key names a worker."""
+    return {name for name, key in semaphore_sets().items() if key & NOBODY == worker.pid}
+
+
+@contextmanager
+def foreign_set(key: int) -> Generator[int]:
+    """Semaphores of another program."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    name = libc.semget(key, SEMAPHORES, IPC_CREAT | 0o600)
+    assert name >= 0, ctypes.get_errno()
+    try:
+        yield name
+    finally:
+        libc.semctl(name, 0, IPC_REMOVE)
+
+
+@pytest.mark.usefixtures("library")
+def test_what_a_killed_worker_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    with prepared(tmp_path) as killed:
+        left = sets_of(killed)
+        (key,) = (semaphore_sets()[name] for name in left)
+        killed.kill()
+    assert left <= semaphore_sets().keys()
+    with (
+        foreign_set(0) as nameless,
+        foreign_set(key | NOBODY) as of_nobody,
+        prepared(tmp_path) as living,
+    ):
+        used = sets_of(living)
+        assert len(used) == 1
+        assert not left & semaphore_sets().keys()
+        with prepared(tmp_path):
+            assert used | {nameless, of_nobody} <= semaphore_sets().keys()
+
+
+@pytest.mark.usefixtures("library")
+def test_a_worker_that_ends_leaves_nothing(tmp_path: Path) -> None:
+    with prepared(tmp_path) as worker:
+        used = sets_of(worker)
+    assert used
+    assert not used & semaphore_sets().keys()
 
 
 def test_without_its_library_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,12 @@
 // is, without a time of expiry: `set` and `add` are both its add, and a `set` of a key that is there fails.
 //
 // Its memory and its semaphores are the kernel's (System V). The parent makes them and its children, the
-// callers, use them. The memory goes with its last user, also if all are killed; four semaphores would stay.
+// callers, use them. The memory goes with its last user, also if all are killed; four semaphores stay then, and
+// the next worker of this client removes them.
 
 declare(strict_types=1);
+
+require_once __DIR__ . '/../src/system_v.php';
 
 final class Client extends BaseClient
 {
@@ -20,8 +23,9 @@ final class Client extends BaseClient
     private const HASH_POWER = '16'; // its own default
     private const LONGEST_KEY_BYTES = 254;
     private const FIRST_BUFFER_BYTES = 16 << 10;
-    /** What the kernel calls the memory of a store without a name of its own; the number is its id. */
-    private const MAPPED = '~^\S+ rw-s \S+ \S+ (\d+) +/SYSV00000000 ~m';
+    private const SEMAPHORES = 4;
+    /** The semaphore that counts the users. */
+    private const USERS = 2;
     /** Positions in its statistics. */
     private const TOTAL_BYTES = 0;
     private const FREE_BYTES = 1;
@@ -55,8 +59,10 @@ final class Client extends BaseClient
     {
         $library = self::library();
         self::destroy();
+        SystemV::reap($library, self::SEMAPHORES, self::USERS);
         $settings = $library->new('settings');
         $library->fc_conf_init(FFI::addr($settings));
+        $settings->semaphore_key = $settings->memory_key = SystemV::key();
         $settings->memory_bytes = ini_parse_quantity($setup->option('memory', self::MEMORY));
         $settings->hash_power = (int) $setup->option('hash_power', self::HASH_POWER);
         if ($library->fc_init(FFI::addr($settings)) !== 0) {
@@ -65,10 +71,7 @@ final class Client extends BaseClient
         self::$open = true;
         $parent = getmypid();
         register_shutdown_function(static fn () => getmypid() === $parent && self::destroy());
-        preg_match_all(self::MAPPED, (string) file_get_contents('/proc/self/maps'), $mapped);
-        foreach ($mapped[1] as $memory) {
-            $library->shmctl((int) $memory, 0 /* IPC_RMID */, null); // freed when nobody uses it any more
-        }
+        SystemV::freeWhenUnused($library);
     }
 
     private static function destroy(): void
@@ -165,7 +168,8 @@ final class Client extends BaseClient
             throw new RuntimeException(self::VARIABLE . ' names no library of github.com/angelasong/ConstCache');
         }
         return FFI::cdef(
-            'typedef struct { int semaphore_key, memory_key; size_t memory_bytes; int hash_power; } settings;
+            SystemV::FUNCTIONS . '
+            typedef struct { int semaphore_key, memory_key; size_t memory_bytes; int hash_power; } settings;
             typedef struct { char *key; unsigned char key_bytes; char *value; size_t value_bytes; int flags; } item;
             typedef struct { char version[16]; long numbers[10]; } statistics;
             void fc_conf_init(settings *);
@@ -173,8 +177,7 @@ final class Client extends BaseClient
             int fc_destroy();
             int fc_add(const item *);
             int fc_get(item *);
-            int fc_stat(statistics *);
-            int shmctl(int, int, void *);',
+            int fc_stat(statistics *);',
             $path,
         );
     }
