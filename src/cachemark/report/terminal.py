@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from cachemark.report.absences import absence_text
 from cachemark.report.console import text_console, text_of
-from cachemark.report.model import Report
+from cachemark.report.model import Report, Section
 from cachemark.report.tables import (
     Table,
     group_title,
@@ -18,6 +18,7 @@ from cachemark.report.tables import (
     ranking_table,
     self_comparison,
 )
+from cachemark.report.wide_tables import parts, widths
 
 # Columns of a name that is never folded.
 _SHORT = 32
@@ -38,15 +39,22 @@ def render(report: Report, width: int | None) -> str:
         if of_kinds:
             print_line(rich_table(of_kinds, console.width))
     for section in report.sections:
-        print_line()
-        print_line(escape(section.title))
-        print_line(
-            rich_table(Table(columns=section.columns, rows=section.rows, prose=section.prose), None)
-        )
-        for note in section.notes:
-            print_line(escape(note), style="dim")
+        print_section(console, section)
     _lists(console, report)
     return text_of(console)
+
+
+def print_section(console: Console, section: Section) -> None:
+    """Print a section: its title, its table and its notes."""
+    table = Table(columns=section.columns, rows=section.rows, prose=section.prose)
+    console.print()
+    console.print(escape(section.title))
+    for number, part in enumerate([table] if table.prose else parts(table, console.width)):
+        if number:
+            console.print()
+        console.print(rich_table(part, None) if part.prose else _figures(part, console.width))
+    for note in section.notes:
+        console.print(escape(note), style="dim")
 
 
 def _lists(console: Console, report: Report) -> None:
@@ -63,6 +71,17 @@ def _lists(console: Console, report: Report) -> None:
             console.print(heading)
         for line in lines:
             console.print(escape(" ".join(line.split())))
+
+
+def _figures(table: Table, width: int) -> RichTable:
+    """A table whose figures are whole."""
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
+    for index, (column, each) in enumerate(zip(table.columns, widths(table, width), strict=True)):
+        justify = "left" if _is_text(table, index) else "right"
+        drawn.add_column(escape(column), justify=justify, width=each, overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*map(escape, row))
+    return drawn
 
 
 # What a narrow terminal does without, first to go first.
@@ -88,10 +107,9 @@ def rich_table(
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index in shown:
         column = table.columns[index]
-        left = index == 0 or table.prose or column in ("operation", "version", "answer")
         drawn.add_column(
             escape(column),
-            justify="left" if left else "right",
+            justify="left" if _is_text(table, index) else "right",
             # Names give way where nothing is left to do without: a figure cut in two is another.
             # A name cut in two is no name either, where prose can give way.
             no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
@@ -100,6 +118,10 @@ def rich_table(
     for row in table.rows:
         drawn.add_row(*[escape(row[index]) for index in shown])
     return drawn
+
+
+def _is_text(table: Table, index: int) -> bool:
+    return index == 0 or table.prose or table.columns[index] in ("operation", "version", "answer")
 
 
 def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:

@@ -1,0 +1,60 @@
+"""Tables of figures in a narrow terminal: figures stay whole, and names stand beside each part."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachemark.report import wide_tables
+from cachemark.report.console import text_console, text_of
+from cachemark.report.model import Section
+from cachemark.report.tables import Table
+from cachemark.report.terminal import print_section
+
+NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
+FIGURES = [f"{number}.123456" for number in range(12)]
+WIDE = Table(
+    columns=["cell", *[f"column {number} of twelve" for number in range(12)]],
+    rows=[[name, *FIGURES] for name in NAMES],
+)
+
+
+def printed(table: Table, width: int) -> str:
+    console = text_console(width)
+    section = Section(title="t", columns=table.columns, rows=table.rows, notes=["a note"])
+    print_section(console, section)
+    return text_of(console)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200, 400])
+def test_each_figure_is_whole_at_any_width(width: int) -> None:
+    text = printed(WIDE, width)
+    for figure in FIGURES:
+        assert text.split().count(figure) == len(NAMES), (figure, text)
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_each_part_has_the_names_and_no_column_is_lost(width: int) -> None:
+    found = wide_tables.parts(WIDE, width)
+    assert len(found) > 1
+    assert [column for part in found for column in part.columns[1:]] == WIDE.columns[1:]
+    assert all([row[0] for row in part.rows] == NAMES for part in found)
+
+
+def test_what_fits_is_one_table_with_whole_headings() -> None:
+    (part,) = wide_tables.parts(WIDE, 400)
+    assert part == WIDE
+    assert "column 11 of twelve" in printed(WIDE, 400)
+
+
+def test_a_long_text_among_figures_is_folded() -> None:
+    client = "php/memcached?compression=on&compression_threshold=100"
+    table = Table(columns=["cell", "ops/s", "client"], rows=[["a", "12.3 k", client]])
+    text = printed(table, 40)
+    assert "12.3 k" in text
+    assert client in "".join(text.split())
+
+
+def test_a_table_without_rows_has_its_headings() -> None:
+    assert wide_tables.parts(Table(columns=["cell", "ops/s"], rows=[]), 80)
+    assert "ops/s" in printed(Table(columns=["cell", "ops/s"], rows=[]), 80)
