@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,13 +18,15 @@ from rich.table import Table
 
 from cachemark import host
 from cachemark.cli.output import console, write_out
-from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
+from cachemark.report.originals import jmh_figures
+from cachemark.report.terminal import print_section
 from cachemark.runs.jmh import (
     COLUMNS,
     ORIGINAL,
@@ -36,6 +41,7 @@ from cachemark.runs.jmh import (
     measure,
     table_rows,
 )
+from cachemark.runs.jmh_progress import JmhProgress, benchmark_count
 
 _ONE = Number(gte=1)
 _QUICK = 3
@@ -162,16 +168,37 @@ def jmh(
     usable = host.usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
-    errors = plain_console(stderr=True, soft_wrap=True)
-    on_output = _forward_output if verbose or settings.profilers else None
     measured: list[JmhMeasurement] = []
-    for number, spec in enumerate(specs, 1):
-        with errors.status(f"{escape(spec.text)} under JMH ({number} of {len(specs)})"):
+    with _output(specs, settings, own=verbose or bool(settings.profilers)) as on_output:
+        for spec in specs:
             measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
-    if json is not None:
-        entries = [entry for each in measured for entry in each.entries]
-        write_out(json, json_text(entries))
+            if json is not None:
+                entries = [entry for each in measured for entry in each.entries]
+                write_out(json, json_text(entries))
     return _print_results(measured, settings, server)
+
+
+@contextmanager
+def _output(
+    specs: list[ClientSpec], settings: Settings, *, own: bool
+) -> Generator[Callable[[bytes], None]]:
+    """What takes JMH's output: it shows the `own` one, or a line for each benchmark."""
+    if own:
+        yield _forward_output
+        return
+    progress = JmhProgress(benchmark_count(specs, settings), settings, time.monotonic())
+    errors = plain_console(stderr=True, soft_wrap=True)
+    errors.print(progress.plan())
+    with errors.status("") as status:
+
+        def show(printed: bytes) -> None:
+            for step in progress.steps(printed, time.monotonic()):
+                if step.ended:
+                    errors.print(step.text, markup=False)
+                else:
+                    status.update(escape(step.text))
+
+        yield show
 
 
 def _settings(cell: Calls, times: Iterations) -> Settings:
@@ -236,6 +263,8 @@ def _print_results(measured: list[JmhMeasurement], settings: Settings, server: s
     times_note = [_TIMES_NOTE] if "latency" in settings.modes else []
     for note in [*_NOTES, *times_note, *_set_get_notes(settings)]:
         print_line(note, soft_wrap=True)
+    for section in jmh_figures.sections(measured, settings):
+        print_section(console(), section)
     return 1 if failed else 0
 
 

@@ -140,7 +140,7 @@ def arguments(spec: ClientSpec, settings: Settings, address: str, threads: int) 
     parameters: dict[str, object] = {
         "client": spec.client.id.partition("/")[2],
         "server": address,
-        "wire": ",".join(_wires(spec, settings)),
+        "wire": ",".join(wires_of(spec, settings)),
         "operation": ",".join(dict.fromkeys(settings.operations)),
         "data": settings.data,
         "valueSize": ",".join(str(size) for size in dict.fromkeys(settings.value_sizes)),
@@ -162,7 +162,7 @@ def arguments(spec: ClientSpec, settings: Settings, address: str, threads: int) 
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
 
 
-def _wires(spec: ClientSpec, settings: Settings) -> tuple[str, ...]:
+def wires_of(spec: ClientSpec, settings: Settings) -> tuple[str, ...]:
     """The wires to measure; one for a cache in the process, which has none."""
     wires = tuple(dict.fromkeys(settings.wires))
     return wires[:1] if spec.client.in_process else wires
@@ -230,7 +230,7 @@ def _measure_threads(
         entries=entries,
         results=results,
         missing_benchmarks=missing_benchmarks(
-            settings, _wires(spec, settings), results, failure_reasons(printed)
+            settings, wires_of(spec, settings), results, failure_reasons(printed)
         ),
     )
 

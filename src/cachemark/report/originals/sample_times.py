@@ -26,12 +26,12 @@ def section(
     percents = [percent for percent, _ in table.row[0].percentiles]
     rows: list[list[str]] = []
     for row, own in zip(table.row, trials, strict=True):
-        rows.append(_published(row))
+        rows.append(published_cells(row))
         if own:
             rows.append(_measured(row, own, percents))
     return Section(
         title=f"{title}, {table.unit}",
-        columns=["cell", "N", "mean", "±", *[f"p{percent:g}" for percent in percents]],
+        columns=columns(percents),
         rows=rows,
         notes=[
             source,
@@ -43,7 +43,13 @@ def section(
     )
 
 
-def _published(row: Row) -> list[str]:
+def columns(percents: Sequence[float]) -> list[str]:
+    """The columns of a table of sampled times."""
+    return ["cell", "N", "mean", "±", *[f"p{percent:g}" for percent in percents]]
+
+
+def published_cells(row: Row) -> list[str]:
+    """A row of the page: its name, N, mean, error and percentiles."""
     figures = row.figures
     return [
         f"{row.label}, published",
@@ -69,8 +75,8 @@ def _measured(row: Row, trials: Sequence[Outcome], percents: Sequence[float]) ->
     return [
         label,
         str(merged.count),
-        _measured_s(merged.mean()),
-        _ABSENT if error_ns is None else _measured_s(error_ns),
+        measured_s(merged.mean()),
+        _ABSENT if error_ns is None else measured_s(error_ns),
         *[_percentile(merged, percent) for percent in percents],
     ]
 
@@ -89,8 +95,9 @@ def _percentile(of: Histogram, percent: float) -> str:
     """Absent where too few operations were measured for it."""
     if 0 < percent < 100 and of.count < min_sample_size(percent):
         return _ABSENT
-    return _measured_s(of.percentile(percent))
+    return measured_s(of.percentile(percent))
 
 
-def _measured_s(ns: float) -> str:
+def measured_s(ns: float) -> str:
+    """A time of today in seconds."""
     return f"{ns / _NS:.6f}"

@@ -1,0 +1,119 @@
+"""What the Java original published, beside what JMH measured here: the same modes and units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics import min_sample_size
+from cachemark.model.published import Page, PublishedTable, Row, published_files
+from cachemark.report.model import Section
+from cachemark.report.originals import sample_times
+from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, Result, Settings
+
+_SUITE = "java-clients"
+_OPERATIONS = {"set-get": "set-get", "multiget": "mget"}
+_US = 1000.0
+_ABSENT = "–"
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A result of JMH, and the client as it was named."""
+
+    client: str
+    result: Result
+
+
+def sections(measured: Sequence[JmhMeasurement], settings: Settings) -> list[Section]:
+    """The published tables of which a benchmark was played; none for other work. Pure."""
+    if not plays_original(settings):
+        return []
+    found = [_Found(each.client, result) for each in measured for result in each.results]
+    tables = [(file.page, table) for file in published_files(_SUITE) for table in file.table]
+    candidates = (_section(page, table, found) for page, table in tables)
+    return [section for section in candidates if section]
+
+
+def plays_original(settings: Settings) -> bool:
+    """Whether the data and the operations are the original's; iterations may be others. Pure."""
+    same = ("data", "keys", "batch", "same_keys", "depth", "connection", "value_sizes")
+    return all(getattr(settings, name) == getattr(ORIGINAL, name) for name in same)
+
+
+def _section(page: Page, table: PublishedTable, found: Sequence[_Found]) -> Section | None:
+    mode = "sample" if table.figure == sample_times.FIGURE else "thrpt"
+    rows = [(row, [one for one in found if _repeats(row, one, mode)]) for row in table.row]
+    if not any(own for _, own in rows):
+        return None
+    section = _times_section if mode == "sample" else _rates_section
+    title = f"{table.title}, {table.unit}"
+    source = f"published: {page.title}, {page.version}, {table.section}"
+    return section(title, [source, table.formula, _ERROR_NOTE[mode]], rows)
+
+
+_ERROR_NOTE = {
+    "thrpt": "±: half of JMH's 99.9 % interval over the iterations",
+    "sample": "±: half of JMH's 99.9 % interval over the samples, which depend on each other",
+}
+
+
+def _repeats(row: Row, one: _Found, mode: str) -> bool:
+    """By client, wire, operation and number of threads: a load's name has two of them."""
+    wire, *_, threads, _ = row.load.split("-")
+    client = one.client.partition("@")[0]
+    params = one.result.params
+    theirs = (row.client, wire, _OPERATIONS[row.workload], int(threads), mode)
+    here = (client, params["wire"], params["operation"], one.result.threads, one.result.mode)
+    return theirs == here
+
+
+def _rates_section(
+    title: str, notes: list[str], rows: Sequence[tuple[Row, list[_Found]]]
+) -> Section:
+    best = max(row.figures["score_per_s"] for row, _ in rows)
+    best_here = max(one.result.metric.score for _, own in rows for one in own)
+    lines: list[list[str]] = []
+    for row, own in rows:
+        figures = row.figures
+        score, error = figures["score_per_s"], figures["error_per_s"]
+        name = f"{row.label}, published"
+        lines.append([name, f"{score:.3f}", f"{error:.3f}", f"{score / best:.2f}"])
+        for one in own:
+            metric = one.result.metric
+            error_here = _ABSENT if isinstance(metric.error, str) else f"{metric.error:.3f}"
+            times = f"{metric.score / best_here:.2f}"
+            lines.append([f"{row.label}, {one.client}", f"{metric.score:.3f}", error_here, times])
+    return Section(
+        title=title, columns=["benchmark", "score", "±", "× best"], rows=lines, notes=notes
+    )
+
+
+def _times_section(
+    title: str, notes: list[str], rows: Sequence[tuple[Row, list[_Found]]]
+) -> Section:
+    percents = [percent for percent, _ in rows[0][0].percentiles]
+    lines: list[list[str]] = []
+    for row, own in rows:
+        lines.append(sample_times.published_cells(row))
+        lines += [_sampled(f"{row.label}, {one.client}", one.result, percents) for one in own]
+    return Section(title=title, columns=sample_times.columns(percents), rows=lines, notes=notes)
+
+
+def _sampled(label: str, result: Result, percents: Sequence[float]) -> list[str]:
+    """JMH's times here are in µs."""
+    metric = result.metric
+    count = sum(n for fork in metric.samples for times in fork for _, n in times)
+    error = metric.error
+    return [
+        label,
+        str(count),
+        sample_times.measured_s(metric.score * _US),
+        _ABSENT if isinstance(error, str) else sample_times.measured_s(error * _US),
+        *[
+            sample_times.measured_s(metric.percentiles[str(float(percent))] * _US)
+            if not 0 < percent < 100 or count >= min_sample_size(percent)
+            else _ABSENT
+            for percent in percents
+        ],
+    ]

@@ -1,0 +1,88 @@
+"""How far JMH is, from what it prints."""
+
+from __future__ import annotations
+
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.host import process
+from cachemark.runs.jmh import ORIGINAL, Settings
+from cachemark.runs.jmh_progress import JmhProgress, Step, benchmark_count
+
+CLIENTS = registry(process.binary_path())
+ONE_SECOND = Settings(warmups=1, iterations=1)
+
+RATE = """
+# Threads: 32 threads, will synchronize iterations
+# Benchmark mode: Throughput, ops/time
+# Benchmark: cachemark.jmh.Memcached.throughput
+# Parameters: (batch = 50, client = folsom, operation = set-get, wire = text)
+
+# Run progress: 0.00% complete, ETA 00:02:40
+Iteration   1: 30100.5 ops/s
+
+Result "cachemark.jmh.Memcached.throughput":
+  30123.456 ±(99.9%) 12.500 ops/s [Average]
+  (min, avg, max) = (30000.000, 30123.456, 30200.000), stdev = 9.000
+"""
+TIMES = """
+# Threads: 1 thread, will synchronize iterations
+# Benchmark: cachemark.jmh.Memcached.latency
+# Parameters: (batch = 50, client = folsom, operation = mget, wire = binary)
+
+Result "cachemark.jmh.Memcached.latency":
+  N = 643531
+  mean =    812.345 ±(99.9%) 1.250 us/op
+
+  Histogram, us/op:
+"""
+FAILED = """
+# Benchmark: cachemark.jmh.Memcached.latency
+# Parameters: (batch = 50, client = folsom, operation = get, wire = text)
+# Warmup Iteration   1: <failure>
+"""
+
+
+def texts(steps: list[Step], *, ended: bool) -> list[str]:
+    return [step.text for step in steps if step.ended == ended]
+
+
+def test_each_benchmark_is_told_with_its_figure() -> None:
+    progress = JmhProgress(3, ONE_SECOND, began_s=0.0)
+    steps = progress.steps((RATE + TIMES + FAILED).encode(), now_s=1.0)
+    assert texts(steps, ended=True) == [
+        "1 of 3: folsom, text, set-get, 32 threads, throughput: 30123.456 ±(99.9%) 12.500 ops/s",
+        "2 of 3: folsom, binary, mget, 1 thread, latency: 812.345 ±(99.9%) 1.250 us/op",
+        "3 of 3: folsom, text, get, 1 thread, latency: no figure",
+    ]
+
+
+def test_the_time_left_is_that_of_the_benchmarks_before() -> None:
+    progress = JmhProgress(3, ONE_SECOND, began_s=100.0)
+    first = progress.steps(RATE.encode(), now_s=100.0)
+    second = progress.steps(TIMES.encode(), now_s=400.0)
+    assert texts(first, ended=False) == [
+        "1 of 3: folsom, text, set-get, 32 threads, throughput; about 15 s left"
+    ]
+    assert texts(second, ended=False) == [
+        "2 of 3: folsom, binary, mget, 1 thread, latency; about 10 min left"
+    ]
+
+
+def test_a_line_may_come_in_parts() -> None:
+    whole, parts = (JmhProgress(1, ONE_SECOND, began_s=0.0) for _ in range(2))
+    printed = RATE.encode()
+    by_byte = [step for at in range(len(printed)) for step in parts.steps(printed[at : at + 1], 0)]
+    assert by_byte == whole.steps(printed, 0)
+    assert len(by_byte) == 2
+
+
+def test_the_original_is_longer_than_half_an_hour() -> None:
+    """Two modes, two protocols, two operations, and 32 and 128 threads, of each client."""
+    specs = [parse_client(f"java/{name}", CLIENTS) for name in ("folsom", "xmemcached")]
+    assert benchmark_count(specs, ORIGINAL) == 32
+    assert JmhProgress(48, ORIGINAL, 0.0).plan() == "48 benchmarks, about 34 min"
+
+
+def test_a_cache_in_the_process_has_no_second_protocol() -> None:
+    settings = Settings(wires=("text", "binary"), operations=("get", "get"), modes=("latency",))
+    specs = [parse_client(f"java/{name}", CLIENTS) for name in ("caffeine", "folsom")]
+    assert benchmark_count(specs, settings) == 1 + 2
