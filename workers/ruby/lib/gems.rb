@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Where a client's library is loaded from. In this order: the source trees that CACHEMARK_GEM_NAME names,
-# joined by ":" (CACHEMARK_GEM_DALLI_META for dalli-meta); the bundle that BUNDLE_GEMFILE names; the
-# bundle of gemfiles/NAME, once set-up has installed it; the gems that this Ruby finds by itself, such
-# as Debian's.
+# Where a client's library is loaded from. In this order: the gems that install_version has put into
+# CACHEMARK_GEM_HOME; the source trees that CACHEMARK_GEM_NAME names, joined by ":" (CACHEMARK_GEM_DALLI_META
+# for dalli-meta); the bundle that BUNDLE_GEMFILE names; the bundle of gemfiles/NAME, once set-up has installed
+# it; the gems that this Ruby finds by itself, such as Debian's.
 module Gems
   FOLDER = File.expand_path('../gemfiles', __dir__)
 
@@ -17,6 +17,9 @@ module Gems
   # Make a client's library findable by `require`. To be called before anything else is loaded, of which
   # a bundle may bring a version of its own.
   def prepare(name)
+    home = ENV.fetch('CACHEMARK_GEM_HOME', nil)
+    return activate(home) if home
+
     trees = ENV.fetch(variable(name), nil)
     return $LOAD_PATH.unshift(*trees.split(':').flat_map { |tree| ["#{tree}/lib", "#{tree}/ext"] }) if trees
 
@@ -31,6 +34,15 @@ module Gems
     Bundler.setup
   rescue LoadError, StandardError => e
     @trouble = e.message.lines.first.strip
+  end
+
+  # Exactly the gems of this folder, and what they need from those of this Ruby, whose versions may be higher.
+  def activate(home)
+    Gem.use_paths(Gem.dir, [home, *Gem.path])
+    Dir[File.join(home, 'specifications', '*.gemspec')].each do |file|
+      specification = Gem::Specification.load(file)
+      gem(specification.name, specification.version)
+    end
   end
 
   # How to get a library that is not there.

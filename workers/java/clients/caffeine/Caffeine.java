@@ -30,7 +30,7 @@ public final class Caffeine implements cachemark.worker.Client {
 
     @Override
     public String version() {
-        return cachemark.worker.Client.version(Cache.class, "");
+        return cachemark.worker.Client.version(Cache.class, "com.github.ben-manes.caffeine/caffeine");
     }
 
     @Override

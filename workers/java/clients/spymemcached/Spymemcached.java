@@ -64,7 +64,7 @@ public class Spymemcached implements Client {
 
     @Override
     public String version() {
-        return Client.version(MemcachedClient.class, "");
+        return Client.version(MemcachedClient.class, "net.spy/spymemcached");
     }
 
     @Override
