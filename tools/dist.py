@@ -6,6 +6,7 @@ its time. The same commit gives the same bytes, with the same compilers.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import json
@@ -28,16 +29,50 @@ _COMPATIBILITY = "manylinux2014"
 _NOT_FOR_CARGO = ("CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "RUSTFLAGS")
 
 
-def main() -> int:
-    """Build all packages, and print their sizes."""
+def main(arguments: list[str] | None = None) -> int:
+    """Build all packages, and print their sizes; with `--again`, compare them with dist/."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--again", action="store_true", help="build elsewhere, and compare")
+    again = parser.parse_args(arguments).again
     changes = git("status", "--porcelain").decode()
     if changes:
         print(f"dist: these changes are in no commit:\n{changes}", file=sys.stderr)
         return 1
     out = ROOT / "dist"
+    if again:
+        with tempfile.TemporaryDirectory() as folder:
+            build_all(Path(folder))
+            return _report(differences(out, Path(folder)))
     out.mkdir(exist_ok=True)
     for stale in out.iterdir():
         stale.unlink()
+    for package in build_all(out):
+        print(f"{package.stat().st_size / 1e6:6.2f} MB  {package.relative_to(ROOT)}")
+    return 0
+
+
+def differences(first: Path, second: Path) -> list[str]:
+    """The files of two folders that are not the same, byte for byte. A signature is of no build."""
+    names = {path.name for folder in (first, second) for path in folder.glob("*")}
+    return [
+        name
+        for name in sorted(names - {"SHA256SUMS.asc"})
+        if not (first / name).is_file()
+        or not (second / name).is_file()
+        or (first / name).read_bytes() != (second / name).read_bytes()
+    ]
+
+
+def _report(different: list[str]) -> int:
+    if different:
+        print(f"dist: a second build differs in: {', '.join(different)}", file=sys.stderr)
+        return 1
+    print("a second build gives the same bytes")
+    return 0
+
+
+def build_all(out: Path) -> list[Path]:
+    """Build all packages of the last commit into a folder; those that have checksums."""
     with sources_folder() as sources:
         export(sources)
         build(sources, "--sdist", out)
@@ -45,9 +80,7 @@ def main() -> int:
         build(sources / "engine", "--sdist", out)
         build_engine(sources / "engine", out)
     write_parts(out / PARTS)
-    for package in write_checksums(out):
-        print(f"{package.stat().st_size / 1e6:6.2f} MB  {package.relative_to(ROOT)}")
-    return 0
+    return write_checksums(out)
 
 
 @contextlib.contextmanager

@@ -1,18 +1,22 @@
 """Check that the packages in dist/ are a release: what a person forgets, in one list.
 
 Each check gives a line: ok, or what is wrong and what to do. The exit status is 1 if one is wrong.
+The engine's crates are documented and packaged as crates.io would do it, which takes minutes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import subprocess
 import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tools import dist, third_party
 
@@ -32,6 +36,7 @@ def main() -> int:
         "packages": list(complete(version, {path.name for path in packages.glob("*")})),
         "checksums": list(checksums(packages)),
         "parts": list(parts(packages)),
+        "crates": list(crates(ROOT / "engine")),
     }
     for name, found in problems.items():
         print(f"{name:12} {'; '.join(found) or 'ok'}")
@@ -41,8 +46,7 @@ def main() -> int:
 
 def workspace_version() -> str:
     """The version of all parts."""
-    workspace = tomllib.loads((ROOT / "engine/Cargo.toml").read_text(encoding="utf-8"))
-    return str(workspace["workspace"]["package"]["version"])
+    return str(_toml(ROOT / "engine" / "Cargo.toml")["workspace"]["package"]["version"])
 
 
 def _commit() -> Iterator[str]:
@@ -109,6 +113,28 @@ def parts(folder: Path) -> Iterator[str]:
     listed = folder / dist.PARTS
     if listed.is_file() and not json.loads(listed.read_text(encoding="utf-8"))["components"]:
         yield f"{dist.PARTS} is empty"
+
+
+def crates(workspace: Path) -> Iterator[str]:
+    """The documentation has no warnings; each crate that is published is packed, and built so."""
+    unpublished = [
+        f"--exclude={manifest['package']['name']}"
+        for manifest in map(_toml, sorted(workspace.glob("crates/*/Cargo.toml")))
+        if manifest["package"].get("publish") is False
+    ]
+    strict = {**os.environ, "RUSTDOCFLAGS": "-D warnings"}
+    for words in (["doc", "--no-deps"], ["package", *unpublished]):
+        command = ["cargo", *words, "--workspace", "--locked", "--quiet"]
+        ended = subprocess.run(
+            command, cwd=workspace, env=strict, capture_output=True, text=True, check=False
+        )
+        if ended.returncode:
+            first = next((line for line in ended.stderr.splitlines() if "error" in line), "")
+            yield f"{first.strip()}: cd engine && {' '.join(command)}"
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

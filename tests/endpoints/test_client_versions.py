@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -52,7 +51,7 @@ def gems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         subprocess.run(["gem", *words], cwd=folder, check=True, capture_output=True)
     settings = tmp_path / "gemrc"
     source = (tmp_path / "registry").as_uri()
-    settings.write_text(json.dumps({":sources": [f"{source}/"]}), encoding="utf-8")
+    settings.write_text(f"---\n:sources:\n- {source}/\n", encoding="utf-8")
     monkeypatch.setenv("GEMRC", str(settings))
 
 

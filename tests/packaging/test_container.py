@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import Any
 
+import pytest
 import yaml
 
 from cachemark.cli import app
@@ -38,9 +39,19 @@ def test_a_stage_uses_earlier_stages_only() -> None:
         known.append(name)
 
 
-def test_the_target_does_not_run_as_root() -> None:
-    users = [text for kind, text in stages()["core"] if kind == "USER"]
+@pytest.mark.parametrize("target", ["core", "java", "all"])
+def test_a_target_does_not_run_as_root(target: str) -> None:
+    users = [text for kind, text in stages()[target] if kind == "USER"]
     assert users[-1] == "cachemark"
+
+
+def test_each_language_is_in_a_target() -> None:
+    """What its stage builds is copied, or its set-up runs in the target itself."""
+    texts = [text for name in ("core", "java", "all") for _, text in stages()[name]]
+    for folder in (path.parent for path in ROOT.glob("workers/*/setup")):
+        copied = rf"--from=build-{folder.name} /opt/workers/{folder.name}\b"
+        looked = rf"cachemark setup( \w+)* {folder.name}\b"
+        assert any(re.search(f"{copied}|{looked}", text) for text in texts), folder.name
 
 
 def test_compose_runs_what_the_command_line_knows_in_a_target_that_is_there() -> None:

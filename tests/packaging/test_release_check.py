@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -60,6 +62,18 @@ def test_checksums(tmp_path: Path) -> None:
     assert len(list(release_check.checksums(tmp_path))) == 1
 
 
+def test_two_builds(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / "same").write_bytes(b"packed")
+        (folder / "other").write_bytes(folder.name.encode())
+    (first / "SHA256SUMS.asc").touch()
+    assert dist.differences(first, second) == ["other"]
+    (second / "more").touch()
+    assert dist.differences(first, second) == ["more", "other"]
+
+
 def test_lists_of_parts(tmp_path: Path) -> None:
     listed, empty = json.dumps({"components": [{"name": "clap"}]}), json.dumps({"components": []})
     for text, problems in ((listed, 0), (empty, 2)):
@@ -67,6 +81,44 @@ def test_lists_of_parts(tmp_path: Path) -> None:
             files.writestr("sboms/cachemark-engine.cyclonedx.json", text)
         (tmp_path / dist.PARTS).write_text(text, encoding="utf-8")
         assert len(list(release_check.parts(tmp_path))) == problems
+
+
+CRATE = """
+[package]
+name = "small"
+version = "0.1.0"
+edition = "2021"
+license = "Apache-2.0"
+description = "A crate."
+"""
+
+
+@pytest.mark.slow("compiles a crate, three times")
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="no Rust toolchain")
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        pytest.param("//! A page.\n", "", id="right"),
+        pytest.param("//! A page of [`Nothing`].\n", "cargo doc", id="a link to nothing"),
+        pytest.param('include!("../../outside.rs");\n', "cargo package", id="a file is left out"),
+    ],
+)
+def test_crates(source: str, wrong: str, tmp_path: Path) -> None:
+    """One of them cannot be packed, and is not published either."""
+    (tmp_path / "Cargo.toml").write_text('[workspace]\nmembers = ["crates/*"]\n')
+    (tmp_path / "crates" / "outside.rs").parent.mkdir()
+    (tmp_path / "crates" / "outside.rs").write_text("")
+    hidden = (
+        CRATE.replace('"small"', '"hidden"')
+        + 'publish = false\n[dependencies.small]\npath = "../small"\n'
+    )
+    for name, manifest, text in (("small", CRATE, source), ("hidden", hidden, "")):
+        (tmp_path / "crates" / name / "src").mkdir(parents=True)
+        (tmp_path / "crates" / name / "Cargo.toml").write_text(manifest)
+        (tmp_path / "crates" / name / "src" / "lib.rs").write_text(text)
+    subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=tmp_path, check=True)
+    found = list(release_check.crates(tmp_path))
+    assert [wrong in problem for problem in found] == ([True] if wrong else []), found
 
 
 def test_lock_files_name_packages_of_every_registry() -> None:
