@@ -34,7 +34,7 @@ from cachemark.agents.hosts_file import load_hosts
 from cachemark.agents.messages import AnyRequest, Played, PlayPhase, ReadServer
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
-from cachemark.endpoints.fleet import merge
+from cachemark.endpoints.merging import merge
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram

@@ -1,13 +1,26 @@
-"""Rounds over hosts: as on one host, with the servers on another one."""
+"""Rounds over hosts: as on one host, with the servers on another one, or clients on several."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
+from distributed import Future
 
+from cachemark.agents import coordinator as coordinator_module
+from cachemark.agents.coordinator import Coordinator
+from cachemark.agents.messages import PlaySlices, Request
+from cachemark.endpoints.merging import merge_kinds
+from cachemark.model.experiment import RoundsTiming
+from cachemark.model.outcome import Outcome
+from cachemark.runs.sitting import SittingDisplay, SittingSetting
+from tests.agents.agents import Agents
 from tests.agents.conftest import SharedAgents
+from tests.agents.kill_matrix import CLOSED, setting_of, stage
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.cli.in_process import Inside, inside
 
@@ -50,3 +63,83 @@ def test_arms_take_turns_on_the_host_of_clients(
         for began, wall in zip(arm.slices.began_ns, arm.slices.wall_ns, strict=True)
     )
     assert all(end <= begin for (_, end), (begin, _) in pairwise(turns))
+
+
+@pytest.mark.xdist_group("agents")
+def test_hosts_of_clients_play_each_slice_together(
+    inside: Inside, shared_agents: SharedAgents, tmp_path: Path
+) -> None:
+    write(tmp_path, ROUNDS.replace("blocks = 2", 'blocks = 1\nnoise = "note"'))
+    hosts = str(shared_agents.hosts_file(tmp_path))
+    ended = inside("run", "experiment.toml", "--hosts", hosts)
+    arms = read_outcomes(tmp_path)
+    assert [arm.state for arm in arms] == ["measured", "measured"], ended.stderr
+    for arm in arms:
+        check_arm(arm)
+    report = next(tmp_path.glob("results/*/report.md")).read_text(encoding="utf-8")
+    assert "hosts: both server+client, c client" in report
+
+
+def check_arm(arm: Outcome) -> None:
+    """Every operation is counted once, whichever slices the hosts did not start together."""
+    assert arm.rounds is not None
+    assert arm.measure is not None
+    slices = arm.rounds.slices
+    # On a busy machine all of them may be void.
+    assert len(slices.ops) + arm.rounds.void_slices == 12
+    assert all(skew_ns <= 1_000_000 for skew_ns in slices.skew_ns)
+    assert len(slices.late_ns) == len(slices.skew_ns) == len(slices.ops)
+    played = sum(slices.ops) + sum(slices.errors) + arm.rounds.void_ops
+    assert played == sum(of.attempts for of in arm.measure.operations.values())
+    rules = {found.rule: found.weight for found in arm.findings}
+    assert "server-counters" not in rules
+    assert ("void-slices" in rules) == (arm.rounds.void_slices > 0)
+    parts = [part for part in arm.hosts if part.measure is not None]
+    assert [part.name for part in parts] == ["both", "c"]
+    of_hosts = merge_kinds([part.measure.operations for part in parts if part.measure])
+    assert of_hosts == merge_kinds([arm.measure.operations])
+    assert all(part.late_ns is not None for part in parts)
+    assert all(part.noise is not None for part in arm.hosts)
+    # The servers are on the host `both`, which knows their CPU time.
+    assert all(ns > 0 for ns in slices.server_cpu_ns)
+
+
+@pytest.mark.xdist_group("agents")
+def test_an_agent_that_dies_in_a_slice_fails_all_arms(
+    shared_agents: SharedAgents, tmp_path: Path
+) -> None:
+    agents = shared_agents.agents
+    with (
+        setting_of(CLOSED) as own,
+        killing_in_slices(agents, "c"),
+        stage(shared_agents.hosts_file(tmp_path)) as place,
+    ):
+        sets = [[msgspec.structs.replace(own, slices=True) for _ in range(2)]]
+        timing = RoundsTiming(slice_ms=20)
+        setting = SittingSetting(sets=sets, rounds=timing, seed=1)
+        display = SittingDisplay(doing=lambda _: None, played=lambda _: None)
+        outcomes = place.play_sitting(setting, display)
+        left = agents.processes("both")
+    agents.start_again("c")
+    assert [outcome.state for outcome in outcomes] == ["failed", "failed"]
+    assert all(outcome.reason.startswith("c: the agent is lost") for outcome in outcomes)
+    assert left == []
+
+
+@contextmanager
+def killing_in_slices(agents: Agents, name: str) -> Generator[None]:
+    """Kill an agent when it has been asked to play slices."""
+    todo = [name]
+
+    class Killing(Coordinator):
+        def _submit(self, name: str, request: Request) -> Future[bytes]:
+            asked = super()._submit(name, request)
+            if isinstance(request, PlaySlices) and name in todo:
+                agents.kill(todo.pop())
+            return asked
+
+    coordinator_module.Coordinator = Killing
+    try:
+        yield
+    finally:
+        coordinator_module.Coordinator = Coordinator

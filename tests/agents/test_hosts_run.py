@@ -116,7 +116,6 @@ def test_a_load_is_made_by_hosts_that_are_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ({"design": "rounds"}, "are played by one host of clients, and the hosts file has 2"),
         ({"awake": True}, "keeps the CPUs of one host awake"),
         ({"placement": Placement(server="0")}, "its placement is of the CPUs of one host"),
     ],

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_slices
+from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.merging import merge_slices
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
 from cachemark.model.errors import TrialError

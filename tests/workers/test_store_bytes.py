@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.clients import registry
-from cachemark.endpoints.fleet import merge
+from cachemark.endpoints.merging import merge
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.protocol import Done, Ready, Run

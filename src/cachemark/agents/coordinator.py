@@ -31,7 +31,7 @@ from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR
 from cachemark.agents.clock import ClockReading, ClockResponder
 from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
-from cachemark.agents.messages import EndTrial, ReadClock, Request
+from cachemark.agents.messages import Answer, EndTrial, ReadClock, Request
 from cachemark.agents.security import protocol, security
 from cachemark.agents.task import perform
 from cachemark.host import process
@@ -112,6 +112,16 @@ class Coordinator:
         except BaseException:
             self.abort()
             raise
+
+    def ask_arm(
+        self, requests: Mapping[str, Request], answer: type[T], timeout_s: float | None
+    ) -> dict[str, T]:
+        """As `ask_each`, about one of several arms: a failure breaks off nothing of the others.
+
+        Raises TrialError, UnsupportedError when all hosts have answered.
+        """
+        found = self.ask_each(requests, Answer, timeout_s)
+        return {name: _value(name, one, answer) for name, one in found.items()}
 
     def end_trial(self) -> dict[str, str]:
         """Stop servers and workers on all hosts that are left; returns the ends of their logs."""
@@ -250,7 +260,13 @@ class Coordinator:
 
 
 def _decoded(name: str, text: bytes, answer: type[T]) -> T:
+    """An answer as a value, or as it came if an `Answer` is asked for."""
     received = messages.decode_answer(text)
+    return cast("T", received) if answer is Answer else _value(name, received, answer)
+
+
+def _value(name: str, received: Answer, answer: type[T]) -> T:
+    """The value of an answer. Raises TrialError, UnsupportedError if there is none."""
     if received.failure is not None:
         raise received.failure.error(name)
     return msgspec.json.decode(received.value, type=answer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.agents.slice_messages import PlannedSlice
 from cachemark.endpoints.servers import ProcessUse
 from cachemark.host import HostFacts
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
@@ -103,8 +104,12 @@ class StartServers(Request, frozen=True, kw_only=True, tag="start_servers"):
 
 
 class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
-    """Start fresh workers of a client, and say hello to them. Answer: `StartedWorkers`."""
+    """Start fresh workers of a client, and say hello to them. Answer: `StartedWorkers`.
 
+    `arm` is the number of their server in `StartServers`, here and below.
+    """
+
+    arm: int = 0
     client: str
     load: Load
     ready_s: float
@@ -113,6 +118,7 @@ class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
 class PrepareWorkers(Request, frozen=True, kw_only=True, tag="prepare_workers"):
     """Connect the workers. They play the segments from `first` on, of `segments`; no answer."""
 
+    arm: int = 0
     request: Prepare
     first: int
     segments: int
@@ -120,7 +126,9 @@ class PrepareWorkers(Request, frozen=True, kw_only=True, tag="prepare_workers"):
 
 
 class ReadServer(Request, frozen=True, kw_only=True, tag="read_server"):
-    """Read the server's counters. Answer: `ServerReading`."""
+    """Read a server's counters. Answer: `ServerReading`."""
+
+    arm: int = 0
 
 
 class BeginWindow(Request, frozen=True, kw_only=True, tag="begin_window"):
@@ -138,6 +146,7 @@ class PlayPhase(Request, frozen=True, kw_only=True, tag="play_phase"):
     `run.ops` is the number for the workers of all hosts together.
     """
 
+    arm: int = 0
     run: Run
     silence_s: float
 
@@ -152,6 +161,25 @@ class PlaySitting(Request, frozen=True, kw_only=True, tag="play_sitting"):
     sets: list[list[SittingArm]]
     rounds: RoundsTiming
     seed: int
+
+
+class BeginSlices(Request, frozen=True, kw_only=True, tag="begin_slices"):
+    """Make an arm's workers ready for slices. Answer: `TurnCost`."""
+
+    arm: int
+    ready_s: float
+
+
+class PlaySlices(Request, frozen=True, kw_only=True, tag="play_slices"):
+    """Play slices of several arms, each at its time by this host's clock. Answer: `HostSlices`."""
+
+    slices: list[PlannedSlice]
+
+
+class EndSlices(Request, frozen=True, kw_only=True, tag="end_slices"):
+    """End an arm's slices. Answer: `Done`, the sum of all that were played on this host."""
+
+    arm: int
 
 
 class EndWindow(Request, frozen=True, kw_only=True, tag="end_window"):
@@ -177,6 +205,9 @@ AnyRequest = (
     | BeginWindow
     | PlayPhase
     | PlaySitting
+    | BeginSlices
+    | PlaySlices
+    | EndSlices
     | EndWindow
     | EndTrial
 )

@@ -22,7 +22,8 @@ from cachemark.agents.messages import (
     StartWorkers,
     WriteTape,
 )
-from cachemark.endpoints.fleet import RunMonitor, merge
+from cachemark.endpoints.fleet import RunMonitor
+from cachemark.endpoints.merging import merge
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
@@ -126,10 +127,16 @@ def stats_of(reading: ServerReading) -> list[ServerStats]:
 
 
 class RemoteFleet:
-    """The workers on several hosts. Each host plays its own segments of the tape."""
+    """The workers on several hosts. Each host plays its own segments of the tape.
 
-    def __init__(self, coordinator: Coordinator, hosts: Sequence[Host]) -> None:
-        self._coordinator = coordinator
+    `arm` is the number of their server in a sitting; a failure is then that of this arm alone.
+    """
+
+    def __init__(
+        self, coordinator: Coordinator, hosts: Sequence[Host], arm: int | None = None
+    ) -> None:
+        self._ask = coordinator.ask_each if arm is None else coordinator.ask_arm
+        self._arm = arm or 0
         self.names = [host.name for host in hosts]
         self.started: dict[str, StartedWorkers] = {}
         self.played: dict[str, Played] = {}
@@ -139,8 +146,8 @@ class RemoteFleet:
 
         Raises TrialError, also if the hosts have different versions of the library.
         """
-        request = StartWorkers(client=client, load=load, ready_s=ready_s)
-        self.started = self._coordinator.ask_each(
+        request = StartWorkers(arm=self._arm, client=client, load=load, ready_s=ready_s)
+        self.started = self._ask(
             dict.fromkeys(self.names, request), StartedWorkers, ready_s + _START_S
         )
         first, *others = self.names
@@ -159,10 +166,10 @@ class RemoteFleet:
         requests: dict[str, PrepareWorkers] = {}
         for name in self.names:
             requests[name] = PrepareWorkers(
-                request=request, first=first, segments=segments, ready_s=ready_s
+                arm=self._arm, request=request, first=first, segments=segments, ready_s=ready_s
             )
             first += self.started[name].count
-        self._coordinator.ask_each(requests, msgspec.Raw, ready_s + _START_S)
+        self._ask(requests, msgspec.Raw, ready_s + _START_S)
 
     def keep(self, played: Mapping[str, Played]) -> Done:
         """Keep what its hosts played in a phase; returns their sum."""

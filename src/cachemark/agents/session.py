@@ -22,7 +22,9 @@ from cachemark.agents.identity import identify
 from cachemark.agents.messages import (
     AnyRequest,
     AuditServers,
+    BeginSlices,
     BeginWindow,
+    EndSlices,
     EndTrial,
     EndWindow,
     Examine,
@@ -32,6 +34,7 @@ from cachemark.agents.messages import (
     Played,
     PlayPhase,
     PlaySitting,
+    PlaySlices,
     PrepareWorkers,
     ReadClock,
     ReadServer,
@@ -46,6 +49,7 @@ from cachemark.agents.messages import (
     WriteTape,
 )
 from cachemark.agents.sitting import SittingPlace, play_here
+from cachemark.agents.slices import SlicePlayer
 from cachemark.checks.doctor import doctor
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
@@ -53,6 +57,7 @@ from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
 from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec, running
 from cachemark.host import NoiseMonitor, process
 from cachemark.host.binaries import binaries, of_command
+from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
@@ -93,7 +98,8 @@ class Session:
         self._tapes: TapeCache | None = None
         self._tape: Tape | None = None
         self._servers: dict[int, RunningServer] = {}
-        self._fleet: Fleet | None = None
+        self._fleets: dict[int, Fleet] = {}
+        self._slices: SlicePlayer | None = None
         self._watch: _Watch | None = None
         self._aborted = threading.Event()
         self._server_cpus, self._worker_cpus = _placement(entry)
@@ -108,10 +114,13 @@ class Session:
             StartServers: self._start_servers,
             StartWorkers: self._start_workers,
             PrepareWorkers: self._prepare,
-            ReadServer: lambda _: self._read_server(),
+            ReadServer: lambda asked: _reading(self._servers.get(asked.arm)),
             BeginWindow: self._begin_window,
             PlayPhase: self._play_phase,
             PlaySitting: self._play_sitting,
+            BeginSlices: lambda asked: self._slice_player().begin(asked.arm, asked.ready_s),
+            PlaySlices: lambda asked: self._slice_player().play(asked.slices),
+            EndSlices: lambda asked: self._workers(asked.arm).end_slices(),
             EndWindow: lambda _: self._end_window(),
             EndTrial: lambda _: self._end_trial(),
         }
@@ -127,7 +136,7 @@ class Session:
     def abort(self) -> None:
         """Kill the server and the workers now. Whoever waits for them gets a TrialError."""
         self._aborted.set()
-        if fleet := self._fleet:
+        for fleet in list(self._fleets.values()):
             fleet.kill()
         for server in list(self._servers.values()):
             for member in server.members:
@@ -183,7 +192,8 @@ class Session:
             raise UnsupportedError(missing, client.setup)
         count = processes_of(request.load, client.concurrency)
         fleet = Fleet(client.command, count, cpus=self._worker_cpus, name=client.id)
-        self._fleet = self._trial.enter_context(fleet)
+        self._fleets[request.arm] = self._trial.enter_context(fleet)
+        check_memory(f"{len(self._fleets)} clients at once on {self._entry.name}")
         return StartedWorkers(
             ready=fleet.hello(request.ready_s),
             count=count,
@@ -198,22 +208,15 @@ class Session:
     def _prepare(self, request: PrepareWorkers) -> None:
         if self._tape is None:
             raise TrialError("workers cannot be prepared without a tape")
-        fleet = self._workers()
+        fleet = self._workers(request.arm)
         fleet.share = Share(first=request.first, segments=request.segments)
         tape = str(self._tape.path)
         fleet.prepare(msgspec.structs.replace(request.request, tape=tape), request.ready_s)
 
-    def _read_server(self) -> ServerReading:
-        server = self._only_server
-        if server is None:
-            return ServerReading()
-        stats = [dict(stats) for stats in server.member_stats()]
-        return ServerReading(stats=stats, use=server.use())
-
     def _begin_window(self, request: BeginWindow) -> ServerReading:
-        reading = self._read_server()
+        reading = _reading(self._only_server)
         pids = [pid for server in self._servers.values() for pid in server.pids]
-        workers = [worker.pid for worker in self._fleet.workers] if self._fleet else []
+        workers = [worker.pid for fleet in self._fleets.values() for worker in fleet.workers]
         self._watch = _Watch(self._only_server, [*workers, *pids], request.tick_s)
         self._trial.callback(self._watch.end)
         return reading
@@ -224,7 +227,7 @@ class Session:
                 self._watch.sampler.note_progress(ops)
 
         watch = RunMonitor(progress=progress, silence_timeout_s=request.silence_s)
-        fleet, planned_ns = self._workers(), request.run.start_unix_ns
+        fleet, planned_ns = self._workers(request.arm), request.run.start_unix_ns
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
         return Played(done=done, began_unix_ns=fleet.began_unix_ns, late_ns=late_ns)
@@ -240,6 +243,12 @@ class Session:
         )
         return play_here(request, place)
 
+    def _slice_player(self) -> SlicePlayer:
+        if self._slices is None:
+            self._slices = SlicePlayer(self._fleets, self._servers, self._check_going_on)
+            self._trial.callback(self._slices.close)
+        return self._slices
+
     def _end_window(self) -> WindowReading:
         watch = self._watch
         if watch is None:
@@ -248,20 +257,21 @@ class Session:
         sampler = watch.sampler
         return WindowReading(
             noise=watch.noise.stop(),
-            server=self._read_server(),
+            server=_reading(self._only_server),
             samples=sampler.samples if sampler else [],
             command_counts=sampler.command_counts if sampler else [],
             sampler_began_unix_ns=sampler.began_unix_ns if sampler else 0,
         )
 
     def _end_trial(self) -> str:
-        log = self._fleet.log_tail()[-_LOG_CHARS:] if self._fleet else ""
+        log = "".join(fleet.log_tail() for fleet in self._fleets.values())[-_LOG_CHARS:]
         with contextlib.suppress(TrialError):
-            if self._fleet and not self._aborted.is_set():
-                self._fleet.bye()
+            for fleet in self._fleets.values():
+                if not self._aborted.is_set():
+                    fleet.bye()
         self._trial.close()
-        self._fleet = self._watch = None
-        self._servers = {}
+        self._watch = self._slices = None
+        self._fleets, self._servers = {}, {}
         self._aborted.clear()
         return log
 
@@ -274,13 +284,21 @@ class Session:
         if self._aborted.is_set():
             raise TrialError("the trial was broken off")
 
-    def _workers(self) -> Fleet:
-        if self._fleet is None:
+    def _workers(self, arm: int) -> Fleet:
+        if arm not in self._fleets:
             raise TrialError("no workers were started")
-        return self._fleet
+        return self._fleets[arm]
 
     def _client(self, text: str) -> ClientSpec:
         return with_version(parse_client(text, registry(self._engine)), lambda _: None)
+
+
+def _reading(server: RunningServer | None) -> ServerReading:
+    """The counters of a server; nothing without one. Raises TrialError."""
+    if server is None:
+        return ServerReading()
+    stats = [dict(stats) for stats in server.member_stats()]
+    return ServerReading(stats=stats, use=server.use())
 
 
 def _placement(entry: Host) -> tuple[str, str]:

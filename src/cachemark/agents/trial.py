@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.agents.fleet_sitting import play_fleet_sitting
 from cachemark.agents.messages import (
     AuditServers,
     BeginWindow,
@@ -23,6 +24,7 @@ from cachemark.agents.remote import (
     write_tapes,
 )
 from cachemark.agents.remote_sitting import play_remote_sitting
+from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import (
     clock_findings,
     differing_hosts,
@@ -70,7 +72,9 @@ class HostsStage:
     def play_sitting(self, setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
         """Play a sitting. Raises HostLostError if a host was lost before."""
         self._coordinator.check()
-        return play_remote_sitting(self._coordinator, setting, display)
+        together = len(self._coordinator.hosts.clients) > 1
+        play = play_fleet_sitting if together else play_remote_sitting
+        return play(self._coordinator, setting, display)
 
     def _drop_lost(self, load: Load) -> None:
         """Go on without the hosts that are lost. Raises HostLostError where the run has to stop."""
@@ -139,9 +143,9 @@ class HostsTrial(TrialRun):
         fleet.prepare(side.prepare_request(server, workers.ready), ready_s)
         return fleet
 
-    def extra_findings(self) -> list[Finding]:
+    def judged_besides(self) -> Judged:
         """What only trials over hosts have."""
-        return self._findings
+        return Judged(findings=self._findings)
 
     def _play_window(
         self, player: RemotePlayer, request: Run, clocks: Mapping[str, ClockReading]

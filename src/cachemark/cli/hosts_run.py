@@ -25,13 +25,6 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
 
     Raises UsageError.
     """
-    if experiment.design == "rounds" and len(hosts.clients) > 1:
-        raise UsageError(
-            f"{experiment.name}: rounds are played by one host of clients, and the hosts file has "
-            f"{len(hosts.clients)}: several cannot change from one client to the next at the same "
-            "instant",
-            'with --hosts, write design = "trials", or give the role client to one host',
-        )
     if experiment.placement != Placement():
         raise UsageError(
             f"{experiment.name}: its placement is of the CPUs of one host",

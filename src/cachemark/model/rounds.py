@@ -25,6 +25,11 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     - `idle_cpu_ns`: CPU time of all other arms' workers and servers during the slice.
     - `wall_ns`: from the request to the answer, the duration of all of these CPU times.
     - `steal_ns`: CPU time that the hypervisor took from this machine during the slice.
+    - `late_ns`, `skew_ns`, only where several hosts play the arm together: the lateness of the host
+      that was asked last after the planned start, and how far apart two hosts can have started.
+
+    Of several hosts, the counts and `worker_cpu_ns` are sums, and `elapsed_ns` is the mean over
+    all callers; the others are those of the host with the largest.
     """
 
     square: list[int] = []
@@ -41,6 +46,8 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     server_cpu_ns: list[int] = []
     idle_cpu_ns: list[int] = []
     steal_ns: list[int] = []
+    late_ns: list[int] = []
+    skew_ns: list[int] = []
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +59,9 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     `warmup_rounds` slices were played before the first counted one. `turn_cost_ns` and
     `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few.
     `retired`: the arm left the sitting's later squares, as its questions were answered.
+    `void_slices`, only where several hosts play the arm together: those that they may not have
+    started together, which are not in `slices`. The workers counted `void_ops` operations in them,
+    failed ones too.
     """
 
     arms: list[str]
@@ -63,4 +73,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     turn_cost_ns: int = 0
     turn_cpu_ns: int = 0
     retired: bool = False
+    void_slices: int = 0
+    void_ops: int = 0
     slices: Slices

@@ -164,16 +164,12 @@ class _Sitting:
 
     def _rows_of(self, members: list[Arm]) -> list[list[Turn]]:
         """The rows of all squares of a set; arms that have failed take no part."""
-        alive = [arm.number for arm in members if arm.ends]
-        if not alive:
-            return []
-        measure_ms = members[0].setting.timing.measure_ms
-        count = squares_for(measure_ms, self._setting.rounds.slice_ms, len(alive))
-        rows: list[list[Turn]] = []
-        for number in range(count):
-            square = random_square(self._order, alive)
-            rows += by_row(turns(number, square))
-        return rows
+        return rows_of(
+            self._order,
+            [arm.number for arm in members if arm.ends],
+            members[0].setting.timing.measure_ms,
+            self._setting.rounds.slice_ms,
+        )
 
     def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
         if not turn.counted:
@@ -215,6 +211,18 @@ class _Sitting:
         arm.trial.record_window(ends.empty, window)
         ends.fleet.bye()
         arm.trial.judge()
+
+
+def rows_of(
+    order: random.Random, alive: Sequence[int], measure_ms: int, slice_ms: float
+) -> list[list[Turn]]:
+    """The rows of all squares of a set, for the numbers of the arms that are alive."""
+    if not alive:
+        return []
+    rows: list[list[Turn]] = []
+    for number in range(squares_for(measure_ms, slice_ms, len(alive))):
+        rows += by_row(turns(number, random_square(order, alive)))
+    return rows
 
 
 def by_row(played: Iterator[Turn]) -> list[list[Turn]]:

@@ -33,8 +33,13 @@ class SliceLog:
     def __init__(self) -> None:
         self._rows: list[tuple[int, ...]] = []
 
-    def add(self, place: Place, done: SliceDone, cpu: CpuReading) -> None:
-        """Note a slice; the order of the values is that of the columns of `Slices`."""
+    def add(
+        self, place: Place, done: SliceDone, cpu: CpuReading, start: tuple[int, ...] = ()
+    ) -> None:
+        """Note a slice; the order of the values is that of the columns of `Slices`.
+
+        `start`: lateness and skew, where several hosts play an arm together.
+        """
         self._rows.append(
             (
                 place.turn.square,
@@ -51,6 +56,7 @@ class SliceLog:
                 cpu.server_ns,
                 cpu.idle_ns,
                 cpu.steal_ns,
+                *start,
             )
         )
 
@@ -59,4 +65,5 @@ class SliceLog:
         if not self._rows:
             return Slices()
         columns = map(list, zip(*self._rows, strict=True))
-        return Slices(**dict(zip(Slices.__struct_fields__, columns, strict=True)))
+        # The last columns are only there for several hosts.
+        return Slices(**dict(zip(Slices.__struct_fields__, columns, strict=False)))

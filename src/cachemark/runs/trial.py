@@ -11,20 +11,22 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from cachemark.analysis.verdict import (
+    Judged,
     commands_per_server,
     conclude,
     invalid_finding,
     judge,
-    with_findings,
+    with_more,
 )
 from cachemark.endpoints.capabilities import unclaimed
-from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
+from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
+from cachemark.endpoints.merging import merge_kinds
 from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.outcome import Binary, CommandCount, Finding, Generators, Outcome
+from cachemark.model.outcome import Binary, CommandCount, Generators, Outcome
 from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
@@ -246,8 +248,7 @@ class TrialRun:
             # In rounds the noise hits all arms alike, and their ratios take it out.
             policy=setting.noise if outcome.rounds is None else "note",
         )
-        if more := self.extra_findings():
-            judgement = with_findings(judgement, more)
+        judgement = with_more(judgement, self.judged_besides())
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
             judgement = conclude(findings, judgement.stationarity)
@@ -262,9 +263,9 @@ class TrialRun:
             stationarity=judgement.stationarity,
         )
 
-    def extra_findings(self) -> list[Finding]:
-        """Findings of a trial that is played in another way."""
-        return []
+    def judged_besides(self) -> Judged:
+        """What else is judged in a trial that is played in another way."""
+        return Judged()
 
     @property
     def elapsed_ns(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cachemark.analysis.statistics import PERCENTILES, summarise, within
-from cachemark.endpoints.fleet import merge
+from cachemark.endpoints.merging import merge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load
 from cachemark.model.histogram import Histogram

@@ -27,6 +27,7 @@ from cachemark.analysis.rounds.sitting import (
     ratio_of_totals,
 )
 from cachemark.analysis.statistics import FIGURES, Figure
+from cachemark.analysis.verdict.void_slices import VOID_SLICES
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.rounds import Slices
 
@@ -104,7 +105,7 @@ def read_sittings(
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.block):
         if outcome.verdict != "VALID" or outcome.rounds is None or outcome.measure is None:
             continue
-        values = {name: ROUND_FIGURES[name].of(outcome) for name in figures}
+        values = {name: _figure(outcome, ROUND_FIGURES[name]) for name in figures}
         members = tuple(outcome.rounds.arms)
         arm = ArmFigures(
             arm=outcome.rounds.arm,
@@ -117,6 +118,12 @@ def read_sittings(
         key = SittingKey(trial.block, labels, trial.sitting)
         found.setdefault(key, {})[trial.cell] = arm
     return found
+
+
+def _figure(outcome: Outcome, figure: Figure) -> float | None:
+    """A figure of an arm; None if it has none, or the times of void slices can have moved it."""
+    moved = {each.percent for each in outcome.withheld if each.rule == VOID_SLICES}
+    return None if figure.percent in moved else figure.of(outcome)
 
 
 def by_set(sittings: Sittings) -> list[tuple[SittingKey, Mapping[Cell, ArmFigures]]]:

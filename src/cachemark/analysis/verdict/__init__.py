@@ -26,7 +26,7 @@ from cachemark.analysis.verdict.trial_verdict import (
     TrialVerdict,
     conclude,
     invalid_finding,
-    with_findings,
+    with_more,
 )
 from cachemark.analysis.verdict.withholding import Judged, withhold
 from cachemark.model.experiment import Load, NoisePolicy, Workload
@@ -35,6 +35,7 @@ from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 
 __all__ = [
+    "Judged",
     "TrialVerdict",
     "check_stationarity",
     "commands_per_server",
@@ -42,7 +43,7 @@ __all__ = [
     "invalid_finding",
     "judge",
     "stationarity_findings",
-    "with_findings",
+    "with_more",
 ]
 
 

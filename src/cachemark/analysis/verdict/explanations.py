@@ -182,6 +182,14 @@ RULES: dict[str, Explanation] = {
         remedy="A network with shorter round trips between the hosts, less load, or a longer "
         "--measure-ms. `cachemark hosts check` shows the clocks.",
     ),
+    "void-slices": Explanation(
+        meaning="Several hosts play each slice together. In some slices, two of them may have "
+        "started more than 1 ms apart: a host was late, or its clock moved. These slices are in no "
+        "rate. Percentiles that their times can have moved too far are withheld. With more than a "
+        "tenth of the slices void, the arm does not count.",
+        remedy="A network with shorter round trips between the hosts, less load on them, or "
+        "--design trials. `cachemark hosts check` shows the clocks.",
+    ),
     "host-differs": Explanation(
         meaning="One host of clients had another rate, or another median response time, than the "
         "others, although all play equal parts of one tape. The sum of all hosts hides that.",

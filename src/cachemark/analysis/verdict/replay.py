@@ -11,7 +11,7 @@ from cachemark.analysis.verdict.noise import OUTSIDE_RULES
 from cachemark.model.outcome import Outcome
 
 # Of trials over several hosts: their clocks.
-_CLOCK_RULES = frozenset({"clock-jump", "start-skew"})
+_CLOCK_RULES = frozenset({"clock-jump", "start-skew", "void-slices"})
 
 
 def may_be_replayed(outcome: Outcome) -> bool:

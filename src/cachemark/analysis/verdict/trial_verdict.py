@@ -50,10 +50,13 @@ def conclude(
     )
 
 
-def with_findings(verdict: TrialVerdict, more: Sequence[Finding]) -> TrialVerdict:
+def with_more(verdict: TrialVerdict, more: Judged) -> TrialVerdict:
     """The verdict that follows with more findings; what is withheld stays so."""
-    judged = Judged(withheld=verdict.withheld, lag_bounds=verdict.lag_bounds)
-    return conclude([*verdict.findings, *more], verdict.stationarity, judged)
+    judged = Judged(
+        withheld=[*verdict.withheld, *more.withheld],
+        lag_bounds=[*verdict.lag_bounds, *more.lag_bounds],
+    )
+    return conclude([*verdict.findings, *more.findings], verdict.stationarity, judged)
 
 
 def invalid_finding(rule: str, text: str) -> Finding:

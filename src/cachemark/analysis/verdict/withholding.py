@@ -72,19 +72,19 @@ def delay_of_share(
 
 def withhold(measure: Done, delays: Sequence[Delay]) -> Judged:
     """Judge each percentile that is reported, of all kinds of operations and of each kind."""
-    times = _times_by_kind(measure)
+    times = times_by_kind(measure)
     moved = {
         (delay.rule, kind, percent): moved_ns(merged, percent, delay)
         for delay in delays
         for kind, merged in times.items()
-        for percent in _supported(merged)
+        for percent in supported(merged)
     }
     withheld = [
         Withheld(
-            kind=kind, percent=percent, rule=rule, ns=ns, moved_ns=by_ns, limit_ns=_limit_ns(ns)
+            kind=kind, percent=percent, rule=rule, ns=ns, moved_ns=by_ns, limit_ns=limit_ns(ns)
         )
         for (rule, kind, percent), by_ns in moved.items()
-        if by_ns > _limit_ns(ns := times[kind].percentile(percent))
+        if by_ns > limit_ns(ns := times[kind].percentile(percent))
     ]
     gone = {(each.kind, each.percent) for each in withheld}
     return Judged(
@@ -100,9 +100,9 @@ def withhold(measure: Done, delays: Sequence[Delay]) -> Judged:
 
 def may_have_moved(measure: Done, percent: float, delay: Delay) -> bool:
     """Whether a delay can have moved a percentile of all operations too far."""
-    times = _times_by_kind(measure).get("")
+    times = times_by_kind(measure).get("")
     return times is not None and (
-        moved_ns(times, percent, delay) > _limit_ns(times.percentile(percent))
+        moved_ns(times, percent, delay) > limit_ns(times.percentile(percent))
     )
 
 
@@ -118,7 +118,7 @@ def moved_ns(times: Histogram, percent: float, delay: Delay) -> int:
     return measured_ns - min(measured_ns, least_ns)
 
 
-def _times_by_kind(measure: Done) -> dict[str, Histogram]:
+def times_by_kind(measure: Done) -> dict[str, Histogram]:
     """The response times of all kinds together, and of each kind if there are several."""
     kinds = {
         kind: merged
@@ -131,11 +131,13 @@ def _times_by_kind(measure: Done) -> dict[str, Histogram]:
     return {**whole, **kinds} if len(kinds) > 1 else whole
 
 
-def _supported(times: Histogram) -> list[float]:
+def supported(times: Histogram) -> list[float]:
+    """The percentiles for which there are enough operations."""
     return [percent for percent in PERCENTILES if times.count >= min_sample_size(percent)]
 
 
-def _limit_ns(percentile_ns: int) -> int:
+def limit_ns(percentile_ns: int) -> int:
+    """How far a percentile that is shown may have moved."""
     return round(max(_FLOOR_NS, _SHARE * percentile_ns))
 
 
@@ -147,7 +149,7 @@ def _findings(
     if not own:
         return []
     whole = [each for each in own if not each.kind]
-    nothing_left = len(whole) == len(_supported(times[""]))
+    nothing_left = len(whole) == len(supported(times[""]))
     worst = max(whole or own, key=lambda each: each.moved_ns / each.limit_ns)
     what = f"p{worst.percent:g}{f' of {worst.kind}' if worst.kind else ''}"
     return [

@@ -1,0 +1,265 @@
+"""An arm of a sitting that several hosts of clients play together, as the coordinator sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from cachemark.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.agents.messages import (
+    BeginSlices,
+    EndSlices,
+    Played,
+    PlayPhase,
+    ReadServer,
+    Request,
+    ServerReading,
+    ServerStart,
+    StartedServer,
+)
+from cachemark.agents.remote import RemoteFleet, started_or_raise, stats_of, write_tapes
+from cachemark.agents.slice_messages import PlayedSlice, TurnCost
+from cachemark.analysis.rounds.order import Turn
+from cachemark.analysis.verdict import Judged
+from cachemark.analysis.verdict.hosts import differing_hosts
+from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS, judge_void
+from cachemark.endpoints.merging import merge, merge_slices
+from cachemark.endpoints.servers import RunningServer
+from cachemark.host.cpu_meter import UNKNOWN_NS
+from cachemark.model.errors import TrialError
+from cachemark.model.outcome import Finding, HostNoise, HostPart
+from cachemark.model.protocol import Done, Run
+from cachemark.model.rounds import Rounds
+from cachemark.runs.prefill import run_prefill
+from cachemark.runs.setting import Setting
+from cachemark.runs.slice_log import CpuReading, Place, SliceLog
+from cachemark.runs.trial import TrialRun
+from cachemark.runs.warm_up import WarmUpSlice
+from cachemark.runs.window import Window, use_between
+
+T = TypeVar("T")
+# What an answer may take besides the workers' own time-outs.
+_GRACE_S = 60.0
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """A slice on all hosts, by name; `skew_ns` is how far apart two can have started it."""
+
+    parts: Mapping[str, PlayedSlice]
+    skew_ns: int
+
+    @property
+    def missing(self) -> bool:
+        """Whether a host has not played it."""
+        return any(part.done is None for part in self.parts.values())
+
+    @property
+    def void(self) -> bool:
+        """Whether the hosts did not play it together."""
+        return self.missing or self.skew_ns > SKEW_LIMIT_NS
+
+    @property
+    def wall_ns(self) -> int:
+        """From the planned start to the last host's answer."""
+        return max(part.wall_ns for part in self.parts.values())
+
+
+class FleetArm(TrialRun):
+    """A cell of a sitting: its server on one host, its workers on several, its slices so far.
+
+    `number` is that in its set, `server_number` that of its server on its host. An arm that has
+    failed is not `alive`: it plays no more.
+    """
+
+    def __init__(
+        self, coordinator: Coordinator, setting: Setting, *, number: int, server_number: int
+    ) -> None:
+        super().__init__(setting, lambda _: None)
+        self._coordinator = coordinator
+        self._names = [host.name for host in coordinator.hosts.makers_of(setting.cell_load)]
+        self.number, self.server_number = number, server_number
+        self.alive = True
+        self.warm_up: list[WarmUpSlice] = []
+        self.overhangs_ns: list[int] = []
+        self._started: StartedServer | None = None
+        self._before = ServerReading()
+        self._turn_cost = TurnCost(wall_ns=0, cpu_ns=0)
+        self._log = SliceLog()
+        self._late_ns = dict.fromkeys(self._names, 0)
+        self._skew_ns = self._played_ns = self._start_ns = 0
+        self._void_slices = self._void_ops = 0
+        self._findings: list[Finding] = []
+
+    @property
+    def label(self) -> str:
+        """The arm's name in its set."""
+        cell = self.setting.trial.cell
+        return f"{cell.client} · {cell.server}"
+
+    def attempt(self, action: Callable[[], None]) -> bool:
+        """Do something, unless the arm has failed; a failure ends it, and is in its outcome."""
+        self.alive = self.alive and super().attempt(action)
+        return self.alive
+
+    def end(self, error: TrialError) -> None:
+        """End an arm that has failed on a host."""
+        if self.alive:
+            self.alive = False
+            self.fail(error)
+
+    def connect(self, start: ServerStart) -> None:
+        """Connect workers to the server, and store the keys. Raises TrialError."""
+        began_ns = self.elapsed_ns
+        self._started = started = started_or_raise(self._coordinator, start)
+        self.record(server=started.facts)
+        setting, ready_s = self.setting, self.setting.timing.ready_ms / 1e3
+        hosts = [self._coordinator.hosts.named(name) for name in self._names]
+        write_tapes(self._coordinator, setting, hosts)
+        fleet = RemoteFleet(self._coordinator, hosts, self.server_number)
+        workers = fleet.start(setting.client.text, setting.load, ready_s)
+        self.record(
+            worker=workers.ready,
+            worker_command=workers.command,
+            worker_cpus=workers.cpus,
+            binaries=[*started.binaries, *workers.binaries],
+        )
+        server = RunningServer(started.addresses, started.facts, [])
+        fleet.prepare(self.prepare_request(server, workers.ready), ready_s)
+        if setting.workload.prefill > 0:
+            self.record(prefill=run_prefill(self._prefill))
+        self._start_ns = self.elapsed_ns - began_ns
+
+    def begin(self) -> None:
+        """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
+        ready_s = self.setting.timing.ready_ms / 1e3
+        request = BeginSlices(arm=self.server_number, ready_s=ready_s)
+        costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
+        self._turn_cost = TurnCost(
+            wall_ns=max(cost.wall_ns for cost in costs), cpu_ns=sum(cost.cpu_ns for cost in costs)
+        )
+        self._played_ns = 0
+
+    def read_before(self) -> None:
+        """Read the server's counters before the first slice. Raises TrialError."""
+        self._before = self._read_server()
+
+    def take_warm_up(self, slice_: Together) -> None:
+        """Note a slice of the warm-up that all hosts have played."""
+        ops = sum(part.done.lead_in_ops for part in slice_.parts.values() if part.done)
+        self.warm_up.append(WarmUpSlice(ops, slice_.wall_ns))
+
+    def take(self, turn: Turn, before: int, began_ns: int, slice_: Together) -> None:
+        """Note a slice that is counted, or void."""
+        parts = slice_.parts
+        done = merge_slices([part.done for part in parts.values() if part.done])
+        self._played_ns += done.elapsed_ns
+        if slice_.void:
+            self._void_slices += 1
+            self._void_ops += done.ops + done.errors
+            return
+        late_ns = {name: part.late_ns for name, part in parts.items()}
+        self._late_ns = {name: max(ns, self._late_ns[name]) for name, ns in late_ns.items()}
+        self._skew_ns = max(self._skew_ns, slice_.skew_ns)
+        self._log.add(
+            Place(turn, before, began_ns, slice_.wall_ns),
+            done,
+            _cpu_of_all(list(parts.values())),
+            (max(late_ns.values()), slice_.skew_ns),
+        )
+
+    def finish(
+        self, rounds: Rounds, began_unix_ns: int, parts: Sequence[HostPart], noise: HostNoise
+    ) -> None:
+        """End the slices and judge them; `rounds` says what all arms have in common.
+
+        `parts` are all hosts as they were in the sitting, and `noise` is the worst of theirs.
+        Raises TrialError.
+        """
+        assert self._started is not None
+        played = dict(zip(self._names, self._ask(self._end_request(), Done, _GRACE_S), strict=True))
+        after = self._read_server()
+        done = msgspec.structs.replace(
+            merge(list(played.values())),
+            elapsed_ns=self._played_ns,
+            send_elapsed_ns=self._played_ns,
+        )
+        window = Window(
+            done=done,
+            began_unix_ns=began_unix_ns,
+            before=stats_of(self._before),
+            after=stats_of(after),
+            use=use_between(self._before.use, after.use),
+            command_counts=[],
+            noise=noise,
+            rounds=self._rounds(rounds),
+        )
+        self.record_window(self._started.empty, window)
+        hosts = [
+            msgspec.structs.replace(
+                part, late_ns=self._late_ns[part.name], measure=played[part.name]
+            )
+            if part.name in played
+            else part
+            for part in parts
+        ]
+        self.record(hosts=hosts, start_skew_ns=self._skew_ns)
+        self._findings += differing_hosts([part for part in hosts if part.name in played])
+        self.judge()
+
+    def add_findings(self, findings: Sequence[Finding]) -> None:
+        """What was found about the hosts, before it is judged."""
+        self._findings += findings
+
+    def judged_besides(self) -> Judged:
+        """Void slices, and what was found about the hosts."""
+        assert self.outcome.measure is not None
+        assert self.outcome.rounds is not None
+        void = judge_void(self.outcome.measure, self.outcome.rounds)
+        return Judged(findings=[*void.findings, *self._findings], withheld=void.withheld)
+
+    def _rounds(self, common: Rounds) -> Rounds:
+        return msgspec.structs.replace(
+            common,
+            arm=self.number,
+            start_ns=self._start_ns,
+            warmup_rounds=len(self.warm_up),
+            turn_cost_ns=self._turn_cost.wall_ns,
+            turn_cpu_ns=self._turn_cost.cpu_ns,
+            void_slices=self._void_slices,
+            void_ops=self._void_ops,
+            slices=self._log.slices(),
+        )
+
+    def _end_request(self) -> EndSlices:
+        return EndSlices(arm=self.server_number)
+
+    def _prefill(self) -> Done:
+        request = PlayPhase(
+            arm=self.server_number, run=Run(phase="prefill"), silence_s=self.watch.silence_timeout_s
+        )
+        return merge([played.done for played in self._ask(request, Played, None)])
+
+    def _read_server(self) -> ServerReading:
+        name = self._coordinator.hosts.server.name
+        request = ReadServer(arm=self.server_number)
+        return self._coordinator.ask_arm({name: request}, ServerReading, ANSWER_S)[name]
+
+    def _ask(self, request: Request, answer: type[T], timeout_s: float | None) -> list[T]:
+        """Ask all of its hosts the same; returns their answers in the order of `_names`."""
+        asked = dict.fromkeys(self._names, request)
+        answers = self._coordinator.ask_arm(asked, answer, timeout_s)
+        return [answers[name] for name in self._names]
+
+
+def _cpu_of_all(parts: Sequence[PlayedSlice]) -> CpuReading:
+    """The CPU times of a slice on all hosts, as the columns of `Slices` define them. Pure."""
+    workers = [part.worker_cpu_ns for part in parts]
+    return CpuReading(
+        worker_ns=sum(workers) if min(workers) >= 0 else UNKNOWN_NS,
+        # Only the host that has the server knows it.
+        server_ns=max(part.server_cpu_ns for part in parts),
+        idle_ns=max(part.idle_cpu_ns for part in parts),
+        steal_ns=max(part.steal_ns for part in parts),
+    )

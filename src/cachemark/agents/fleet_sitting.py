@@ -1,0 +1,278 @@
+"""A sitting that several hosts of clients play together: the coordinator sends the schedule ahead.
+
+The hosts get slices for some seconds at a time, each with its start by the host's own clock. They
+play them without a message from anywhere. Between two such requests all clocks are compared, so it
+is known afterwards how far apart the hosts can have started each slice.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cachemark.agents.clock import ClockReading
+from cachemark.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.agents.fleet_arm import FleetArm, Together
+from cachemark.agents.messages import (
+    BeginWindow,
+    EndWindow,
+    PlaySlices,
+    ServerReading,
+    WindowReading,
+)
+from cachemark.agents.remote import host_part, start_servers
+from cachemark.agents.slice_messages import HostSlices, PlannedSlice
+from cachemark.analysis.rounds.order import Turn
+from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
+from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
+from cachemark.model.errors import TrialError
+from cachemark.model.outcome import Outcome
+from cachemark.model.rounds import Rounds, Slices
+from cachemark.runs.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
+from cachemark.runs.warm_up import check_length, is_warm, warmup_ms
+
+# By the first start the request must have reached all hosts: some time, and some for each host.
+_START_AHEAD_NS = 200_000_000
+_START_AHEAD_OF_HOST_NS = 10_000_000
+# How long hosts play without a comparison of their clocks. Clocks part by some 50 µs a second.
+_STRETCH_NS = 2_000_000_000
+# After a slice: the request for the next one is there 2 ms before its start.
+_SPARE_NS = 3_000_000
+# A slice ends with its last operation. The next one waits for most of them, not for the slowest.
+_OVERHANG_QUANTILE = 0.9
+_LAST_OVERHANGS = 64
+_UNKNOWN_OVERHANG_NS = 20_000_000
+_LONGEST_OVERHANG_NS = 1_000_000_000
+
+
+class Planned(NamedTuple):
+    """A slice that is to be played: of which arm, after which, and when by the coordinator's clock.
+
+    `turn` is None in a warm-up.
+    """
+
+    arm: FleetArm
+    turn: Turn | None
+    before: int
+    start_ns: int = 0
+
+
+def play_fleet_sitting(
+    coordinator: Coordinator, setting: SittingSetting, display: SittingDisplay
+) -> list[Outcome]:
+    """Play a sitting. Never raises for what a host, a server or a worker did: see its outcomes."""
+    sitting = _FleetSitting(coordinator, setting, display)
+    try:
+        sitting.play()
+    except TrialError as error:
+        for arm in sitting.arms:
+            arm.end(error)
+    finally:
+        coordinator.end_trial()
+    return [arm.outcome for arm in sitting.arms]
+
+
+class _FleetSitting:
+    def __init__(
+        self, coordinator: Coordinator, setting: SittingSetting, display: SittingDisplay
+    ) -> None:
+        self._coordinator, self._setting, self._display = coordinator, setting, display
+        self._order = random.Random(setting.seed)
+        self._length_us = round(setting.rounds.slice_ms * 1000)
+        self._lead_in_us = round(self._length_us * setting.rounds.lead_in_percent / 100)
+        self._sets: list[list[FleetArm]] = []
+        self.arms: list[FleetArm] = []
+        for members in setting.sets:
+            made = [
+                FleetArm(coordinator, own, number=number, server_number=len(self.arms) + number)
+                for number, own in enumerate(members)
+            ]
+            self._sets.append(made)
+            self.arms += made
+        # All arms of a sitting have the same load, so the same hosts make it.
+        load = self.arms[0].setting.cell_load
+        self._names = [host.name for host in coordinator.hosts.makers_of(load)]
+        self._clocks: dict[str, ClockReading] = {}
+        self._first_start_ns = 0
+
+    def play(self) -> None:
+        """Start all arms, warm them up, play the squares. Raises TrialError if a host fails."""
+        coordinator, count = self._coordinator, len(self.arms)
+        first = self._clocks = coordinator.clocks()
+        server = coordinator.hosts.server.name
+        self._display.doing(f"{count} servers start on {server}")
+        starts = start_servers(coordinator, [arm.setting.server.text for arm in self.arms])
+        for number, (arm, start) in enumerate(zip(self.arms, starts, strict=True)):
+            self._display.doing(f"{number} of {count} clients have started")
+            arm.attempt(lambda arm=arm, start=start: arm.connect(start))
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+        self._warm_up()
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+            arm.attempt(arm.read_before)
+        names = [host.name for host in coordinator.hosts.hosts]
+        coordinator.ask_each(dict.fromkeys(names, BeginWindow()), ServerReading, ANSWER_S)
+        began_unix_ns = time.time_ns()
+        self._play_squares()
+        readings = coordinator.ask_each(dict.fromkeys(names, EndWindow()), WindowReading, ANSWER_S)
+        self._finish(first, readings, began_unix_ns)
+
+    def _warm_up(self) -> None:
+        """Play rounds without counting, until each arm is warm or has had its time."""
+        longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
+        left, together = -(-longest_us // self._length_us), 1
+        while left > 0:
+            self._display.doing("warms up")
+            cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up)]
+            if not cold:
+                break
+            rounds = min(left, together)
+            planned: list[Planned] = []
+            for _ in range(rounds):
+                self._order.shuffle(cold)
+                planned += [Planned(arm, None, arm.number) for arm in cold]
+            self._play(planned)
+            # The first round says how long the slices of each arm last.
+            left, together = left - rounds, self._rounds_together(len(cold))
+        for arm in self.arms:
+            arm.attempt(lambda arm=arm: self._check_length(arm))
+
+    def _rounds_together(self, arms: int) -> int:
+        return max(1, _STRETCH_NS // (arms * self._length_us * 1000))
+
+    def _check_length(self, arm: FleetArm) -> None:
+        load = arm.setting.load
+        callers = load.processes * load.threads * len(self._names)
+        check_length(arm.warm_up, self._length_us, callers)
+
+    def _play_squares(self) -> None:
+        slice_ms = self._setting.rounds.slice_ms
+        rows = merge_rows(
+            [
+                rows_of(
+                    self._order,
+                    [arm.number for arm in members if arm.alive],
+                    members[0].setting.timing.measure_ms,
+                    slice_ms,
+                )
+                for members in self._sets
+            ]
+        )
+        stretch: list[Planned] = []
+        for played, (part, row) in enumerate(rows, 1):
+            before = row[0].arm
+            for turn in row:
+                stretch.append(Planned(self._sets[part][turn.arm], turn, before))
+                before = turn.arm
+            if played == len(rows) or len(stretch) * slice_ms * 1e6 >= _STRETCH_NS:
+                self._play(stretch)
+                self._display.played(played / len(rows))
+                stretch = []
+
+    def _play(self, wanted: Sequence[Planned]) -> None:
+        """Play slices on all hosts without a pause, and note what came of them.
+
+        Raises TrialError if a host fails.
+        """
+        alive = [one for one in wanted if one.arm.alive]
+        if not alive:
+            return
+        ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(self._names)
+        planned = scheduled(alive, time.time_ns() + ahead_ns, self._length_us)
+        requests = {name: self._request(planned, name) for name in self._names}
+        answers = self._coordinator.ask_each(requests, HostSlices, None)
+        before, self._clocks = self._clocks, self._coordinator.clocks()
+        for number, one in enumerate(planned):
+            self._note(one, self._together(before, answers, number))
+        for name, answer in answers.items():
+            for failed in answer.failures:
+                arm = self.arms[failed.arm]
+                arm.end(TrialError(f"{name}: {failed.text}", failed.remedy))
+
+    def _request(self, planned: Sequence[Planned], name: str) -> PlaySlices:
+        offset_ns = self._clocks[name].offset_ns
+        return PlaySlices(
+            slices=[
+                PlannedSlice(
+                    arm=one.arm.server_number,
+                    start_unix_ns=one.start_ns + offset_ns,
+                    length_us=self._length_us,
+                    lead_in_us=self._lead_in_us
+                    if one.turn is not None and one.turn.counted
+                    else self._length_us,
+                )
+                for one in planned
+            ]
+        )
+
+    def _together(
+        self, before: dict[str, ClockReading], answers: dict[str, HostSlices], number: int
+    ) -> Together:
+        parts = {name: answer.played[number] for name, answer in answers.items()}
+        starts = [
+            start_bounds(part.late_ns, _offset(before[name]), _offset(self._clocks[name]))
+            for name, part in parts.items()
+        ]
+        return Together(parts=parts, skew_ns=skew_ns(starts))
+
+    def _note(self, one: Planned, slice_: Together) -> None:
+        whole = not slice_.missing
+        if whole:
+            one.arm.overhangs_ns.append(slice_.wall_ns - self._length_us * 1000)
+        if one.turn is None and whole:
+            one.arm.take_warm_up(slice_)
+        elif one.turn is not None and one.turn.counted:
+            self._first_start_ns = self._first_start_ns or one.start_ns
+            one.arm.take(one.turn, one.before, one.start_ns - self._first_start_ns, slice_)
+
+    def _finish(
+        self,
+        first: dict[str, ClockReading],
+        readings: dict[str, WindowReading],
+        began_unix_ns: int,
+    ) -> None:
+        parts = [
+            host_part(host, first[host.name], self._clocks[host.name], readings[host.name].noise)
+            for host in self._coordinator.hosts.hosts
+        ]
+        noise = worst_noise([reading.noise for reading in readings.values()])
+        errors_ns = {name: clock.error_ns for name, clock in self._clocks.items()}
+        for members in self._sets:
+            common = Rounds(
+                arms=[arm.label for arm in members],
+                arm=0,
+                length_us=self._length_us,
+                lead_in_us=self._lead_in_us,
+                slices=Slices(),
+            )
+            for arm in members:
+                arm.add_findings(clock_findings(parts, arm.elapsed_ns, errors_ns))
+                arm.attempt(
+                    lambda arm=arm, common=common: arm.finish(common, began_unix_ns, parts, noise)
+                )
+
+
+def scheduled(slices: Sequence[Planned], first_ns: int, length_us: int) -> list[Planned]:
+    """Slices with their starts: each begins when the one before it has ended on all hosts. Pure."""
+    at_ns, planned = first_ns, list[Planned]()
+    for one in slices:
+        planned.append(one._replace(start_ns=at_ns))
+        at_ns += length_us * 1000 + overhang_ns(one.arm.overhangs_ns) + _SPARE_NS
+    return planned
+
+
+def overhang_ns(overhangs_ns: Sequence[int]) -> int:
+    """How long to wait for the end of an arm's slices, by how long the last ones took. Pure."""
+    last = sorted(overhangs_ns[-_LAST_OVERHANGS:])
+    if not last:
+        return _UNKNOWN_OVERHANG_NS
+    most_ns = last[math.ceil(_OVERHANG_QUANTILE * len(last)) - 1]
+    return min(max(0, most_ns), _LONGEST_OVERHANG_NS)
+
+
+def _offset(clock: ClockReading) -> Offset:
+    return Offset(clock.offset_ns, clock.error_ns)

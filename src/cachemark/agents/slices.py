@@ -1,0 +1,155 @@
+"""Slices on a host of clients that plays them together with others, each at its planned start.
+
+A host that is late for a slice does not begin it: the slice is void wherever it was played, and the
+next one is not delayed. No message comes from anywhere while slices are played.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from cachemark.agents.slice_messages import (
+    ArmFailure,
+    HostSlices,
+    PlannedSlice,
+    PlayedSlice,
+    TurnCost,
+)
+from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
+from cachemark.endpoints.fleet import Fleet
+from cachemark.endpoints.servers import RunningServer
+from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter
+from cachemark.model.errors import TrialError
+from cachemark.model.protocol import Slice
+
+_EMPTY_SLICES = 5
+# The workers have the request so long before the planned start.
+_AHEAD_NS = 2_000_000
+
+
+class SlicePlayer:
+    """Plays the slices of the arms whose workers are on this host.
+
+    `check_going_on` raises TrialError when the sitting is broken off. `fleets` and `servers` are
+    those of this host, by the number of their arm.
+    """
+
+    def __init__(
+        self,
+        fleets: Mapping[int, Fleet],
+        servers: Mapping[int, RunningServer],
+        check_going_on: Callable[[], None],
+    ) -> None:
+        self._fleets, self._servers = fleets, servers
+        self._check_going_on = check_going_on
+        self._workers_cpu: dict[int, CpuMeter] = {}
+        self._servers_cpu: dict[int, CpuMeter] = {}
+        self._steal = StealMeter()
+
+    def close(self) -> None:
+        """Close what it reads the CPU times from."""
+        self._steal.close()
+
+    def begin(self, arm: int, ready_s: float) -> TurnCost:
+        """Make an arm's workers ready, and play some slices that have no length.
+
+        Raises TrialError.
+        """
+        fleet = self._fleets[arm]
+        fleet.begin_slices(ready_s)
+        meter = CpuMeter([worker.pid for worker in fleet.workers])
+        self._workers_cpu[arm] = meter
+        server = self._servers.get(arm)
+        self._servers_cpu[arm] = CpuMeter(server.pids if server else [])
+        costs: list[tuple[int, int]] = []
+        for _ in range(_EMPTY_SLICES):
+            cpu_ns, began_ns = meter.read_ns(), time.monotonic_ns()
+            fleet.slice(Slice(length_us=0))
+            costs.append((time.monotonic_ns() - began_ns, meter.read_ns() - cpu_ns))
+        walls, cpus = zip(*costs, strict=True)
+        return TurnCost(wall_ns=int(median(walls)), cpu_ns=int(median(cpus)))
+
+    def play(self, slices: Sequence[PlannedSlice]) -> HostSlices:
+        """Play slices in their order. A failure of an arm's workers leaves out the arm's others."""
+        played: list[PlayedSlice] = []
+        failures: dict[int, ArmFailure] = {}
+        # Waits end by this clock, since nobody can set it.
+        wall_ahead_ns = _wall_ahead_ns()
+        gc.collect()
+        gc.disable()  # a collection of garbage takes milliseconds
+        try:
+            for planned in slices:
+                self._check_going_on()
+                if planned.arm in failures:
+                    played.append(PlayedSlice(late_ns=0))
+                    continue
+                try:
+                    played.append(self._play_one(planned, wall_ahead_ns))
+                except TrialError as error:
+                    played.append(PlayedSlice(late_ns=0))
+                    failures[planned.arm] = ArmFailure(
+                        arm=planned.arm, text=error.text, remedy=error.remedy
+                    )
+        finally:
+            gc.enable()
+        return HostSlices(played=played, failures=list(failures.values()))
+
+    def _play_one(self, planned: PlannedSlice, wall_ahead_ns: int) -> PlayedSlice:
+        start_ns = planned.start_unix_ns - wall_ahead_ns
+        _sleep_until(start_ns - _AHEAD_NS)
+        late_ns = max(0, time.monotonic_ns() - start_ns)
+        stepped_ns = _wall_ahead_ns() - wall_ahead_ns
+        if max(late_ns, abs(stepped_ns)) > SKEW_LIMIT_NS:
+            return PlayedSlice(late_ns=late_ns, stepped_ns=stepped_ns)
+        fleet, meters = self._fleets[planned.arm], self._meters_from(planned.arm)
+        steal_ns, first = self._steal.read_ns(), [meter.read_ns() for meter in meters]
+        done = fleet.slice(
+            Slice(
+                length_us=planned.length_us,
+                lead_in_us=planned.lead_in_us,
+                start_unix_ns=planned.start_unix_ns,
+            )
+        )
+        wall_ns = time.monotonic_ns() - start_ns
+        worker_ns, server_ns, *idle_ns = map(
+            _between, first, [meter.read_ns() for meter in meters], strict=True
+        )
+        return PlayedSlice(
+            late_ns=fleet.slice_late_ns,
+            stepped_ns=stepped_ns,
+            done=done,
+            wall_ns=wall_ns,
+            worker_cpu_ns=worker_ns,
+            server_cpu_ns=server_ns,
+            idle_cpu_ns=sum(max(0, ns) for ns in idle_ns),
+            steal_ns=self._steal.read_ns() - steal_ns,
+        )
+
+    def _meters_from(self, arm: int) -> list[CpuMeter]:
+        """Those of all arms on this host; first the workers and the server of this one."""
+        others = [other for other in self._workers_cpu if other != arm]
+        return [
+            meters[number]
+            for number in (arm, *others)
+            for meters in (self._workers_cpu, self._servers_cpu)
+        ]
+
+
+def _wall_ahead_ns() -> int:
+    """How far the clock that people set is ahead of the one that nobody can set."""
+    return time.time_ns() - time.monotonic_ns()
+
+
+def _sleep_until(at_ns: int) -> None:
+    """Sleep until a time of the monotonic clock."""
+    left_ns = at_ns - time.monotonic_ns()
+    if left_ns > 0:
+        time.sleep(left_ns / 1e9)
+
+
+def _between(first_ns: int, last_ns: int) -> int:
+    """The CPU time between two readings of a meter."""
+    return last_ns - first_ns if first_ns >= 0 and last_ns >= 0 else UNKNOWN_NS

@@ -1,0 +1,120 @@
+"""Slices that several hosts play together: which are void, and what these do to an arm. Pure.
+
+A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart. The workers have
+counted its operations by then, and their histograms have its times. So the rate is that of the
+other slices. A percentile is shown if the times of the void slices cannot have moved it too far,
+whatever they were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cachemark.analysis.verdict.withholding import Judged, limit_ns, supported, times_by_kind
+from cachemark.model.histogram import Histogram
+from cachemark.model.outcome import Finding, Withheld
+from cachemark.model.protocol import Done
+from cachemark.model.rounds import Rounds
+
+SKEW_LIMIT_NS = 1_000_000
+# With more void slices than this part, what made them void has chosen which slices count.
+_VOID_PART = 0.1
+VOID_SLICES = "void-slices"
+
+
+class Offset(NamedTuple):
+    """How far a clock is ahead of the coordinator's; wrong by at most `error_ns`."""
+
+    ns: int
+    error_ns: int
+
+
+class StartBounds(NamedTuple):
+    """When a host began, from the planned start by the coordinator's clock."""
+
+    earliest_ns: int
+    latest_ns: int
+
+
+def start_bounds(late_ns: int, before: Offset, after: Offset) -> StartBounds:
+    """When a host can have begun that was late by its own clock.
+
+    The start was planned with the offset `before`. Since then the clock has moved, at most as far
+    as the offset `after` the slices says. A clock that gains on the coordinator's is early.
+    """
+    ahead_ns = after.ns - before.ns
+    most_ns = max(before.error_ns, ahead_ns + after.error_ns)
+    least_ns = min(-before.error_ns, ahead_ns - after.error_ns)
+    return StartBounds(late_ns - most_ns, late_ns - least_ns)
+
+
+def skew_ns(starts: Sequence[StartBounds]) -> int:
+    """How far apart two of these hosts can have begun, at most."""
+    if len(starts) < 2:
+        return 0
+    first, *others = sorted(range(len(starts)), key=lambda host: starts[host].earliest_ns)
+    last = max(starts[host].latest_ns for host in others)
+    # The host that can have begun first may be the one that can have begun last.
+    second = starts[others[0]].earliest_ns
+    return max(0, last - starts[first].earliest_ns, starts[first].latest_ns - second)
+
+
+def judge_void(measure: Done, rounds: Rounds) -> Judged:
+    """What void slices do to an arm: they are told, too many make it INVALID."""
+    if not rounds.void_slices:
+        return Judged()
+    withheld = _withheld(measure, rounds.void_ops)
+    shown = {each.percent for each in withheld if not each.kind}
+    gone = f"; withheld: {', '.join(f'p{percent:g}' for percent in sorted(shown))}" if shown else ""
+    planned = rounds.void_slices + len(rounds.slices.ops)
+    too_many = rounds.void_slices > _VOID_PART * planned
+    return Judged(
+        findings=[
+            Finding(
+                rule="void-slices",
+                weight="INVALID" if too_many else "withheld" if withheld else "note",
+                text=f"{rounds.void_slices} of {planned} slices are void: hosts may have started "
+                f"them more than {SKEW_LIMIT_NS / 1e6:g} ms apart{gone}",
+                figure=rounds.void_slices,
+                limit=_VOID_PART * planned,
+                unit="slices",
+            )
+        ],
+        withheld=withheld,
+    )
+
+
+def _withheld(measure: Done, void_ops: int) -> list[Withheld]:
+    """The percentiles that the times of void slices can have moved too far."""
+    moved = [
+        (kind, percent, times.percentile(percent), moved_by_others_ns(times, percent, void_ops))
+        for kind, times in times_by_kind(measure).items()
+        for percent in supported(times)
+    ]
+    return [
+        Withheld(
+            kind=kind,
+            percent=percent,
+            rule=VOID_SLICES,
+            ns=ns,
+            moved_ns=by_ns,
+            limit_ns=limit_ns(ns),
+        )
+        for kind, percent, ns, by_ns in moved
+        if by_ns > limit_ns(ns)
+    ]
+
+
+def moved_by_others_ns(times: Histogram, percent: float, others: int) -> int:
+    """How far a percentile can be from that of a part of these times.
+
+    The part is all but `others` of them, it is not known which. If these were all below, the
+    percentile of the part has the highest rank that is possible here; if all above, the lowest.
+    """
+    others = min(others, times.count)
+    rank = max(1, math.ceil(percent / 100 * (times.count - others) * (1 - 1e-12)))
+    shown_ns = times.percentile(percent)
+    low_ns, high_ns = times.at_rank(rank), times.at_rank(min(times.count, rank + others))
+    return max(shown_ns - low_ns, high_ns - shown_ns)

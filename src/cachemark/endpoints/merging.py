@@ -1,0 +1,146 @@
+"""The results of several workers as one: counts are added up, histograms merged by their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from cachemark.model import histogram
+from cachemark.model.protocol import Done, SliceDone
+from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
+
+
+def merge(parts: list[Done]) -> Done:
+    """Merge results: counts are added, histograms merged; the longest window counts."""
+    if len(parts) == 1:
+        return parts[0]
+    return Done(
+        phase=parts[0].phase,
+        elapsed_ns=max(part.elapsed_ns for part in parts),
+        send_elapsed_ns=max(part.send_elapsed_ns for part in parts),
+        operations=merge_kinds([part.operations for part in parts]),
+        send_lag=_merge_blobs([part.send_lag for part in parts]),
+        # Only known as a whole if every worker reports it.
+        generator_lag=_merge_blobs([part.generator_lag for part in parts])
+        if all(p.generator_lag for p in parts)
+        else None,
+        max_in_flight=sum(part.max_in_flight for part in parts),
+        queued=sum(part.queued for part in parts),
+        unsent=sum(part.unsent for part in parts),
+        reconnects=sum(part.reconnects for part in parts),
+        cpu_user_ns=sum(part.cpu_user_ns for part in parts),
+        cpu_system_ns=sum(part.cpu_system_ns for part in parts),
+        barriers=sum(part.barriers for part in parts),
+        overflow=sum(part.overflow for part in parts),
+        timeline=_merge_timelines([part.timeline for part in parts]),
+        sections=_merge_sections([part.sections for part in parts]),
+        groups=_merge_groups([part.groups for part in parts]),
+        lead_in=_merge_lead_ins([part.lead_in for part in parts]),
+        # Each worker reports the whole of a cache that they share; the last to end saw most of it.
+        store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
+    )
+
+
+def merge_slices(parts: list[SliceDone]) -> SliceDone:
+    """Merge the workers' parts of a slice: counts are added; the time is the mean of all times.
+
+    A worker that had nothing to play has no time.
+    """
+    times = [part.elapsed_ns for part in parts if part.ops + part.errors + part.lead_in_ops]
+    return SliceDone(
+        ops=sum(part.ops for part in parts),
+        errors=sum(part.errors for part in parts),
+        lead_in_ops=sum(part.lead_in_ops for part in parts),
+        elapsed_ns=round(sum(times) / len(times)) if times else 0,
+    )
+
+
+def _merge_sections(parts: list[Sections | None]) -> Sections | None:
+    """Merge section by section; None unless all workers have equally many of equal length."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({(p.length_ns, len(p.response)) for p in known}) != 1:
+        return None
+    return Sections(
+        length_ns=known[0].length_ns,
+        ok=_sum_columns([part.ok for part in known]),
+        response=[
+            _merge_blobs(list(blobs)) for blobs in zip(*[p.response for p in known], strict=True)
+        ],
+    )
+
+
+def _merge_lead_ins(parts: list[dict[str, Operation] | None]) -> dict[str, Operation] | None:
+    known = [part for part in parts if part is not None]
+    return merge_kinds(known) if known else None
+
+
+def _merge_groups(parts: list[Groups | None]) -> Groups | None:
+    """Add up the groups; None unless all workers report groups of the same length."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({part.length for part in known}) != 1:
+        return None
+    return Groups(
+        length=known[0].length,
+        ok=sum(part.ok for part in known),
+        time=_merge_blobs([part.time for part in known]),
+    )
+
+
+def _merge_timelines(timelines: list[Timeline | None]) -> Timeline | None:
+    """Add up the slices; None unless each worker's slice length divides the longest one."""
+    known = [timeline for timeline in timelines if timeline is not None]
+    if len(known) < len(timelines):
+        return None
+    longest_ns = max(timeline.slice_ns for timeline in known)
+    if any(longest_ns % timeline.slice_ns for timeline in known):
+        return None
+    return Timeline(
+        slice_ns=longest_ns,
+        ok=_sum_columns([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
+        response_ns=_sum_columns(
+            [_coarser(c.response_ns, longest_ns // c.slice_ns) for c in known]
+        ),
+    )
+
+
+def _coarser(slices: list[int], factor: int) -> list[int]:
+    return [sum(slices[at : at + factor]) for at in range(0, len(slices), factor)]
+
+
+def _sum_columns(columns: list[list[int]]) -> list[int]:
+    return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
+
+
+def merge_kinds(parts: Sequence[dict[str, Operation]]) -> dict[str, Operation]:
+    """Merge the results by kind: counts are added, histograms merged."""
+    kinds = sorted({kind for part in parts for kind in part})
+    return {
+        kind: _merge_operations([part[kind] for part in parts if kind in part]) for kind in kinds
+    }
+
+
+def _merge_operations(parts: list[Operation]) -> Operation:
+    errors: dict[str, int] = {}
+    for part in parts:
+        for kind, count in part.errors.items():
+            errors[kind] = errors.get(kind, 0) + count
+    return Operation(
+        attempts=sum(part.attempts for part in parts),
+        ok=sum(part.ok for part in parts),
+        hits=sum(part.hits for part in parts),
+        misses=sum(part.misses for part in parts),
+        not_stored=sum(part.not_stored for part in parts),
+        wrong_values=sum(part.wrong_values for part in parts),
+        errors=errors,
+        keys=sum(part.keys for part in parts),
+        value_bytes=sum(part.value_bytes for part in parts),
+        key_bytes=sum(part.key_bytes for part in parts),
+        busy_ns=sum(part.busy_ns for part in parts),
+        response=_merge_blobs([part.response for part in parts]),
+        service=_merge_blobs([part.service for part in parts]),
+    )
+
+
+def _merge_blobs(blobs: list[str | None]) -> str | None:
+    merged = histogram.merge_encoded(blobs)
+    return histogram.encode(merged) if merged else None
