@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import cast
 
@@ -22,25 +21,54 @@ MS = 1_000_000
 SECOND = 1000 * MS
 
 
+class Clocks:
+    """Both clocks of a host, in virtual time: it passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self._passed_ns = 0
+        self.wall_ahead_ns = 500 * SECOND
+        self.late_ns = 0
+
+    def monotonic_ns(self) -> int:
+        """The clock that nobody can set."""
+        return self._passed_ns
+
+    def time_ns(self) -> int:
+        """The clock that people set."""
+        return self._passed_ns + self.wall_ahead_ns
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, and wake up late if somebody wants it."""
+        self._passed_ns += round(seconds * SECOND) + self.late_ns
+        self.late_ns = 0
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    """The clocks of the player."""
+    made = Clocks()
+    monkeypatch.setattr(slices_module, "time", made)
+    return made
+
+
 class Workers:
     """Stands for the workers of an arm: notes when it was asked to start, and answers at once."""
 
     workers = ()
     slice_late_ns = 7
 
-    def __init__(self, *, breaks: bool = False) -> None:
+    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
         self.starts: list[int] = []
-        self._breaks = breaks
+        self._act = act
 
     def begin_slices(self, _: float) -> None:
         """They are ready."""
 
     def slice(self, request: Slice) -> SliceDone:
-        """A slice of no length has no operations."""
+        """Do what the test wants."""
         if request.length_us:
             self.starts.append(request.start_unix_ns)
-            if self._breaks:
-                raise TrialError("it was killed by signal 9", "do not kill it")
+            self._act()
         return SliceDone(ops=request.length_us, errors=0, lead_in_ops=0, elapsed_ns=1)
 
 
@@ -63,29 +91,42 @@ def played(answer: HostSlices) -> list[bool]:
     return [one.done is not None for one in answer.played]
 
 
-def test_slices_are_asked_for_with_their_planned_starts() -> None:
-    arms, now = (Workers(), Workers()), time.time_ns()
-    # So far ahead that even a busy machine is in time.
-    wanted = [planned(0, now + SECOND), planned(1, now + 2 * SECOND)]
-    answer = player_of(*arms).play(wanted)
+def test_slices_are_asked_for_ahead_of_their_planned_starts(clocks: Clocks) -> None:
+    asked: list[int] = []
+    arms = [Workers(lambda: asked.append(clocks.time_ns())) for _ in range(2)]
+    first = clocks.time_ns() + SECOND
+    answer = player_of(*arms).play([planned(0, first), planned(1, first + 30 * MS)])
     assert played(answer) == [True, True]
-    assert [arm.starts for arm in arms] == [[now + SECOND], [now + 2 * SECOND]]
+    assert [arm.starts for arm in arms] == [[first], [first + 30 * MS]]
+    assert asked == [first - 2 * MS, first + 28 * MS]
     assert [one.late_ns for one in answer.played] == [7, 7]
     assert all(one.worker_cpu_ns == -1 for one in answer.played), "they have no processes"
 
 
-def test_a_slice_whose_start_is_over_is_not_begun() -> None:
-    arm, now = Workers(), time.time_ns()
-    answer = player_of(arm).play([planned(0, now - 2 * MS), planned(0, now + SECOND)])
-    assert played(answer) == [False, True]
-    assert answer.played[0].late_ns >= 2 * MS
-    assert arm.starts == [now + SECOND], "the next one is not delayed"
+def test_a_slice_for_which_the_host_is_late_is_not_begun(clocks: Clocks) -> None:
+    """The one before took too long; the next one is not delayed by it."""
+    arm, first = Workers(lambda: clocks.sleep(0.04)), clocks.time_ns() + SECOND
+    starts = [first, first + 30 * MS, first + 60 * MS]
+    answer = player_of(arm).play([planned(0, start) for start in starts])
+    assert played(answer) == [True, False, True]
+    assert answer.played[1].late_ns == 8 * MS
+    assert arm.starts == [first, first + 60 * MS]
 
 
-def test_an_arm_that_breaks_leaves_its_other_slices_out() -> None:
-    broken, whole, now = Workers(breaks=True), Workers(), time.time_ns()
-    wanted = [planned(arm, now + SECOND + arm * SECOND) for arm in (0, 1)]
-    answer = player_of(broken, whole).play([*wanted, planned(0, now + 3 * SECOND)])
+@pytest.mark.parametrize(("late_ns", "begun"), [(3 * MS, True), (3 * MS + 1, False)])
+def test_a_host_that_wakes_up_late(clocks: Clocks, late_ns: int, begun: bool) -> None:
+    """It wakes up 2 ms before the start; up to 1 ms after it the slice may still be good."""
+    arm, clocks.late_ns = Workers(), late_ns
+    assert played(player_of(arm).play([planned(0, clocks.time_ns() + SECOND)])) == [begun]
+
+
+def test_an_arm_that_breaks_leaves_its_other_slices_out(clocks: Clocks) -> None:
+    def die() -> None:
+        raise TrialError("it was killed by signal 9", "do not kill it")
+
+    broken, whole, first = Workers(die), Workers(), clocks.time_ns() + SECOND
+    wanted = [planned(arm, first + number * 30 * MS) for number, arm in enumerate((0, 1, 0))]
+    answer = player_of(broken, whole).play(wanted)
     assert played(answer) == [False, True, False]
     (failure,) = answer.failures
     assert (failure.arm, failure.text) == (0, "it was killed by signal 9")
@@ -93,32 +134,34 @@ def test_an_arm_that_breaks_leaves_its_other_slices_out() -> None:
     assert len(broken.starts) == 1
 
 
-def test_a_clock_that_is_set_makes_slices_void(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forwards or backwards: nobody waits for the time that the clock shows then."""
-    arm, now = Workers(), time.time_ns()
-    ahead = iter([0, 0, 3 * MS, -3600 * SECOND, 0])
-    real_ns = time.time_ns() - time.monotonic_ns()
-    monkeypatch.setattr(slices_module, "_wall_ahead_ns", lambda: real_ns + next(ahead))
-    starts = [now + SECOND + number * 100 * MS for number in range(4)]
-    answer = player_of(arm).play([planned(0, start) for start in starts])
-    stepped = [one.stepped_ns for one in answer.played]
-    assert stepped == [0, 3 * MS, -3600 * SECOND, 0]
-    assert played(answer)[1:3] == [False, False]
+@pytest.mark.parametrize("jump_ns", [3 * MS, -3 * MS, -3600 * SECOND, 3600 * SECOND])
+def test_a_clock_that_is_set_makes_slices_void(clocks: Clocks, jump_ns: int) -> None:
+    """Nobody waits for the time that the clock shows then."""
+
+    def jump() -> None:
+        clocks.wall_ahead_ns += jump_ns
+
+    arm, first = Workers(jump), clocks.time_ns() + SECOND
+    began_ns = clocks.monotonic_ns()
+    answer = player_of(arm).play([planned(0, first + number * 30 * MS) for number in range(3)])
+    assert played(answer) == [True, False, False]
+    assert [one.stepped_ns for one in answer.played] == [0, jump_ns, jump_ns]
+    assert clocks.monotonic_ns() - began_ns == SECOND + 58 * MS
 
 
-def test_a_sitting_that_is_broken_off_plays_no_more() -> None:
-    arm = Workers()
+def test_a_sitting_that_is_broken_off_plays_no_more(clocks: Clocks) -> None:
+    arm, going = Workers(), iter([True, False])
 
-    def checks() -> Generator[None]:
-        yield
-        raise TrialError("the trial was broken off")
+    def check() -> None:
+        if not next(going):
+            raise TrialError("the trial was broken off")
 
-    going = checks()
-    player = SlicePlayer({0: cast("Fleet", arm)}, {}, lambda: next(going))
+    player = SlicePlayer({0: cast("Fleet", arm)}, {}, check)
     player.begin(0, 1.0)
-    now = time.time_ns()
+    first = clocks.time_ns() + SECOND
     with pytest.raises(TrialError, match="broken off"):
-        player.play([planned(0, now + SECOND), planned(0, now + 3600 * SECOND)])
+        player.play([planned(0, first), planned(0, first + 30 * MS)])
+    assert arm.starts == [first]
 
 
 class Arm:

@@ -114,9 +114,8 @@ class SlicePlayer:
             )
         )
         wall_ns = time.monotonic_ns() - start_ns
-        worker_ns, server_ns, *idle_ns = map(
-            _between, first, [meter.read_ns() for meter in meters], strict=True
-        )
+        last = [meter.read_ns() for meter in meters]
+        worker_ns, server_ns, *idle_ns = map(_between, first, last)
         return PlayedSlice(
             late_ns=fleet.slice_late_ns,
             stepped_ns=stepped_ns,

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.statistics import window_rate
 from cachemark.analysis.verdict.void_slices import (
     VOID_SLICES,
     Offset,
@@ -122,10 +123,25 @@ def test_a_percentile_of_a_part_is_within_the_bound_whatever_part_it_is() -> Non
             assert moved_ns <= by_ns, (percent, start)
 
 
+def test_the_rate_is_that_of_the_other_slices() -> None:
+    cell = Cell(client="a", server="s", workload="w", load="l")
+    (slices,) = sitting(1, 2, lambda _arm, _before, _number: 100_000.0)
+    whole = outcome(cell, 0, [cell], slices, [100 * US] * sum(slices.ops))
+    assert whole.rounds is not None
+    void = msgspec.structs.replace(whole.rounds, void_slices=1, slices=sitting_of_half(slices))
+    rate = window_rate(msgspec.structs.replace(whole, rounds=void))
+    assert rate == pytest.approx(sum(slices.ops) / sum(slices.elapsed_ns) * 1e9 / 2)
+
+
+def sitting_of_half(slices: Slices) -> Slices:
+    """The same slices with half of the operations."""
+    return msgspec.structs.replace(slices, ops=[ops // 2 for ops in slices.ops])
+
+
 def test_a_percentile_that_void_slices_can_have_moved_is_compared_with_nothing() -> None:
     cell = Cell(client="a", server="s", workload="w", load="l")
-    (slices,) = sitting(1, 2, lambda *_: 1000.0)
-    whole = outcome(cell, 0, [cell], slices, EVEN)
+    (slices,) = sitting(1, 2, lambda _arm, _before, _number: 100_000.0)
+    whole = outcome(cell, 0, [cell], slices, [100 * US] * sum(slices.ops))
     moved = Withheld(kind="", percent=99.0, rule=VOID_SLICES, ns=1, moved_ns=1, limit_ns=0)
     for withheld, names in (([], {"p50", "p99"}), ([moved], {"p50"})):
         arms = read_sittings([msgspec.structs.replace(whole, withheld=withheld)], ("p50", "p99"))

@@ -64,11 +64,15 @@ def window_rate(trial: Outcome) -> float | None:
 
     A window that ends by time: those that ended within it, divided by its length. To divide by the
     time of the last reply instead would make one slow reply at the end look like a slow window.
+    Rounds with void slices: the other slices, as the workers have counted all of them.
     Windows that end by a number of operations, and workers without a timeline: all of them, divided
     by the time until the last reply.
     """
     if trial.measure is None or not trial.measure.elapsed_ns:
         return None
+    if trial.rounds is not None and trial.rounds.void_slices:
+        slices = trial.rounds.slices
+        return sum(slices.ops) / sum(slices.elapsed_ns) * 1e9 if sum(slices.elapsed_ns) else None
     windows = [trial.measure, *filter(None, [trial.generated])]
     return sum(
         _timeline_rate(trial, window) or rate(list(window.operations.values()), window.elapsed_ns)
