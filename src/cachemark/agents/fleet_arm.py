@@ -81,7 +81,7 @@ class FleetArm(TrialRun):
         self._names = [host.name for host in coordinator.hosts.makers_of(setting.cell_load)]
         self.number, self.server_number = number, server_number
         self.alive = True
-        self.warm_up: list[WarmUpSlice] = []
+        self.warm_up_slices: list[WarmUpSlice] = []
         self.overhangs_ns: list[int] = []
         self._started: StartedServer | None = None
         self._before = ServerReading()
@@ -148,7 +148,7 @@ class FleetArm(TrialRun):
     def take_warm_up(self, slice_: Together) -> None:
         """Note a slice of the warm-up that all hosts have played."""
         ops = sum(part.done.lead_in_ops for part in slice_.parts.values() if part.done)
-        self.warm_up.append(WarmUpSlice(ops, slice_.wall_ns))
+        self.warm_up_slices.append(WarmUpSlice(ops, slice_.wall_ns))
 
     def take(self, turn: Turn, before: int, began_ns: int, slice_: Together) -> None:
         """Note a slice that is counted, or void."""
@@ -224,7 +224,7 @@ class FleetArm(TrialRun):
             common,
             arm=self.number,
             start_ns=self._start_ns,
-            warmup_rounds=len(self.warm_up),
+            warmup_rounds=len(self.warm_up_slices),
             turn_cost_ns=self._turn_cost.wall_ns,
             turn_cpu_ns=self._turn_cost.cpu_ns,
             void_slices=self._void_slices,

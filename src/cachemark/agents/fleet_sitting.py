@@ -127,7 +127,7 @@ class _FleetSitting:
         left, together = -(-longest_us // self._length_us), 1
         while left > 0:
             self._display.doing("warms up")
-            cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up)]
+            cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up_slices)]
             if not cold:
                 break
             rounds = min(left, together)
@@ -147,7 +147,7 @@ class _FleetSitting:
     def _check_length(self, arm: FleetArm) -> None:
         load = arm.setting.load
         callers = load.processes * load.threads * len(self._names)
-        check_length(arm.warm_up, self._length_us, callers)
+        check_length(arm.warm_up_slices, self._length_us, callers)
 
     def _play_squares(self) -> None:
         slice_ms = self._setting.rounds.slice_ms
