@@ -8,13 +8,18 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
+import msgspec
 import pytest
 
 from cachemark.agents.certificates import certificate_files, write_certificates
-from cachemark.agents.identity import differences
+from cachemark.agents.check import require_fit
+from cachemark.agents.coordinator import Coordinator
+from cachemark.agents.identity import differences, identify
 from cachemark.agents.messages import Software
-from cachemark.host import process
+from cachemark.host import process, usable_cpus
+from cachemark.model.errors import UsageError
 from tests.agents.hosts_files import write_hosts
 from tests.cli.in_process import Inside, inside
 
@@ -53,6 +58,25 @@ def test_hosts_with_another_cachemark_are_named() -> None:
         "c: the engine's hash is f, here it is e",
         "c: the hash of cachemark's sources is t, here it is s",
     ]
+
+
+def test_cpus_that_a_host_has_not_are_told_before_anything_is_played() -> None:
+    usable = set(usable_cpus())
+    whole, lacking = identify(""), identify("0-5000")
+    assert whole.absent_cpus == []
+    assert set(lacking.absent_cpus) == set(range(5001)) - usable
+    assert identify(str(min(usable))).absent_cpus == []
+    coordinator = mock.Mock(spec=Coordinator)
+    coordinator.hosts = mock.Mock(hosts=[])
+    coordinator.ask_each.return_value = {
+        "c": msgspec.structs.replace(whole, absent_cpus=[7, 8]),
+        "s": whole,
+    }
+    with pytest.raises(UsageError, match=r"^c: of its `cpus`, it may not use 7, 8\n") as caught:
+        require_fit(coordinator)
+    assert caught.value.remedy
+    coordinator.ask_each.return_value = {"s": whole}
+    assert require_fit(coordinator) == {"s": whole.facts}
 
 
 @pytest.mark.slow("the coordinator waits for the agent that it refuses")

@@ -61,7 +61,7 @@ class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """All hosts by name, and how their software differs from the coordinator's."""
+    """All hosts by name, and how they differ from the coordinator or from the hosts file."""
 
     hosts: dict[str, HostCheck]
     differences: list[str]
@@ -85,7 +85,7 @@ def check_all(coordinator: Coordinator) -> Checks:
             )
             for name in names
         },
-        differences=_differences(identities),
+        differences=[*_differences(identities), *_absent_cpus(identities)],
     )
 
 
@@ -100,17 +100,32 @@ def _bandwidths(coordinator: Coordinator) -> dict[str, float]:
     return found
 
 
-def require_same_software(coordinator: Coordinator) -> dict[str, HostFacts]:
-    """The facts of all hosts. Raises UsageError if one has another cachemark or engine."""
+def require_fit(coordinator: Coordinator) -> dict[str, HostFacts]:
+    """The facts of all hosts.
+
+    Raises UsageError if one has another cachemark or engine, or lacks CPUs of the hosts file.
+    """
     identities = _identities(coordinator)
     if found := _differences(identities):
         raise UsageError("; ".join(found), "install the same cachemark on all hosts")
+    if absent := _absent_cpus(identities):
+        raise UsageError(
+            "; ".join(absent), "write `cpus` of the hosts file as that host counts them"
+        )
     return {name: identity.facts for name, identity in identities.items()}
 
 
 def _differences(identities: Mapping[str, Identity]) -> list[str]:
     software = {name: identity.software for name, identity in identities.items()}
     return differences(own_software(), software)
+
+
+def _absent_cpus(identities: Mapping[str, Identity]) -> list[str]:
+    return [
+        f"{name}: of its `cpus`, it may not use {', '.join(map(str, identity.absent_cpus))}"
+        for name, identity in identities.items()
+        if identity.absent_cpus
+    ]
 
 
 def _identities(coordinator: Coordinator) -> dict[str, Identity]:

@@ -13,9 +13,17 @@ from cachemark.host import process
 from cachemark.host.binaries import of_file
 
 
-def identify() -> Identity:
-    """This host and the software on it. Raises UsageError without the engine."""
-    return Identity(facts=host.facts(), software=own_software())
+def identify(cpus: str) -> Identity:
+    """This host and the software on it; `cpus` are those that the hosts file gives it.
+
+    Raises UsageError without the engine.
+    """
+    wanted = process.parse_cpus(cpus) if cpus else set[int]()
+    return Identity(
+        facts=host.facts(),
+        software=own_software(),
+        absent_cpus=sorted(wanted - set(host.usable_cpus())),
+    )
 
 
 def own_software() -> Software:

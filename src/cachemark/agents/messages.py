@@ -222,10 +222,11 @@ class Software(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """A host and the software on it."""
+    """A host and the software on it. `absent_cpus`: those of the hosts file that it has not."""
 
     facts: HostFacts
     software: Software
+    absent_cpus: list[int] = []
 
 
 class StartedServer(msgspec.Struct, frozen=True, kw_only=True):

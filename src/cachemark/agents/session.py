@@ -104,7 +104,7 @@ class Session:
         self._aborted = threading.Event()
         self._server_cpus, self._worker_cpus = _placement(entry)
         self._steps: dict[type[AnyRequest], Callable[[Any], object]] = {
-            Identify: lambda _: identify(),
+            Identify: lambda _: identify(entry.cpus),
             Examine: lambda _: doctor(),
             ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
             OfferBytes: lambda _: offer_bytes(entry.address),

@@ -115,13 +115,13 @@ def _play(
 ) -> tuple[Run, list[Outcome]]:
     check_installed()
     # Late, as Dask takes half a second to import, and only runs over hosts need it.
-    from cachemark.agents.check import require_same_software  # noqa: PLC0415
+    from cachemark.agents.check import require_fit  # noqa: PLC0415
     from cachemark.agents.coordinator import coordinating  # noqa: PLC0415
     from cachemark.agents.trial import HostsStage  # noqa: PLC0415
 
     hosts = load_hosts(file)
     with coordinating(hosts, file, announce=_say) as coordinator:
-        facts = require_same_software(coordinator)
+        facts = require_fit(coordinator)
         run = run_of(HostsOfRun(plan=hosts, facts=facts))
         try:
             return run, play(run, parties, HostsStage(coordinator))

@@ -62,14 +62,26 @@ def test_a_clock_may_be_slewed_but_not_jump(moved_ns: int, jumped: bool) -> None
 def test_the_noise_of_a_trial_is_the_worst_of_its_hosts() -> None:
     found = worst_noise(
         [
-            HostNoise(steal_percent=1.0, counters={"retransmits": 2, "segments_sent": 9}, cpus=2),
+            HostNoise(steal_percent=1.0, counters={"retransmits": 1, "segments_sent": 9}, cpus=2),
             HostNoise(foreign_cpu_percent=7.0, clock_step_ns=-5, paused_ns=3, window_ns=4),
-            HostNoise(steal_percent=0.5, counters={"retransmits": 1, "segments_sent": 5}, cpus=8),
+            HostNoise(steal_percent=0.5, counters={"retransmits": 0, "segments_sent": 5}, cpus=8),
         ]
     )
     assert (found.steal_percent, found.foreign_cpu_percent, found.cpus) == (1.0, 7.0, 8)
-    assert found.counters == {"retransmits": 2, "segments_sent": 5}
+    assert found.counters == {"retransmits": 1, "segments_sent": 9}
     assert (found.clock_step_ns, found.paused_ns) == (-5, 3)
+
+
+def test_what_one_host_sends_again_is_no_part_of_what_another_one_sends() -> None:
+    """A server's host with a few in a million, and a measuring client that sends little."""
+    counters = [
+        {"retransmits": 7, "segments_sent": 1_000_000, "accept_drops": 1},
+        {"retransmits": 0, "segments_sent": 2_000, "accept_drops": 2},
+        {"accept_drops": 3},
+    ]
+    found = worst_noise([HostNoise(counters=of) for of in counters])
+    assert found.counters == {**counters[0], "accept_drops": 3}
+    assert worst_noise([HostNoise(counters=of) for of in counters[2:]]).counters == counters[2]
 
 
 def played(name: str, ok: int, response_us: int) -> HostPart:

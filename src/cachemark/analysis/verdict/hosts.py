@@ -13,8 +13,8 @@ from cachemark.model.outcome import Finding, HostNoise, HostPart
 from cachemark.model.protocol import Done
 
 N = TypeVar("N", int, float)
-# Retransmits are compared with it.
-_SENT = "segments_sent"
+# The one is compared with the other.
+_AGAIN, _SENT = "retransmits", "segments_sent"
 # A clock that is slewed changes by this part of the time at most; more is a jump.
 _SLEW_PART = 0.0005
 _JUMP_NS = 1_000_000
@@ -132,7 +132,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
         load_1min=max(noise.load_1min for noise in hosts),
         window_ns=min((noise.window_ns for noise in hosts if noise.window_ns), default=0),
-        counters={name: _worst_counter(name, hosts) for name in names},
+        counters={name: _most_counted(name, hosts) for name in names} | _worst_network(hosts),
         waited_percent=_most([noise.waited_percent for noise in hosts]),
         clock_step_ns=max(steps, key=abs, default=None),
         longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
@@ -146,9 +146,18 @@ def _most(values: Sequence[N | None]) -> N | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _worst_counter(name: str, hosts: Sequence[HostNoise]) -> int:
-    values = [noise.counters[name] for noise in hosts if name in noise.counters]
-    return min(values) if name == _SENT else max(values)
+def _most_counted(name: str, hosts: Sequence[HostNoise]) -> int:
+    return max(noise.counters[name] for noise in hosts if name in noise.counters)
+
+
+def _worst_network(hosts: Sequence[HostNoise]) -> dict[str, int]:
+    """Both counters of the host that sent the largest part of its segments again.
+
+    A host of clients sends few segments, and the server's host many; so two hosts are not mixed.
+    """
+    known = [noise.counters for noise in hosts if {_AGAIN, _SENT} <= noise.counters.keys()]
+    worst = max(known, key=lambda of: of[_AGAIN] / max(1, of[_SENT]), default={})
+    return {name: worst[name] for name in (_AGAIN, _SENT) if worst}
 
 
 def _frequency_range(hosts: Sequence[HostNoise]) -> tuple[float, float] | None:
