@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ import pytest
 from distributed import Future
 
 from cachemark.agents import coordinator as coordinator_module
+from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import Coordinator
 from cachemark.agents.messages import PlaySlices, Request
 from cachemark.endpoints.merging import merge_kinds
@@ -78,6 +79,42 @@ def test_hosts_of_clients_play_each_slice_together(
         check_arm(arm)
     report = next(tmp_path.glob("results/*/report.md")).read_text(encoding="utf-8")
     assert "hosts: both server+client, c client" in report
+
+
+@pytest.mark.xdist_group("agents")
+@pytest.mark.parametrize("wrong_ns", [(600_000, 0), (0, 2_000_000)])
+def test_hosts_whose_clocks_are_not_known_have_no_slices_that_count(
+    inside: Inside,
+    shared_agents: SharedAgents,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong_ns: tuple[int, int],
+) -> None:
+    """Each comparison is wrong by 0.6 ms, or one clock jumps between any two of them."""
+    (error_ns, jump_ns), real, times = wrong_ns, Coordinator.clocks, count()
+
+    def clocks(coordinator: Coordinator) -> dict[str, ClockReading]:
+        jumped = {"both": 0, "c": jump_ns * next(times)}
+        return {
+            name: msgspec.structs.replace(
+                found,
+                error_ns=found.error_ns + error_ns,
+                offset_ns=found.offset_ns + jumped[name],
+            )
+            for name, found in real(coordinator).items()
+        }
+
+    monkeypatch.setattr(Coordinator, "clocks", clocks)
+    write(tmp_path, ROUNDS.replace("blocks = 2", 'blocks = 1\nnoise = "note"'))
+    ended = inside("run", "experiment.toml", "--hosts", str(shared_agents.hosts_file(tmp_path)))
+    arms = read_outcomes(tmp_path)
+    assert [arm.verdict for arm in arms] == ["INVALID", "INVALID"], ended.stderr
+    for arm in arms:
+        check_arm(arm)
+        assert arm.rounds is not None
+        assert arm.rounds.void_slices == 12
+        assert any(text.startswith("12 of 12 slices are void") for text in arm.reasons)
+    assert "slices are void" in ended.stdout
 
 
 def check_arm(arm: Outcome) -> None:

@@ -22,6 +22,7 @@ from cachemark.host import process
 from cachemark.model.outcome import Outcome, from_line
 from tests.agents.hosts_files import write_hosts
 from tests.agents.namespaces import COORDINATOR, Network, address_of, network
+from tests.builders.small_experiments import ROUNDS
 from tests.conftest import ROOT
 
 NAMES = ("s", "c1", "c2")
@@ -154,3 +155,31 @@ def test_whatever_breaks_fails_its_trial_and_leaves_nothing(fleet: Fleet) -> Non
     _, last = fleet.outcomes()
     assert last.state == "measured"
     assert [part.name for part in last.hosts] == list(NAMES)
+
+
+@pytest.mark.slow("three agents start, each in a network of its own")
+def test_two_hosts_play_rounds_on_a_third(fleet: Fleet) -> None:
+    """Every operation of both hosts is counted, whatever the machine did to their starts."""
+    (fleet.folder / "r.toml").write_text(
+        ROUNDS.replace("blocks = 2", 'blocks = 1\nnoise = "note"'), encoding="utf-8"
+    )
+    file = str(fleet.folder / "hosts.toml")
+    command = fleet.net.hub.enter(*CACHEMARK, "run", "r.toml", "--hosts", file)
+    with process.start(command, cwd=fleet.folder) as run:
+        assert run.wait(_RUN_S), run.log_tail()
+    arms = fleet.outcomes()
+    assert [arm.state for arm in arms] == ["measured", "measured"]
+    for arm in arms:
+        assert arm.rounds is not None
+        assert arm.measure is not None
+        slices = arm.rounds.slices
+        assert len(slices.ops) + arm.rounds.void_slices == 12
+        played = sum(slices.ops) + sum(slices.errors) + arm.rounds.void_ops
+        assert played == sum(of.attempts for of in arm.measure.operations.values())
+        assert "server-counters" not in {found.rule for found in arm.findings}
+        assert [part.name for part in arm.hosts if part.measure] == ["c1", "c2"]
+        # No clock of a namespace is its own, and a link has a delay.
+        for part in arm.hosts:
+            assert abs(part.clock_offset_ns) <= part.clock_error_ns
+    for name in NAMES:
+        fleet.wait_until_idle(name)
