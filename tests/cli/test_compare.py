@@ -83,6 +83,16 @@ def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
     assert runs.exists()
 
 
+def test_a_cell_of_each_run(runs: Path, inside: Inside) -> None:
+    told = inside("compare", "old", "slower", "--cell", "b", "--cell", "a")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("a of slower against b of old\n")
+    assert "no answer" in told.stdout
+    told = inside("compare", "slower", "--cell", "b · embedded", "--cell", "a")
+    assert told.stdout.startswith("a against b\npaired by block")
+    assert runs.exists()
+
+
 def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path: Path) -> None:
     clients = ("--client", "b", "--client", "a")
     told = inside("compare", "slower", *clients, "--format", "markdown", "--out", "comment.md")
@@ -102,6 +112,9 @@ def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path:
         (["old", "slower", "--fail-on-inconclusive"], "show no regression"),
         (["--play", "--figure", "rate"], "--play compares every figure"),
         (["old", "gone"], "no run 'gone'"),
+        (["old", "slower", "--cell", "a"], "1 given, not two"),
+        (["old", "slower", "--cell", "a", "--cell", "z"], "z: not in slower"),
+        (["old", "--cell", "a", "--cell", "b", "--client", "a"], "names the cells already"),
         (["old", "slower", "--margin", "-1"], "not a percentage"),
         (["old", "slower", "--figure", "speed"], "speed"),
     ],

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -111,6 +111,23 @@ def test_answers_are_those_of_compare(visitor: Visitor) -> None:
     assert "no answer" in across
 
 
+def test_a_cell_of_a_run_is_compared_with_one_of_another(visitor: Visitor) -> None:
+    text = visitor.get(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b").text
+    assert "<h2>b of second against a of first</h2>" in text
+    assert "one value for each run" in text
+    assert "no answer" in text
+    # A name on one side holds for both; a title names one cell of the run that is chosen twice.
+    text = visitor.get(f"/compare?baseline={RUN}&first=b&other={OTHER}").text
+    assert "<h2>b of second against b of first</h2>" in text
+    titles = [quote(f"{name} · embedded · mixed · one") for name in "ab"]
+    query = f"baseline={RUN}&first={titles[0]}&other={RUN}&second={titles[1]}"
+    text = visitor.get(f"/compare?{query}").text
+    assert "<h2>b against a</h2>" in text
+    assert "paired by block" in text
+    # They are offered to choose from.
+    assert '<option value="a · embedded · mixed · one"></option>' in text
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -118,7 +135,7 @@ def test_answers_are_those_of_compare(visitor: Visitor) -> None:
         (f"baseline={RUN}&first=a&second=", "second"),
         (f"baseline={RUN}&other={OTHER}&margin=much", "margin"),
         (f"baseline={RUN}&other={OTHER}&margin=nan", "margin"),
-        (f"baseline={RUN}&first=a&second=b&factor=colour", "factor"),
+        (f"baseline={RUN}&other={RUN}&first=a", "second"),
     ],
 )
 def test_a_bad_value_is_marked_at_its_field(visitor: Visitor, query: str, field: str) -> None:
@@ -132,7 +149,9 @@ def test_a_bad_value_is_marked_at_its_field(visitor: Visitor, query: str, field:
     ("path", "status", "text"),
     [
         (f"/compare?baseline={RUN}&other={RUN}", 400, "cannot be compared with itself"),
-        (f"/compare?baseline={RUN}&first=a&second=zz", 400, "--client zz: not in first"),
+        (f"/compare?baseline={RUN}&first=a&second=zz", 400, "zz: not in first"),
+        (f"/compare?baseline={RUN}&first=a&other={OTHER}&second=zz", 400, "zz: not in second"),
+        (f"/compare?baseline={RUN}&first=a&second=a", 400, "cannot be compared with itself"),
         (f"/compare?baseline={RUN}&other=nobody", 404, "there is no run"),
         ("/history?name=nobody", 400, "no such client or cell in the store"),
     ],
@@ -147,7 +166,7 @@ def test_what_cannot_be_answered_is_said(
 
 def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     with served(tmp_path / "none") as visitor:
-        for path in ("/runs", "/history?name=a"):
+        for path in ("/runs", "/history?name=a", "/compare"):
             answer = visitor.get(path)
             assert answer.status == 404
             assert "no such folder" in answer.text

@@ -47,6 +47,12 @@ _WITH = Parameter(
 )
 
 
+_CELL = (
+    "twice: a cell of the baseline, then one of the other run (or of the same): its title, or some "
+    "of its names, such as its client; the others have to be the same on both sides"
+)
+
+
 @dataclass(frozen=True)
 class Cells:
     """The cells to compare."""
@@ -55,6 +61,7 @@ class Cells:
     server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
     load: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
     workload: Annotated[tuple[str, ...], Parameter(negative="", help="only these")] = ()
+    cell: Annotated[tuple[str, ...], Parameter(negative="", help=_CELL)] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,9 @@ def compare(
         _refuse_few(first, second)
     names = tuple(dict.fromkeys([*figure, *gating.gate]))
     with fits_together((second or first)[-1]):
-        compared = compare_stored(first, second, _filter(wanted), names, margin)
+        compared = compare_stored(
+            first, second, _filter(wanted), names, margin, cells=_two_cells(wanted)
+        )
     if not gating.active:
         _write(compared, forms)
         return OK
@@ -192,14 +201,31 @@ def _refuse_few(found: list[Run], others: list[Run]) -> None:
 
 
 def _refuse_with_play(runs: tuple[str, ...], cells: Cells, figures: tuple[str, ...]) -> None:
-    if runs or cells.load or cells.workload:
+    if runs or cells.load or cells.workload or cells.cell:
         raise UsageError(
-            "--play takes no run, --load or --workload", "leave them out: it plays a run of its own"
+            "--play takes no run, --load, --workload or --cell",
+            "leave them out: it plays a run of its own",
         )
     if figures:
         raise UsageError(
             "--play compares every figure", "leave --figure out; --gate names those that decide"
         )
+
+
+def _two_cells(cells: Cells) -> tuple[str, str] | None:
+    """The cells of --cell; None without it. Raises UsageError."""
+    if not cells.cell:
+        return None
+    if cells.client or cells.server or cells.load or cells.workload:
+        raise UsageError(
+            "--cell names the cells already", "leave out --client, --server, --load and --workload"
+        )
+    if len(cells.cell) != 2:
+        raise UsageError(
+            f"--cell: {len(cells.cell)} given, not two",
+            "such as --cell go/gomemcache --cell python/pymemcache",
+        )
+    return cells.cell[0], cells.cell[1]
 
 
 def _filter(cells: Cells) -> CellFilter:

@@ -13,6 +13,7 @@ from cachemark.report.compare.in_turns import compare_in_turns
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
 from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.stored import compare_stored
+from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
 from cachemark.report.json_text import render_json
@@ -44,6 +45,7 @@ __all__ = [
     "GateAnswer",
     "Side",
     "check_gate",
+    "compare_cells",
     "compare_in_turns",
     "compare_runs",
     "compare_stored",

@@ -37,21 +37,26 @@ def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> 
 
 def _versions(pair: Pair) -> list[str]:
     before, after = pair.before[0][0], pair.after[0][0]
-    cell = pair.other
+    client = _both(pair.baseline.client, pair.other.client)
+    server = _both(pair.baseline.server, pair.other.server)
     ours = [_worker(before), _worker(after)]
     servers = [trial.server.version if trial.server else "" for trial in (before, after)]
     return [
-        *(_line(f"{what} of {cell.client}", ours[0][what], ours[1][what]) for what in ours[0]),
-        _line(f"wire of {cell.client}", before.wire, after.wire),
-        _line(f"version of {cell.server}", servers[0], servers[1]),
-        *_binaries(before, after),
+        *(_line(f"{what} of {client}", ours[0][what], ours[1][what]) for what in ours[0]),
+        _line(f"wire of {client}", before.wire, after.wire),
+        _line(f"version of {server}", servers[0], servers[1]),
+        *_binaries(before, after, {"server": server, "worker": client}),
     ]
 
 
-def _binaries(before: Outcome, after: Outcome) -> list[str]:
-    """Programs whose files differ, even if their versions agree."""
+def _both(before: str, after: str) -> str:
+    """The names of both sides; one name if they are the same."""
+    return before if before == after else f"{before} → {after}"
+
+
+def _binaries(before: Outcome, after: Outcome, named: dict[str, str]) -> list[str]:
+    """Programs whose files differ, even if their versions agree. `named`: role → its name."""
     ours, theirs = (_hashes(trial) for trial in (before, after))
-    named = {"server": before.trial.cell.server, "worker": before.trial.cell.client}
     return [
         _line(f"binary of {named.get(role, role)}", ours[role], theirs[role])
         for role in ours.keys() & theirs.keys()

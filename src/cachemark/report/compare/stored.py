@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cachemark.model.errors import UsageError
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.selection import CellFilter
+from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
 from cachemark.runs.store import Run
@@ -18,14 +19,19 @@ def compare_stored(
     wanted: CellFilter,
     figures: Sequence[str],
     margin_percent: float | None,
+    *,
+    cells: tuple[str, str] | None = None,
 ) -> ComparisonReport:
     """Compare the other runs with the baseline runs; without others, the parts of one run.
 
-    Without a margin, that of the first run is used. Raises UsageError.
+    `cells` names one of the baseline and one of the others, in place of `wanted`. Without a margin,
+    that of the first run is used. Raises UsageError.
     """
     first = baselines[0]
     margin = first.header.experiment.margin_percent if margin_percent is None else margin_percent
     if len(baselines) == 1 and not others:
+        if cells:
+            return compare_cells(_side(baselines), None, cells, figures, margin)
         return compare_within_run(first.header, first.outcomes(), wanted, figures, margin)
     if not others:
         raise UsageError(
@@ -36,7 +42,10 @@ def compare_stored(
     if len(set(folders)) < len(folders):
         twice = next(run.id for run in others if folders.count(run.folder.resolve()) > 1)
         raise UsageError(f"{twice}: cannot be compared with itself", "name different runs")
-    return compare_runs(_side(baselines), _side(others), wanted, figures, margin)
+    before, after = _side(baselines), _side(others)
+    if cells:
+        return compare_cells(before, after, cells, figures, margin)
+    return compare_runs(before, after, wanted, figures, margin)
 
 
 def _side(runs: Sequence[Run]) -> Side:

@@ -50,23 +50,39 @@ def compare_runs(
     figures: Sequence[str],
     margin_percent: float,
 ) -> ComparisonReport:
-    """Compare the other runs with the baseline. Raises UsageError if they have no common cell."""
+    """Compare the other runs with the baseline, each cell with the one of the same name.
+
+    Raises UsageError if they have no common cell.
+    """
+    first, second = (_trials_of_runs(side) for side in (baseline, other))
+    wanted.check([*first, *second], f"{baseline.name} or {other.name}")
+    cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=sort_key)
+    same_names = [(cell, cell) for cell in cells]
+    return compare_sides(baseline, other, same_names, figures, margin_percent)
+
+
+def compare_sides(
+    baseline: Side,
+    other: Side,
+    cells: Sequence[tuple[Cell, Cell]],
+    figures: Sequence[str],
+    margin_percent: float,
+) -> ComparisonReport:
+    """Compare pairs of cells: one of the baseline, one of the other side. Raises UsageError."""
     first, second = (_trials_of_runs(side) for side in (baseline, other))
     names = baseline.name, other.name
-    wanted.check([*first, *second], " or ".join(names))
-    cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=sort_key)
     pairs: list[Pair] = []
     lost: list[tuple[Cell, str]] = []
     left_out: list[tuple[Cell, str]] = []
-    for cell in cells:
-        before, after = first.get(cell, []), second.get(cell, [])
+    for ours, theirs in cells:
+        before, after = first.get(ours, []), second.get(theirs, [])
         reason = _incomparable_reason(_flat(before), _flat(after), names)
         if valid_trials(_flat(before)) and _flat(after) and not valid_trials(_flat(after)):
-            lost.append((cell, rejection_reason(_flat(after))))
+            lost.append((theirs, rejection_reason(_flat(after))))
         elif reason:
-            left_out.append((cell, reason))
+            left_out.append((theirs if valid_trials(_flat(before)) else ours, reason))
         else:
-            pairs.append(_pair(cell, before, after))
+            pairs.append(_pair((ours, theirs), before, after))
     if not pairs and not lost:
         reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
@@ -109,10 +125,12 @@ def _flat(runs: list[list[Outcome]]) -> list[Outcome]:
     return [trial for run in runs for trial in run]
 
 
-def _pair(cell: Cell, before: list[list[Outcome]], after: list[list[Outcome]]) -> Pair:
+def _pair(
+    cells: tuple[Cell, Cell], before: list[list[Outcome]], after: list[list[Outcome]]
+) -> Pair:
     sides = ([valid for run in side if (valid := valid_trials(run))] for side in (before, after))
     first, second = sides
-    return Pair(baseline=cell, other=cell, before=first, after=second)
+    return Pair(baseline=cells[0], other=cells[1], before=first, after=second)
 
 
 def _incomparable_reason(

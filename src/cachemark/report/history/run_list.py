@@ -6,6 +6,9 @@ import sqlite3
 
 import msgspec
 
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import is_repeat
+from cachemark.report.cells import cell_title
 from cachemark.report.history.index import RunIndex
 from cachemark.report.history.model import RunRow
 from cachemark.report.history.query import HistoryQuery, query_history
@@ -45,6 +48,18 @@ def list_runs(index: RunIndex) -> list[ListedRun]:
         played.setdefault(row["folder"], []).append(row)
     runs = query_history(index, HistoryQuery()).runs
     return [_listed(run, played.get(run.folder, [])) for run in reversed(runs)]
+
+
+def cell_names(index: RunIndex, folder: str) -> list[str]:
+    """What names the cells of a run: clients, servers and loads, then the titles of the cells."""
+    sql = """
+        SELECT DISTINCT client, server, workload, load FROM trial
+        WHERE folder = ? ORDER BY workload, load, server, client
+    """
+    played = (Cell(**dict(row)) for row in index.rows(sql, (folder,)))
+    cells = [cell for cell in played if not is_repeat(cell)]
+    parts = [getattr(cell, field) for field in ("client", "server", "load") for cell in cells]
+    return list(dict.fromkeys([*parts, *map(cell_title, cells)]))
 
 
 def _listed(run: RunRow, rows: list[sqlite3.Row]) -> ListedRun:

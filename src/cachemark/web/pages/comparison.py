@@ -1,4 +1,4 @@
-"""The comparison of two runs, or of two clients, servers or loads of one run."""
+"""The comparison of two runs, of a cell of each, or of two cells of one run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,47 @@ from cachemark.report.compare import CellFilter, ComparisonReport
 from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
 from cachemark.report.formats import fits_together
+from cachemark.report.history import RunIndex
+from cachemark.report.history.run_list import cell_names
 from cachemark.runs.store import run_names
 from cachemark.web.context import context
-from cachemark.web.layout import page
-from cachemark.web.stored import stored_run
+from cachemark.web.layout import page, problem_page
+from cachemark.web.stored import problem_of_store, stored_run
 
-FACTORS = ("client", "server", "load")
+# So many titles of cells are offered; a run of 45 clients has hundreds.
+_MOST_NAMES = 200
 
 
 class ComparisonForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What was typed. Without `other`, `first` and `second` are compared within the run."""
+    """What was typed. Without `other`, or if that is the same run, cells of one run are compared.
+
+    `first` is a cell of the baseline, `second` one of the other run: names of it, or its title.
+    """
 
     baseline: str = ""
-    other: str = ""
-    factor: str = "client"
     first: str = ""
+    other: str = ""
     second: str = ""
     margin: str = ""
+
+    @property
+    def within(self) -> bool:
+        """Whether both sides are cells of one run."""
+        return not self.other or bool(self.other == self.baseline and (self.first or self.second))
+
+    @property
+    def cells(self) -> tuple[str, str] | None:
+        """The cells of both sides. One name holds for both; without a name, all are compared."""
+        both = self.first or self.second, self.second or self.first
+        return both if all(both) else None
 
 
 def comparison_page(request: Request) -> Response:
     """The form, and the answers if it was filled in."""
     settings = context(request).settings
+    missing = problem_of_store(settings.root)
+    if missing is not None:
+        return problem_page(settings, 404, missing.text, missing.remedy)
     given = request.query_params
     form = ComparisonForm(
         **{n: given.get(n, "").strip() for n in ComparisonForm.__struct_fields__ if n in given}
@@ -46,14 +65,19 @@ def comparison_page(request: Request) -> Response:
             compared = _compared(request, form)
         except UsageError as error:
             problems = {"": str(error)}
+    with RunIndex(settings.root) as index:
+        names = {
+            field: cell_names(index, run)[:_MOST_NAMES]
+            for field, run in (("first", form.baseline), ("second", form.other or form.baseline))
+        }
     return page(
         settings,
         "compare",
         400 if problems else 200,
         form=form,
         problems=problems,
-        names=list(reversed(run_names(settings.root))),
-        factors=FACTORS,
+        runs=list(reversed(run_names(settings.root))),
+        names=names,
         parts=_parts(compared) if compared else None,
     )
 
@@ -63,11 +87,9 @@ def form_problems(form: ComparisonForm) -> dict[str, str]:
     problems: dict[str, str] = {}
     if not form.baseline:
         problems["baseline"] = "choose a run"
-    if form.factor not in FACTORS:
-        problems["factor"] = f"one of {', '.join(FACTORS)}"
-    if not form.other:
+    if form.within:
         problems |= {name: "a name, or choose another run" for name in ("first", "second")
-                  if not getattr(form, name)}  # fmt: skip
+                     if not getattr(form, name)}  # fmt: skip
     if form.margin and _margin(form) is None:
         problems["margin"] = "a percentage from 0 to 100, such as 2"
     return problems
@@ -84,15 +106,9 @@ def _margin(form: ComparisonForm) -> float | None:
 def _compared(request: Request, form: ComparisonForm) -> ComparisonReport:
     root = context(request).settings.root
     baseline = stored_run(form.baseline, root)
-    others = [stored_run(form.other, root)] if form.other else []
-    asked = tuple(name for name in (form.first, form.second) if name)
-    wanted = CellFilter(
-        client=asked if form.factor == "client" else (),
-        server=asked if form.factor == "server" else (),
-        load=asked if form.factor == "load" else (),
-    )
+    others = [] if form.within else [stored_run(form.other, root)]
     with fits_together(baseline):
-        return compare_stored([baseline], others, wanted, (), _margin(form))
+        return compare_stored([baseline], others, CellFilter(), (), _margin(form), cells=form.cells)
 
 
 def _parts(compared: ComparisonReport) -> dict[str, object]:
