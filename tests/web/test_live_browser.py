@@ -66,6 +66,33 @@ def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
             expect(viewer.locator("#rankings tbody tr").first).to_contain_text("4 of 4")
 
 
+def test_a_run_that_has_just_begun_is_shown_when_its_first_event_comes(
+    browser: Browser, visitor: Visitor
+) -> None:
+    with opened(browser, visitor) as page:
+        page.goto(PAGE)
+        expect(page.locator("#standing")).to_have_text("Nothing has been recorded of this run yet")
+        expect(page.get_by_role("button", name="Resume")).to_be_hidden()
+        EventLog(visitor.settings.root / "now").write(started())
+        expect(page.locator("#standing")).to_have_text("Running: before the first trial")
+
+
+def test_a_table_that_is_drawn_anew_stays_focused_and_scrolled(
+    browser: Browser, visitor: Visitor, log: EventLog
+) -> None:
+    log.write(trial("a-client-with-a-long-name", 0, 100.0))
+    with opened(browser, visitor, viewport=PHONE) as page:
+        page.goto(PAGE)
+        table = page.get_by_role("group", name="Ranking")
+        expect(table.locator("tbody tr")).to_have_count(1)
+        table.focus()
+        table.evaluate("table => { table.scrollLeft = 90; }")
+        log.write(trial("another", 0, 200.0))
+        expect(table.locator("tbody tr")).to_have_count(2)
+        assert table.evaluate("table => document.activeElement === table")
+        assert table.evaluate("table => table.scrollLeft") == 90
+
+
 def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
     browser: Browser, visitor: Visitor, log: EventLog
 ) -> None:

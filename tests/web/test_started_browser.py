@@ -36,14 +36,16 @@ LONG = SMALL.replace("blocks = 2", "blocks = 500")
 
 
 @contextmanager
-def process_of(*arguments: str, stderr: int | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A verb as a process, which is interrupted at the end if it has not ended."""
+def process_of(
+    *arguments: str, stderr: int | None = None, end: signal.Signals = signal.SIGTERM
+) -> Iterator[subprocess.Popen[str]]:
+    """A verb as a process, which gets a signal at the end if it has not ended."""
     command = [sys.executable, "-m", "cachemark", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as running:
         try:
             yield running
         finally:
-            running.send_signal(signal.SIGTERM)
+            running.send_signal(end)
             try:
                 running.communicate(timeout=60)
             except subprocess.TimeoutExpired:
@@ -51,9 +53,9 @@ def process_of(*arguments: str, stderr: int | None = None) -> Iterator[subproces
 
 
 @contextmanager
-def pages(root: Path) -> Iterator[Visitor]:
+def pages(root: Path, port: int = 0, end: signal.Signals = signal.SIGTERM) -> Iterator[Visitor]:
     """The pages of a store, served by a process of their own."""
-    with process_of("web", "--port=0", f"--runs={root}") as server:
+    with process_of("web", f"--port={port}", f"--runs={root}", end=end) as server:
         assert server.stdout is not None
         found = re.search(r"shown at (\S+)/;", server.stdout.readline())
         assert found

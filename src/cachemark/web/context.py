@@ -28,6 +28,8 @@ class Context:
         self.settings = settings
         self.reports = ReportCache()
         self.feeds = Feeds()
+        # Set when the server is about to end: streams end then, too.
+        self.closing = threading.Event()
         # Held while a run is played, the doctor measures the machine, or an archive is imported.
         self.busy = threading.Lock()
         measured, self.cpus = host.beside(host.cores(host.usable_cpus()))

@@ -55,6 +55,7 @@ class WebServer:
         self._server = uvicorn.Server(_config(context))
         self._listening = bound_socket(settings)
         self.player, self._cpus = context.player, context.cpus
+        self._closing = context.closing
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
         # Nobody can open the address that stands for all of them.
@@ -68,6 +69,7 @@ class WebServer:
 
     def __exit__(self, *_: object) -> None:
         self.player.close()
+        self._closing.set()
         self._server.should_exit = True
         self._thread.join()
         self._listening.close()

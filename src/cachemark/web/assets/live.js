@@ -4,7 +4,9 @@ const address = page.dataset.address;
 const part = (id) => document.getElementById(id);
 
 let state; // what the server sent, and what was received since
+let isLost = false; // whether the server does not answer
 let plots = {};
+const rankings = new Map(); // title → its part of the page
 
 // Figures as people read them.
 function figure(value) {
@@ -48,14 +50,20 @@ function showStatus(status) {
   Object.assign(state, status);
   const at = state.position;
   const done = at && at.number ? (at.number - 1 + at.part) / Math.max(1, at.total) : 0;
-  const total = at && at.total ? ` of ${at.total}` : "";
-  const played = at && at.number ? `${state.unit} ${at.number}${total}` : `before the first ${state.unit}`;
-  if (state.running) part("standing").textContent = `Running: ${played}`;
-  else part("standing").textContent = state.interrupted ? `Not running: it was broken off at ${played}` : "It has ended";
+  part("standing").textContent = isLost ? AWAY : standing(at);
   part("progress").value = state.running || state.interrupted ? done : 1;
   showActions();
   part("what").textContent = state.running && at ? `${duration(state.seconds)} so far; now: ${at.what}` : "";
   part("machine").textContent = `${noise(state.noise)}The server of this page has used ${state.web_cpu_s.toFixed(1)} s of CPU time since its start.`;
+}
+
+function standing(at) {
+  if (!state.begun) return "Nothing has been recorded of this run yet";
+  const total = at && at.total ? ` of ${at.total}` : "";
+  const isAt = at && at.number;
+  const played = isAt ? `${state.unit} ${at.number}${total}` : `before the first ${state.unit}`;
+  if (state.running) return `${"stopping" in page.dataset ? "Stopping" : "Running"}: ${played}`;
+  return state.interrupted ? `Not running: it was broken off ${isAt ? "at " : ""}${played}` : "It has ended";
 }
 
 function noise(of) {
@@ -66,7 +74,11 @@ function noise(of) {
 
 // What can be done now: a run that these pages started is stopped, any that was broken off resumed.
 function showActions() {
-  const shown = { stop: state.running && "startedHere" in page.dataset, resume: !state.running && state.interrupted };
+  const canStop = "startedHere" in page.dataset && !("stopping" in page.dataset);
+  const shown = {
+    stop: !isLost && state.running && canStop,
+    resume: !isLost && state.begun && !state.running && state.interrupted,
+  };
   for (const [name, isShown] of Object.entries(shown)) {
     if (part(name)) part(name).hidden = !isShown;
   }
@@ -110,17 +122,33 @@ function bar(row, most) {
   return svg;
 }
 
-const columns = ["client", "ops/s", "bar", "interval", "p99", "client CPU/op", "server CPU/op", "server RSS", "errors", "valid"];
-function showRanking(of) {
+// The interval of a row in words. Of clients in turns, it is that of the ratio to the first.
+function interval(row, of) {
+  const first = of.rows[0].value;
+  if (of.in_turns && row === of.rows[0]) return "1";
+  if (!row.low) return of.in_turns && row.value ? (row.value / first).toFixed(2) : "–";
+  const [value, low, high] = [row.value, row.low, row.high].map((one) => (one / first).toFixed(2));
   const shown = of.by_rate ? figure : time;
-  columns[1] = of.by_rate ? "ops/s" : of.in_turns ? "p99" : "p99, mean";
-  columns[3] = of.in_turns ? "interval of the ratio to the first" : "range or 95 % interval";
+  return of.in_turns ? `${value} (${low}–${high})` : `${shown(row.low)} to ${shown(row.high)}`;
+}
+
+function rankingTable(of) {
+  const shown = of.by_rate ? figure : time;
+  const columns = [
+    "client",
+    of.by_rate ? "ops/s" : of.in_turns ? "p99" : "p99, mean",
+    of.in_turns ? "of the first" : "range or 95 % interval",
+    "",
+    ...(of.by_rate ? ["p99"] : []),
+    "client CPU/op", "server CPU/op", "server RSS", "errors", "valid",
+  ];
   const table = element("table");
   table.append(element("caption", `Ranking: ${of.title}`, "hidden"));
   const head = table.createTHead().insertRow();
   for (const name of columns) {
-    const cell = element("th", name);
-    cell.scope = "col";
+    // The column of bars says nothing that is not beside it.
+    const cell = element(name ? "th" : "td", name);
+    if (name) cell.scope = "col";
     head.append(cell);
   }
   const body = table.createTBody();
@@ -129,12 +157,11 @@ function showRanking(of) {
     const line = body.insertRow();
     const name = element("th", row.name);
     name.scope = "row";
-    line.append(name, element("td", shown(row.value)));
-    line.insertCell().append(bar(row, most));
-    line.cells[2].className = "bar-cell";
+    const bars = element("td", undefined, "bar-cell");
+    bars.append(bar(row, most));
+    line.append(name, element("td", shown(row.value)), element("td", interval(row, of)), bars);
     const texts = [
-      row.low ? `${shown(row.low)} to ${shown(row.high)}` : "–",
-      time(row.p99),
+      ...(of.by_rate ? [time(row.p99)] : []),
       cpu(row.client_cpu_us),
       cpu(row.server_cpu_us),
       row.server_rss ? `${figure(row.server_rss)}B` : "–",
@@ -143,14 +170,30 @@ function showRanking(of) {
     ];
     for (const text of texts) line.append(element("td", text));
   }
+  return table;
+}
+
+// The part of a ranking stays while its table is drawn anew: it may be focused, or scrolled sideways.
+function rankingPart(title) {
   const scroll = element("div", undefined, "scroll");
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "group");
-  scroll.setAttribute("aria-label", `Ranking: ${of.title}`);
-  scroll.append(table);
+  scroll.setAttribute("aria-label", `Ranking: ${title}`);
   const card = element("div", undefined, "card");
   card.append(scroll);
-  return [element("h2", of.title), card];
+  const whole = element("section");
+  whole.append(element("h2", title), card);
+  return { whole, scroll };
+}
+
+function showRankings() {
+  for (const of of state.rankings) {
+    if (!rankings.has(of.title)) rankings.set(of.title, rankingPart(of.title));
+    rankings.get(of.title).scroll.replaceChildren(rankingTable(of));
+  }
+  const parts = state.rankings.map((of) => rankings.get(of.title).whole);
+  const shown = [...part("rankings").children];
+  if (parts.length !== shown.length || parts.some((one, n) => one !== shown[n])) part("rankings").replaceChildren(...parts);
 }
 
 // Where a point has its figures.
@@ -159,10 +202,10 @@ const CURVES = { rate: RATE, p50: 4, p99: 5 };
 
 // Points → a column of blocks, and a column for each cell.
 function columnsOf(field) {
-  const blocks = [...new Set(state.points.map((point) => point[1]))].sort((a, b) => a - b);
+  const blocks = [...state.blocks].sort((a, b) => a - b);
   const index = new Map(blocks.map((block, at) => [block, at]));
   const data = state.cells.map(() => new Array(blocks.length).fill(null));
-  for (const point of state.points) data[point[0]][index.get(point[1])] = point[field];
+  for (const point of state.points.values()) data[point[0]][index.get(point[1])] = point[field];
   if (field !== RATE) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
   return [blocks.map((block) => block + 1), ...data];
 }
@@ -211,7 +254,7 @@ function plot(id, field) {
 
 function showAll() {
   showWords();
-  part("rankings").replaceChildren(...state.rankings.flatMap(showRanking));
+  showRankings();
   if (state.cells.length) {
     for (const [id, field] of Object.entries(CURVES)) plot(id, field);
   }
@@ -227,9 +270,17 @@ function showSoon() {
   });
 }
 
+// A point that comes twice, since a connection was lost in the middle of a message, is one point.
+function addPoints(points) {
+  for (const point of points) {
+    state.points.set(`${point[0]} ${point[1]}`, point);
+    state.blocks.add(point[1]);
+  }
+}
+
 const receive = {
   cell: ({ number, names: of }) => (state.cells[number] = of),
-  points: (points) => state.points.push(...points),
+  points: addPoints,
   ranking({ at, count, rows, ...of }) {
     let ranking = state.rankings.find((one) => one.title === of.title);
     if (!ranking) state.rankings.push((ranking = { ...of, rows: [] }));
@@ -243,30 +294,68 @@ const receive = {
   status: showStatus,
 };
 
+const AWAY = "The server does not answer: trying again";
+const AGAIN_MS = 2000;
+
+function lose(text) {
+  isLost = true;
+  part("standing").textContent = text;
+  if (state) showActions();
+}
+
+function again() {
+  lose(AWAY);
+  setTimeout(open, AGAIN_MS);
+}
+
+// Ask for everything so far, show it, and receive what is new.
 async function open() {
-  const answer = await fetch(`${address}/state`);
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  state = await answer.json();
-  showStatus(state);
-  showAll();
-  if (!state.running) return;
+  let answer, all;
+  try {
+    answer = await fetch(`${address}/state`);
+    if (answer.ok && !answer.redirected) all = await answer.json();
+  } catch {
+    again();
+    return;
+  }
+  if (all) {
+    isLost = false;
+    state = { ...all, points: new Map(), blocks: new Set() };
+    addPoints(all.points);
+    showStatus({});
+    showAll();
+    if (state.running) follow();
+    else if (!state.begun) setTimeout(open, AGAIN_MS);
+  } else if (answer.status >= 500) again();
+  else lose(`The server refuses to go on with this page${answer.ok ? "" : ` (status ${answer.status})`}: reload it`);
+}
+
+function follow() {
   const source = new EventSource(`${address}/events?after=${state.id}`);
-  // The browser asks again, with the number of the last event that it received.
-  source.onerror = () => (part("standing").textContent = "The server does not answer: trying again");
+  const restart = () => {
+    source.close();
+    open();
+  };
+  // The browser asks again, with the number of the last event that it received; or it gives up.
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) again();
+    else lose(AWAY);
+  };
+  source.onopen = () => {
+    isLost = false;
+    showStatus({});
+  };
   for (const [name, take] of Object.entries(receive)) {
     source.addEventListener(name, (event) => {
       take(JSON.parse(event.data));
       if (name !== "status") showSoon();
       else if (!state.running) source.close();
       // The server merges blocks where there are too many for a screen.
-      if (name === "points" && new Set(state.points.map((point) => point[1])).size > state.max_points) {
-        source.close();
-        open();
-      }
+      if (name === "points" && state.blocks.size > state.max_points) restart();
     });
   }
 }
 
 new ResizeObserver(() => state && showSoon()).observe(part("rate"));
 new MutationObserver(() => state && showSoon()).observe(document.documentElement, { attributes: true });
-open().catch((error) => (part("standing").textContent = `No connection: ${error.message}`));
+open();

@@ -86,6 +86,7 @@ class Feed:
     def _status(self) -> dict[str, object]:
         state = self._state
         return {
+            "begun": state.started is not None,
             "running": self._is_running(),
             "interrupted": state.ended is None or state.ended.interrupted,
             "unit": state.started.unit if state.started else "trial",

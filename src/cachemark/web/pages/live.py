@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from cachemark.web.layout import page
 from cachemark.web.live.feed import INTERVAL_S, Feed
 from cachemark.web.stored import stored_run
 
+# When a browser asks again after it has lost the server.
+_RETRY_MS = 1000
 # A comment that keeps proxies from closing a silent stream.
 _KEEP_ALIVE_S = 15.0
 
@@ -25,6 +28,7 @@ def live_page(request: Request) -> Response:
     """The page; its script asks for the rest."""
     here = context(request)
     run = stored_run(request.path_params["run"], here.settings.root)
+    started_here = here.player.run == run.folder.name
     return page(
         here.settings,
         "live",
@@ -32,7 +36,8 @@ def live_page(request: Request) -> Response:
         events=f"/runs/{quote(run.folder.name)}/live",
         title=run.folder.name,
         question=run.header.experiment.question,
-        started_here=here.player.run == run.folder.name,
+        started_here=started_here,
+        stopping=started_here and here.player.ends_within_s > 0,
     )
 
 
@@ -43,7 +48,7 @@ def drive_page(request: Request) -> Response:
     question = "One server, loaded by the native client"
     return page(
         here.settings, "live", address="", events="/drive", title="Drive", question=question,
-        started_here=False,
+        started_here=False, stopping=False,
     )  # fmt: skip
 
 
@@ -56,7 +61,8 @@ def live_events(request: Request) -> Response:
     """What is new after an event: that of the address, or the last one that a browser received."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
     after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
-    return StreamingResponse(_stream(_feed(request), after), media_type="text/event-stream")
+    stream = _stream(_feed(request), after, context(request).closing)
+    return StreamingResponse(stream, media_type="text/event-stream")
 
 
 def _feed(request: Request) -> Feed:
@@ -72,9 +78,10 @@ def _feed(request: Request) -> Feed:
     return here.feeds.of(here.settings.drive)
 
 
-async def _stream(feed: Feed, after: int) -> AsyncIterator[bytes]:
+async def _stream(feed: Feed, after: int, closing: threading.Event) -> AsyncIterator[bytes]:
     silent_s = 0.0
-    while True:
+    yield b"retry: %d\n\n" % _RETRY_MS
+    while not closing.is_set():
         number, messages = await run_in_threadpool(feed.messages, after)
         for at, (name, data) in enumerate(messages, 1):
             # A number is received with the last message: until then, all of them are sent again.

@@ -1,4 +1,4 @@
-"""The documentation, as `make docs` builds it."""
+"""The documentation, as `make docs` builds it: of the checkout, or of the package."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
             context(Request(scope)).settings,
             404,
             "the documentation is not built here",
-            "run `make docs` in the checkout; if cachemark is installed elsewhere, set "
-            "CACHEMARK_DOCS to the checkout's folder `site`",
+            "run `make docs` in the checkout, or install a package of `make dist`, which has it",
         )
         await app(scope, receive, send)
         return
