@@ -75,6 +75,7 @@ def build_all(out: Path) -> list[Path]:
     """Build all packages of the last commit into a folder; those that have checksums."""
     with sources_folder() as sources:
         export(sources)
+        build_site(sources)
         build(sources, "--sdist", out)
         build(sources, "--wheel", out)
         build(sources / "engine", "--sdist", out)
@@ -104,6 +105,29 @@ def export(folder: Path) -> None:
     # Python's tarfile cannot do this in the same way in 3.11.2 (Debian 12's) and in 3.14.
     unpack = ["tar", "--extract", "--no-same-owner", "--directory", str(folder)]
     subprocess.run(unpack, input=git("archive", "HEAD"), check=True)
+
+
+def build_site(sources: Path) -> None:
+    """Build the documentation site of exported sources, which their packages then carry.
+
+    The environment has what cachemark needs and the site's generator, as locked, and cachemark
+    itself from these sources: they print a part of the pages.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        python, needed = Path(folder) / "bin" / "python", Path(folder) / "needed.txt"
+        groups = ["--no-default-groups", "--group", "docs", "--no-emit-workspace"]
+        wanted = ["--output-file", str(needed), "--project", str(ROOT), "--locked", *groups]
+        install = ["--python", str(python), "--no-deps", "--requirement", str(needed)]
+        for command in (
+            [UV, "venv", "--quiet", folder],
+            [UV, "export", "--quiet", *wanted],
+            [UV, "pip", "install", "--quiet", *install, "--editable", str(sources)],
+            [python, "-m", "tools.docs_site"],
+        ):
+            environment = {**os.environ, **_commit_time()}
+            subprocess.run(
+                command, cwd=sources, env=environment, check=True, stdout=subprocess.DEVNULL
+            )
 
 
 def build(package: Path, kind: str, out: Path) -> None:

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 from tools.docs_pages import Sources, printed_pages, site_text, sources
@@ -46,6 +47,7 @@ def build(folder: Path) -> int:
         return ended.returncode
     for name in _UNUSED:
         (folder / "html" / name).unlink(missing_ok=True)
+    copy_licences(folder / "html" / "assets")
     for page in (folder / "html").glob("*.html"):
         page.write_text(without_inline_scripts(page), encoding="utf-8")
     return 0
@@ -62,6 +64,18 @@ def write_pages(where: Sources, folder: Path) -> None:
     for name, source in where.files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(where.root / source, folder / name)
+
+
+def copy_licences(assets: Path) -> None:
+    """Put the licences of the theme and of its icons beside its scripts.
+
+    The licences of what these scripts contain are there already.
+    """
+    package = distribution("zensical")
+    (own,) = (file for file in package.files or [] if "licenses" in file.parts)
+    icons = package.locate_file("zensical/templates/.icons/lucide/LICENSE")
+    shutil.copyfile(str(own.locate()), assets / "LICENSE.zensical.md")
+    shutil.copyfile(str(icons), assets / "LICENSE.lucide")
 
 
 def without_inline_scripts(page: Path) -> str:

@@ -37,6 +37,7 @@ def main() -> int:
         "checksums": list(checksums(packages)),
         "parts": list(parts(packages)),
         "crates": list(crates(ROOT / "engine")),
+        "site": list(site(packages)),
     }
     for name, found in problems.items():
         print(f"{name:12} {'; '.join(found) or 'ok'}")
@@ -135,6 +136,14 @@ def crates(workspace: Path) -> Iterator[str]:
 
 def _toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def site(folder: Path) -> Iterator[str]:
+    """The wheel has the documentation, which `cachemark web` shows."""
+    for wheel in folder.glob("cachemark-*.whl"):
+        with zipfile.ZipFile(wheel) as files:
+            if "cachemark/_site/html/index.html" not in files.namelist():
+                yield f"{wheel.name} has no documentation site: make dist"
 
 
 if __name__ == "__main__":

@@ -93,7 +93,10 @@ def _rustup_home() -> Path:
 
 
 def _serve_pages(folder: Path, environment: Mapping[str, str]) -> None:
-    """Start `cachemark web`, and read the page of all runs. Ends this program if there is none."""
+    """Start `cachemark web`, and read the page of all runs, and the documentation's first.
+
+    Ends this program if there is none.
+    """
     print(f"$ {' '.join(_WEB)}", flush=True)
     with subprocess.Popen(
         _WEB, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
@@ -103,12 +106,14 @@ def _serve_pages(folder: Path, environment: Mapping[str, str]) -> None:
         address = next((word for word in announced.split() if word.startswith("http://")), "")
         try:
             page = _page(address.rstrip(";"))
+            documentation = _page(f"{address.rstrip(';')}docs/tutorial.html")
         finally:
             server.terminate()
-    print(f"  [{announced.strip()}; {len(page)} bytes]", flush=True)
-    if b"quick" not in page:
-        print("try: the page has no run", file=sys.stderr)
-        raise SystemExit(1)
+    print(f"  [{announced.strip()}; {len(page)} + {len(documentation)} bytes]", flush=True)
+    for text, what in ((page, "quick"), (documentation, "The first answer")):
+        if what.encode() not in text:
+            print(f"try: a page of `cachemark web` has no {what!r}", file=sys.stderr)
+            raise SystemExit(1)
 
 
 def _page(address: str) -> bytes:

@@ -50,6 +50,12 @@ def test_no_page_has_an_inline_script(pages: dict[str, BuiltPage]) -> None:
     assert {name: page.inline_scripts for name, page in pages.items() if page.inline_scripts} == {}
 
 
+def test_the_licences_of_its_scripts_are_there(site: Path) -> None:
+    assets = site / "assets"
+    for name in ("LICENSE.zensical.md", "LICENSE.lucide", "javascripts/LICENSE"):
+        assert "opyright" in (assets / name).read_text(encoding="utf-8"), name
+
+
 def test_code_prints_commands_and_verdicts(pages: dict[str, BuiltPage]) -> None:
     assert "cachemark-run" in pages["commands.html"].anchors
     assert {"invalid", "evictions"} <= pages["verdicts.html"].anchors

@@ -17,7 +17,9 @@ import pytest
 
 from cachemark import __version__
 from cachemark.host.process import binary_path
+from cachemark.web.settings import WebSettings
 from tests.conftest import ROOT
+from tests.web.serving import Visitor
 from tools import dist
 
 RUN = ["run", "quick", "--client", "native", "--server", "embedded", "--blocks", "1"]
@@ -43,6 +45,7 @@ def built(folder: Path) -> dict[str, bytes]:
     out, sources = folder / "out", folder / "sources"
     sources.mkdir(parents=True)
     dist.export(sources)
+    dist.build_site(sources)
     for kind in ("--sdist", "--wheel"):
         dist.build(sources, kind, out)
     return {path.name: path.read_bytes() for path in out.iterdir()}
@@ -86,11 +89,40 @@ def test_a_wheel_needs_the_engine_of_its_version_on_linux(packages: Path) -> Non
     assert any(line.startswith("Requires-Dist: cyclopts") for line in metadata)
 
 
+def test_packages_have_the_documentation(packages: Path, tmp_path: Path) -> None:
+    """A wheel that is built of the sdist too: the sdist has the built pages."""
+    with zipfile.ZipFile(wheel(packages)) as files:
+        names = files.namelist()
+        page = files.read("cachemark/_site/html/tutorial.html").decode()
+    assert "The first answer" in page
+    (sdist,) = packages.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path)
+    dist.build(tmp_path / sdist.name.removesuffix(".tar.gz"), "--wheel", tmp_path)
+    with zipfile.ZipFile(wheel(tmp_path)) as files:
+        assert [name for name in names if name not in files.namelist()] == []
+
+
 def test_checksums_are_what_sha256sum_reads(packages: Path, tmp_path: Path) -> None:
     shutil.copy(wheel(packages), tmp_path)
     assert dist.write_checksums(tmp_path) == [tmp_path / wheel(packages).name]
     command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+
+def documentation(environment: Path, folder: Path) -> str:
+    """A page of the documentation, from the pages of an installed cachemark."""
+    command = [environment / "bin" / "python", "-B", "-m", "cachemark", "web", "--port", "0"]
+    given = {"PATH": os.defpath, "HOME": str(folder)}
+    with subprocess.Popen(
+        command, cwd=folder, env=given, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            found = re.search(r"shown at (\S+)/;", server.stdout.readline())
+            assert found
+            return Visitor(found[1], WebSettings(root=folder)).get("/docs/tutorial.html").text
+        finally:
+            server.terminate()
 
 
 def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) -> None:
@@ -125,6 +157,7 @@ def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) ->
     assert re.match(r"(ready|missing) +perl ", said[2].stdout), said[2]
     assert said[3].returncode == 0, said[3]
     assert "native" in said[4].stdout
+    assert "The first answer" in documentation(environment, tmp_path)
     (workers,) = (home / ".cache" / "cachemark" / "workers").iterdir()
     assert (workers / "perl" / "worker.toml").is_file()
     assert sorted(site.rglob("*")) == before

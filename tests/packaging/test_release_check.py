@@ -121,6 +121,13 @@ def test_crates(source: str, wrong: str, tmp_path: Path) -> None:
     assert [wrong in problem for problem in found] == ([True] if wrong else []), found
 
 
+def test_the_wheel_has_the_documentation(tmp_path: Path) -> None:
+    for name, problems in (("cachemark/_site/html/index.html", 0), ("cachemark/app.py", 1)):
+        with zipfile.ZipFile(tmp_path / "cachemark-1.2.3-py3-none-any.whl", "w") as files:
+            files.writestr(name, "")
+        assert len(list(release_check.site(tmp_path))) == problems
+
+
 def test_lock_files_name_packages_of_every_registry() -> None:
     found = third_party.locked(dist.ROOT)
     registries = {part.registry for part in found}
