@@ -93,6 +93,24 @@ def test_a_table_that_is_drawn_anew_stays_focused_and_scrolled(
         assert table.evaluate("table => table.scrollLeft") == 90
 
 
+def test_of_many_clients_the_best_have_curves(
+    browser: Browser, visitor: Visitor, log: EventLog
+) -> None:
+    for number in range(14):
+        log.write(trial(f"client-{number}", 0, 100.0 + number))
+    with opened(browser, visitor) as page:
+        page.goto(PAGE)
+        expect(page.locator("#drawn")).to_have_text(
+            "The curves are those of the 12 best of 14 so far."
+        )
+        shown = page.locator("#rate .u-legend .u-label").all_inner_texts()
+        assert shown[1:] == [f"client-{number}" for number in range(2, 14)]
+        # One that was not drawn becomes the best.
+        log.write(trial("client-0", 1, 9000.0))
+        expect(page.locator("#rate .u-legend")).to_contain_text("client-0")
+        expect(page.locator("#rankings tbody tr")).to_have_count(14)
+
+
 def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
     browser: Browser, visitor: Visitor, log: EventLog
 ) -> None:

@@ -138,7 +138,7 @@ function rankingTable(of) {
     "client",
     of.by_rate ? "ops/s" : of.in_turns ? "p99" : "p99, mean",
     of.in_turns ? "of the first" : "range or 95 % interval",
-    "",
+    "bar",
     ...(of.by_rate ? ["p99"] : []),
     "client CPU/op", "server CPU/op", "server RSS", "errors", "valid",
   ];
@@ -146,9 +146,10 @@ function rankingTable(of) {
   table.append(element("caption", `Ranking: ${of.title}`, "hidden"));
   const head = table.createTHead().insertRow();
   for (const name of columns) {
-    // The column of bars says nothing that is not beside it.
-    const cell = element(name ? "th" : "td", name);
-    if (name) cell.scope = "col";
+    const cell = element("th");
+    cell.scope = "col";
+    // The bars need no title, but for whoever does not see them.
+    cell.append(element("span", name, ...(name === "bar" ? ["hidden"] : [])));
     head.append(cell);
   }
   const body = table.createTBody();
@@ -200,14 +201,29 @@ function showRankings() {
 const RATE = 3;
 const CURVES = { rate: RATE, p50: 4, p99: 5 };
 
-// Points → a column of blocks, and a column for each cell.
-function columnsOf(field) {
+// More would be a tangle.
+const MOST_CURVES = 12;
+
+// The numbers of the cells that have curves: the best so far, if there are too many for all.
+function drawnCells() {
+  const all = state.cells.map((_, number) => number);
+  if (all.length <= MOST_CURVES) return all;
+  const places = new Map();
+  for (const { rows } of state.rankings) {
+    rows.forEach(({ name }, place) => places.set(name, Math.min(place, places.get(name) ?? place)));
+  }
+  const place = (number) => places.get(state.cells[number][0]) ?? places.size;
+  return all.sort((a, b) => place(a) - place(b) || a - b).slice(0, MOST_CURVES).sort((a, b) => a - b);
+}
+
+// Points → a column of blocks, and a column for each of these cells.
+function columnsOf(field, cells) {
   const blocks = [...state.blocks].sort((a, b) => a - b);
   const index = new Map(blocks.map((block, at) => [block, at]));
   const data = state.cells.map(() => new Array(blocks.length).fill(null));
   for (const point of state.points.values()) data[point[0]][index.get(point[1])] = point[field];
   if (field !== RATE) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
-  return [blocks.map((block) => block + 1), ...data];
+  return [blocks.map((block) => block + 1), ...cells.map((number) => data[number])];
 }
 
 function names() {
@@ -215,15 +231,16 @@ function names() {
   return state.cells.map((cell) => differ.map((n) => cell[n]).join(" · "));
 }
 
-function plot(id, field) {
+function plot(id, field, cells) {
   const box = part(id);
   const across = state.unit === "second" ? "second" : "block";
-  const key = `${state.cells.length} ${colour("--ink")} ${box.clientWidth}`;
+  const key = `${cells} ${state.cells.length} ${colour("--ink")} ${box.clientWidth}`;
   if (plots[id] && plots[id].key === key) {
-    plots[id].plot.setData(columnsOf(field));
+    plots[id].plot.setData(columnsOf(field, cells));
     return;
   }
   if (plots[id]) plots[id].plot.destroy();
+  const titles = names();
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
   const chart = new uPlot(
     {
@@ -236,17 +253,17 @@ function plot(id, field) {
       ],
       series: [
         { label: across },
-        ...names().map((label, n) => ({
-          label,
+        ...cells.map((number, n) => ({
+          label: titles[number],
           stroke: colour(`--series${(n % 6) + 1}`),
           dash: [[], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]][Math.floor(n / 6) % 5],
           width: 2,
           spanGaps: true,
-          value: (_, value) => figure(value),
+          value: (_, value) => (value === null || value === undefined ? "" : figure(value)),
         })),
       ],
     },
-    columnsOf(field),
+    columnsOf(field, cells),
     box,
   );
   plots[id] = { key, plot: chart };
@@ -256,7 +273,10 @@ function showAll() {
   showWords();
   showRankings();
   if (state.cells.length) {
-    for (const [id, field] of Object.entries(CURVES)) plot(id, field);
+    const cells = drawnCells();
+    for (const [id, field] of Object.entries(CURVES)) plot(id, field, cells);
+    const isPart = cells.length < state.cells.length;
+    part("drawn").textContent = isPart ? `The curves are those of the ${cells.length} best of ${state.cells.length} so far.` : "";
   }
 }
 
