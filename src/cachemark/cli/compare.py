@@ -155,13 +155,11 @@ def compare(
     if gating.active:
         _refuse_few(first, second)
     names = tuple(dict.fromkeys([*figure, *gating.gate]))
+    both = _two_cells(wanted)
     with fits_together((second or first)[-1]):
-        compared = compare_stored(
-            first, second, _filter(wanted), names, margin, cells=_two_cells(wanted)
-        )
+        compared = compare_stored(first, second, _filter(wanted), names, margin, cells=both)
     if not gating.active:
-        _write(compared, forms)
-        return OK
+        return _write(compared, forms)
     return _end(msgspec.structs.replace(compared, gate=gating.gate_value), gating, forms)
 
 
@@ -177,14 +175,18 @@ def _end(compared: ComparisonReport, gating: GateOptions, forms: Forms, text: st
     return _STATUS[gate_answer(compared)]
 
 
-def _write(compared: ComparisonReport, forms: Forms, text: str = "") -> None:
-    """Write the comparison where it was asked for; `text` takes the place of the table."""
+def _write(compared: ComparisonReport, forms: Forms, text: str = "") -> int:
+    """Write the comparison where it was asked for; `text` takes the place of the table.
+
+    Without a gate, the exit status is always the same.
+    """
     width = terminal_width() if forms.out is None else None
     own = text if forms.form == "table" else ""
     write_text(own or RENDERERS[forms.form](compared, width), forms.out)
     for form, path in (("junit", forms.junit), ("markdown", forms.markdown)):
         if path is not None:
             write_text(RENDERERS[form](compared, None), path)
+    return OK
 
 
 def _two_sides(found: list[Run], others: list[Run]) -> tuple[list[Run], list[Run]]:
