@@ -114,7 +114,8 @@ def test_the_original_is_its_operations_threads_and_iterations() -> None:
     text = " ".join(words)
     for part in (
         "-p wire=text,binary", "-p operation=set-get,mget", "-p data=original", "-p keys=5000",
-        "-p batch=50", "-p sameKeys=true", "-p depth=8", "-t 128", "-wi 20", "-i 20",
+        "-p batch=50", "-p sameKeys=true", "-p depth=8", "-p timeoutMs=10000", "-t 128", "-wi 20",
+        "-i 20",
     ):  # fmt: skip
         assert part in text
     assert jmh.ORIGINAL.threads == (32, 128)

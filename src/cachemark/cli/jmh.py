@@ -108,8 +108,8 @@ class Calls:
         Parameter(help="one client for all threads, instead of one for each"),
     ] = "shared"
     timeout_ms: Annotated[
-        int, Parameter(help="time-out of one operation, in ms", validator=_ONE)
-    ] = 1000
+        int | None, Parameter(help="time-out of one operation, in ms [1000]", validator=_ONE)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Iterations:
         Parameter(
             negative="",
             help="the benchmarks of memcached-java-clients-benchmark: set-get and mget of 50, on "
-            "5000 keys, text and binary, 32 and 128 threads, 20 + 20 iterations",
+            "5000 keys, text and binary, 32 and 128 threads, 20 + 20 iterations; time-out 10 s",
         ),
     ] = False
     quick: Annotated[bool, Parameter(negative="", help="3 + 3 iterations")] = False
@@ -216,6 +216,7 @@ def _settings(cell: Calls, times: Iterations) -> Settings:
         "batch": cell.batch,
         "depth": cell.depth,
         "same_keys": cell.same_keys,
+        "timeout_ms": cell.timeout_ms,
         "threads": cell.threads or None,
         "warmups": times.warmups,
         "iterations": times.iterations,
@@ -224,7 +225,6 @@ def _settings(cell: Calls, times: Iterations) -> Settings:
         base,
         modes=cell.mode,
         connection=cell.connection,
-        timeout_ms=cell.timeout_ms,
         forks=times.forks,
         iteration_ms=times.iteration_ms,
         profilers=times.profiler,
