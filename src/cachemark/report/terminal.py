@@ -77,11 +77,17 @@ def _figures(table: Table, width: int) -> RichTable:
     """A table whose figures are whole."""
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index, (column, each) in enumerate(zip(table.columns, widths(table, width), strict=True)):
-        justify = "left" if _is_text(table, index) else "right"
+        figures = index and any(_is_figure(row[index]) for row in table.rows)
+        justify = "right" if figures else "left"
         drawn.add_column(escape(column), justify=justify, width=each, overflow="fold")
     for row in table.rows:
         drawn.add_row(*map(escape, row))
     return drawn
+
+
+def _is_figure(cell: str) -> bool:
+    """A number, with its sign or mark; also the dash in place of one."""
+    return cell.lstrip("±≈<>≥−+ ")[:1].isdigit() or cell == "–"
 
 
 # What a narrow terminal does without, first to go first.
@@ -107,9 +113,10 @@ def rich_table(
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index in shown:
         column = table.columns[index]
+        left = index == 0 or table.prose or column in ("operation", "version", "answer")
         drawn.add_column(
             escape(column),
-            justify="left" if _is_text(table, index) else "right",
+            justify="left" if left else "right",
             # Names give way where nothing is left to do without: a figure cut in two is another.
             # A name cut in two is no name either, where prose can give way.
             no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
@@ -118,10 +125,6 @@ def rich_table(
     for row in table.rows:
         drawn.add_row(*[escape(row[index]) for index in shown])
     return drawn
-
-
-def _is_text(table: Table, index: int) -> bool:
-    return index == 0 or table.prose or table.columns[index] in ("operation", "version", "answer")
 
 
 def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:

@@ -11,13 +11,13 @@ from cachemark.report.tables import Table
 _GAP = 2
 # A longer cell is a text, which may be folded.
 _LONGEST_FIGURE = 24
-# A name, or a word of one, is not folded up to this length.
-_SHORT_NAME = 32
+# A name, or a word of one, is not folded up to this length; never more than half of the width.
+_SHORT_NAME = 40
 
 
 def parts(table: Table, width: int) -> list[Table]:
     """The table, or tables with fewer columns each that fit into `width`. Pure."""
-    needed = _needed(table)
+    needed = _needed(table, width)
     groups: list[list[int]] = [[]]
     for index in range(1, len(table.columns)):
         taken = sum(needed[at] + _GAP for at in [0, *groups[-1], index]) - _GAP
@@ -37,7 +37,7 @@ def _columns(table: Table, chosen: list[int]) -> Table:
 
 def widths(table: Table, width: int) -> list[int]:
     """The width of each column: what it needs; what is left goes to the first columns. Pure."""
-    needed = _needed(table)
+    needed = _needed(table, width)
     whole = [max(map(len, cells)) for cells in _cells(table)]
     left = width - sum(needed) - _GAP * (len(needed) - 1)
     found: list[int] = []
@@ -48,11 +48,11 @@ def widths(table: Table, width: int) -> list[int]:
     return found
 
 
-def _needed(table: Table) -> list[int]:
+def _needed(table: Table, width: int) -> list[int]:
     """What each column needs at least."""
     names, *figures = _cells(table)
-    whole = max(map(len, names))
-    name = whole if whole <= _SHORT_NAME else max(_longest_word(n, _SHORT_NAME) for n in names)
+    whole, limit = max(map(len, names)), min(_SHORT_NAME, width // 2)
+    name = whole if whole <= limit else max(_longest_word(each, limit) for each in names)
     return [name, *[max([_least(heading), *map(_figure, cells)]) for heading, *cells in figures]]
 
 

@@ -26,7 +26,7 @@ class SideColumn(msgspec.Struct, frozen=True):
 
 def _error(row: Row) -> str:
     error = row.figures.get("error_per_s")
-    return _ABSENT if error is None else f"± {error:.0f}"
+    return _ABSENT if error is None else f"± {error:.10g}"
 
 
 def _runs(row: Row) -> str:
