@@ -213,6 +213,8 @@ def test_units_of_a_fill_and_of_memory_are_the_pages() -> None:
     batches = Operation(
         attempts=10, ok=10, keys=1000, key_bytes=10_000, value_bytes=590_000, busy_ns=2 * 10**9
     )
+    # Between the batches, and no part of what was stored or of the time that it took.
+    gets = Operation(attempts=10, ok=10, keys=10, key_bytes=100, value_bytes=5900, busy_ns=10**9)
     assert base.measure
     assert base.server_use
     cell = msgspec.structs.replace(base.trial.cell, workload="fill-1600k-keys")
@@ -220,7 +222,9 @@ def test_units_of_a_fill_and_of_memory_are_the_pages() -> None:
         base,
         trial=msgspec.structs.replace(base.trial, cell=cell),
         measure=msgspec.structs.replace(
-            base.measure, elapsed_ns=10**9 // 2, operations={"mset_noreply": batches}
+            base.measure,
+            elapsed_ns=10**9 // 2,
+            operations={"mset_noreply": batches, "get": gets},
         ),
         stats_after={"bytes": str(2**20)},
         server_use=msgspec.structs.replace(base.server_use, rss_after_bytes=2**21),

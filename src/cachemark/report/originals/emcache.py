@@ -10,6 +10,7 @@ from cachemark.model.protocol import Done
 from cachemark.model.published import PublishedTable, Row, published_files
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Bar, Section
+from cachemark.report.originals import fills
 
 _TESTS = ("get", "set", "set-noreply", "version")
 # The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
@@ -103,11 +104,11 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
     ]  # fmt: skip
     played = [outcome for outcome in valid if _is_fill(outcome)]
     for label in _server_client_names(played, _workload_names(played)):
-        fills = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == label]
-        sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
-        right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
-        sent_mb = _mean(fills, lambda done: _per(_user_mb(done), _busy_s(done)))
-        right_mb = _mean(fills, lambda done: _per(_user_mb(done), done.elapsed_ns / 1e9))
+        windows = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == label]
+        sent = _mean(windows, lambda one: _per(fills.items(one), fills.send_s(one)))
+        right = _mean(windows, lambda one: _per(fills.items(one), one.elapsed_ns / 1e9))
+        sent_mb = _mean(windows, lambda one: _per(_user_mb(one), fills.send_s(one)))
+        right_mb = _mean(windows, lambda one: _per(_user_mb(one), one.elapsed_ns / 1e9))
         rows.append([label, _pair(sent, sent_mb), _pair(right, right_mb)])
     return Section(
         title=f"Fill the cache to {_percent(played)} %",
@@ -115,7 +116,7 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
         rows=rows,
         notes=[
             "as published: items over the summed seconds that the callers spent in the call that "
-            "sends a batch of 100; by wall clock: items of all callers, to the last answer; "
+            "sends a batch; by wall clock: items of all callers, to the last answer; "
             "a MB/s is 10⁶ bytes",
             *table.remarks,
         ],
@@ -133,11 +134,11 @@ def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
         ]
         for row in table.row
     ]
-    fills = [outcome for outcome in valid if _is_fill(outcome) and outcome.server_use]
-    for server in dict.fromkeys(outcome.trial.cell.server for outcome in fills):
-        rows.append([server, *_efficiency([o for o in fills if o.trial.cell.server == server])])
+    played = [outcome for outcome in valid if _is_fill(outcome) and outcome.server_use]
+    for server in dict.fromkeys(outcome.trial.cell.server for outcome in played):
+        rows.append([server, *_efficiency([o for o in played if o.trial.cell.server == server])])
     return Section(
-        title=f"Memory efficiency at {_percent(fills)} %",
+        title=f"Memory efficiency at {_percent(played)} %",
         columns=["server", "user stored", "of the server's bytes", "of its RSS", "of RSS growth"],
         rows=rows,
         notes=[
@@ -148,14 +149,14 @@ def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
     )
 
 
-def _percent(fills: list[Outcome]) -> str:
+def _percent(played: list[Outcome]) -> str:
     """How full the servers were, which an option can change."""
-    percents = dict.fromkeys(fill.workload.fill_percent or 0 for fill in fills) or {80: None}
+    percents = dict.fromkeys(fill.workload.fill_percent or 0 for fill in played) or {80: None}
     return ", ".join(f"{percent:g}" for percent in percents)
 
 
-def _efficiency(fills: list[Outcome]) -> list[str]:
-    of = mean([_footprint(fill) for fill in fills])
+def _efficiency(played: list[Outcome]) -> list[str]:
+    of = mean([_footprint(fill) for fill in played])
     wholes = (of.reported_bytes, of.rss_bytes, of.growth_bytes)
     return [_megabytes(of.user_bytes), *[_part(of.user_bytes, whole) for whole in wholes]]
 
@@ -173,7 +174,7 @@ def _megabytes(size_bytes: float) -> str:
 def _footprint(fill: Outcome) -> Footprint:
     use = fill.server_use
     return Footprint(
-        user_bytes=_user_bytes(fill.measure) if fill.measure else 0,
+        user_bytes=fills.user_bytes(fill.measure) if fill.measure else 0,
         reported_bytes=ServerStats(fill.stats_after).number("bytes"),
         rss_bytes=use.rss_after_bytes if use else None,
         rss_empty_bytes=use.rss_before_bytes if use else None,
@@ -226,20 +227,8 @@ def _per(count: float, seconds: float) -> float | None:
     return count / seconds if seconds > 0 else None
 
 
-def _keys(done: Done) -> int:
-    return sum(op.keys for op in done.operations.values())
-
-
-def _user_bytes(done: Done) -> int:
-    return sum(op.key_bytes + op.value_bytes for op in done.operations.values())
-
-
 def _user_mb(done: Done) -> float:
-    return _user_bytes(done) / _RATE_MB
-
-
-def _busy_s(done: Done) -> float:
-    return sum(op.busy_ns for op in done.operations.values()) / 1e9
+    return fills.user_bytes(done) / _RATE_MB
 
 
 def _mean(windows: list[Done], figure: Callable[[Done], float | None]) -> float | None:

@@ -17,6 +17,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.markdown import table_lines
+from cachemark.report.originals import fills
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 from cachemark.report.tables import Table
@@ -30,7 +31,7 @@ _ABSENT = "–"
 def render(run: ExportedRun) -> dict[str, str]:
     """The Markdown."""
     header = run.header
-    fills = [series for series in run.series if series.workload.fill_percent is not None]
+    filled = [series for series in run.series if series.workload.fill_percent is not None]
     others = [series for series in run.series if series.workload.fill_percent is None]
     lines = [
         f"# {header.experiment.name}",
@@ -39,10 +40,10 @@ def render(run: ExportedRun) -> dict[str, str]:
     ]
     if others:
         lines += ["", "## Rates", "", *_grid(others, "Test", _test, _rate_text)]
-    if fills:
+    if filled:
         lines += ["", "## Fill cache to a certain percentage", ""]
-        lines += _grid(fills, "Task", _task, _fill_text)
-        lines += ["", "## Memory efficiency", "", *_memory(fills)]
+        lines += _grid(filled, "Task", _task, _fill_text)
+        lines += ["", "## Memory efficiency", "", *_memory(filled)]
     lines += quoted_lines(run.header.experiment.name, heading="## {}")
     if run.left_out:
         lines += ["", "Left out:", "", *[f"- {reason}" for reason in run.left_out]]
@@ -94,9 +95,9 @@ def _task(series: Series, loads: bool) -> str:
 
 
 def _rate(series: Series) -> float:
-    """Operations per second; for batches, keys per second."""
-    keys = series.workload.fill_percent is not None
-    return _per_s(series, _keys if keys else _ok)
+    """Operations per second; of a fill, items per second."""
+    is_fill = series.workload.fill_percent is not None
+    return _per_s(series, fills.items if is_fill else _ok)
 
 
 def _per_s(series: Series, count: Callable[[Done], int]) -> float:
@@ -108,34 +109,26 @@ def _ok(window: Done) -> int:
     return sum(operation.ok for operation in window.operations.values())
 
 
-def _keys(window: Done) -> int:
-    return sum(operation.keys for operation in window.operations.values())
-
-
-def _user_bytes(window: Done) -> int:
-    return sum(op.key_bytes + op.value_bytes for op in window.operations.values())
-
-
 def _rate_text(series: Series) -> str:
     thousands = _rate(series) / 1e3
     return f"{thousands:.0f}k/s" if thousands >= 10 else f"{thousands:.2g}k/s"
 
 
 def _fill_text(series: Series) -> str:
-    return f"{_rate_text(series)} - {_per_s(series, _user_bytes) / _RATE_MB:.0f}mb/s"
+    return f"{_rate_text(series)} - {_per_s(series, fills.user_bytes) / _RATE_MB:.0f}mb/s"
 
 
-def _memory(fills: Sequence[Series]) -> list[str]:
+def _memory(filled: Sequence[Series]) -> list[str]:
     columns = ["Server", "User stored size", "bytes stat", "process resident size"]
     rows = [
-        [server, *_sizes([o for s in fills if s.cell.server == server for o in s.outcomes])]
-        for server in dict.fromkeys(series.cell.server for series in fills)
+        [server, *_sizes([o for s in filled if s.cell.server == server for o in s.outcomes])]
+        for server in dict.fromkeys(series.cell.server for series in filled)
     ]
     return table_lines(Table(columns=columns, rows=rows))
 
 
 def _sizes(trials: Sequence[Outcome]) -> list[str]:
-    user = fmean(_user_bytes(trial.measure) for trial in trials if trial.measure)
+    user = fmean(fills.user_bytes(trial.measure) for trial in trials if trial.measure)
     reported = [ServerStats(trial.stats_after).number("bytes") for trial in trials]
     held = [float(own) for own in reported if own is not None]
     resident = [float(t.server_use.rss_after_bytes) for t in trials if t.server_use]
