@@ -64,6 +64,7 @@ def test_sampled_times_are_in_seconds_as_published() -> None:
     came = [measured("java/xmemcached", sample(MULTIGET))]
     (section,) = jmh_figures.sections(came, ORIGINAL)
     assert section.title.endswith("s/op")
+    assert not any("here of all" in note for note in section.notes)
     assert section.columns[:5] == ["cell", "N", "mean", "±", "p0"]
     at = next(n for n, row in enumerate(section.rows) if row[0].endswith(", java/xmemcached"))
     assert section.rows[at - 1][0] == "measureBinaryXMultiget, published"
