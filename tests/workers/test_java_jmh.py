@@ -140,6 +140,29 @@ def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         module.jmh()
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt, TrialError])
+def test_what_has_ended_is_printed_when_the_rest_is_not_measured(
+    end: type[BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    module: Any = importlib.import_module("cachemark.cli.jmh")
+
+    def first_alone(spec: ClientSpec, *_: object, **__: object) -> JmhMeasurement:
+        if spec.text == "java/folsom":
+            return measured(entry("thrpt", "get", score=12_345.6))
+        raise end("ended here")
+
+    def present(_: ClientSpec) -> None:
+        """As if every jar were there."""
+
+    monkeypatch.setattr(module, "jar", present)
+    monkeypatch.setattr(module, "measure", first_alone)
+    with pytest.raises(end):
+        module.jmh("java/folsom", "java/xmemcached")
+    assert "12.3 k" in capsys.readouterr().out
+
+
 def test_profilers_are_handed_on() -> None:
     settings = Settings(profilers=("gc", "stack:lines=3"))
     words = jmh.arguments(parse_client("java/folsom", CLIENTS), settings, "h:1", 1)

@@ -20,7 +20,7 @@ from cachemark import host
 from cachemark.cli.output import console, write_out
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
@@ -154,7 +154,8 @@ def jmh(
 ) -> int:
     """Run Java clients under JMH, each with a fresh server, and print a table.
 
-    The exit status is 1 if a benchmark has no figure. The jar also runs without cachemark:
+    If it is interrupted, the table has the clients that have ended. The exit status is 1 if a
+    benchmark has no figure. The jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
     named = clients or (_ORIGINAL_CLIENTS if times and times.original else ())
@@ -169,12 +170,18 @@ def jmh(
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
     measured: list[JmhMeasurement] = []
-    with _output(specs, settings, own=verbose or bool(settings.profilers)) as on_output:
-        for spec in specs:
-            measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
-            if json is not None:
-                entries = [entry for each in measured for entry in each.entries]
-                write_out(json, json_text(entries))
+    try:
+        with _output(specs, settings, own=verbose or bool(settings.profilers)) as on_output:
+            for spec in specs:
+                measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
+                if json is not None:
+                    entries = [entry for each in measured for entry in each.entries]
+                    write_out(json, json_text(entries))
+    except (KeyboardInterrupt, TrialError):
+        # What was measured took minutes.
+        if measured:
+            _print_results(measured, settings, server)
+        raise
     return _print_results(measured, settings, server)
 
 
