@@ -9,22 +9,32 @@ import asyncio
 import os
 import signal
 import time
-from functools import partial
 from itertools import count
+
+from window import clock
+
+
+class _Turns:
+    """Which calls of a caller it gives up: each `every`-th of those that begin in the part."""
+
+    def __init__(self, asked, window):
+        self.after_s = asked["after_ms"] / 1e3
+        self._begin_ns, self._end_ns = (
+            window.start_ns + asked[name] * 1_000_000 for name in ("begin_ms", "end_ms")
+        )
+        self._every, self._count = asked["every"], count(1)
+
+    def has_come(self):
+        """Whether the call that begins now is one of them. To be asked once for each call."""
+        in_part = self._begin_ns <= clock() < self._end_ns
+        return in_part and next(self._count) % self._every == 0
 
 
 def giving_up(calls, asked, window):
     """The calls of an open loop, some of which are given up."""
-    way, after_s = _WAYS[asked["way"]], asked["after_ms"] / 1e3
-    begin_ns, end_ns = (
-        window.start_ns + asked[name] * 1_000_000 for name in ("begin_ms", "end_ms")
-    )
-    turn = count(1)
+    way, turns = _WAYS[asked["way"]], _Turns(asked, window)
     for due, function, arguments, verify, op in calls:
-        given_up = function
-        if begin_ns <= due < end_ns and next(turn) % asked["every"] == 0:
-            given_up = way(after_s, function, op)
-        yield due, given_up, arguments, verify, op
+        yield due, way(turns, function, op), arguments, verify, op
 
 
 def ways(client):
@@ -34,19 +44,26 @@ def ways(client):
     return ("cancel",) if client.API == "async" else ("fork",)
 
 
-def _cancelling(after_s, function, _op):
+def _cancelling(turns, function, _op):
     async def call(*arguments):
+        if not turns.has_come():
+            return await function(*arguments)
         try:
-            return await asyncio.wait_for(function(*arguments), after_s)
+            return await asyncio.wait_for(function(*arguments), turns.after_s)
         except asyncio.TimeoutError as error:  # before Python 3.11 this is no TimeoutError
             raise TimeoutError from error
 
     return call
 
 
-def _forking(after_s, function, op):
-    """A child must not write: what it writes would be there before the caller's call begins."""
-    return partial(_forked, after_s, function) if op.kind == "get" else function
+def _forking(turns, function, op):
+    def call(*arguments):
+        # A child must not write: what it writes would be there before the caller's call begins.
+        if turns.has_come() and op.kind == "get":
+            return _forked(turns.after_s, function, *arguments)
+        return function(*arguments)
+
+    return call
 
 
 def _forked(after_s, function, *arguments):

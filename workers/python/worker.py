@@ -195,8 +195,9 @@ class Worker:
             except queue.Empty:
                 ops, errors = now = player.progress()
                 self._send({"type": "progress", "ops": ops, "errors": errors})
-            # An open loop may have nothing to do for long; a closed one has always.
-            if now != before or player.waits or not player.playing:
+            # An open loop may have nothing to do for long, until its window ends; a closed one has always.
+            waits = player.waits and clock() < window.planned_end_ns
+            if now != before or waits or not player.playing:
                 last_progress_ns, before = max(clock(), window.start_ns), now
             if clock() - last_progress_ns > 2 * player.setup.timeout_ns + _LOST_NS:
                 return failed("client", "a call of the library does not return", definite=False)

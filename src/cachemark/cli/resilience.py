@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
 from cachemark.report.resilience.export import exports
 from cachemark.report.resilience.html import INDEX, pages
 from cachemark.report.resilience.matrix import MatrixRow, matrix
+from cachemark.report.resilience.plan import plan_text
 from cachemark.runs.resilience import (
     ResiliencePlan,
     ResilienceRun,
@@ -51,6 +53,7 @@ _BEST_KNOWN = (
     "ruby/dalli",
 )
 _QUICK_SITTINGS, _SITTINGS = 1, 3
+_JOBS_OF_A_CPU = 8
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,22 @@ class Storage:
         str | None,
         Parameter(help="continue a stopped run (its id, or `latest`), or print its report again"),
     ] = None
+
+
+@dataclass(frozen=True)
+class Playing:
+    """How the cells are played."""
+
+    jobs: Annotated[
+        int,
+        Parameter(
+            help="number of cells to play side by side; one that this may have disturbed is played "
+            "again alone"
+        ),
+    ] = 1
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="only print what would be played, and how long it takes")
+    ] = False
 
 
 def resilience(
@@ -85,6 +104,7 @@ def resilience(
     sittings: Annotated[
         int | None, Parameter(help="number of times to play each cell; default: 3, with --quick 1")
     ] = None,
+    playing: Annotated[Playing | None, Parameter(name="*")] = None,
     storage: Annotated[Storage | None, Parameter(name="*")] = None,
     json: Annotated[bool, Parameter(negative="", help="print the outcomes as JSON")] = False,
 ) -> int:
@@ -94,7 +114,8 @@ def resilience(
     ends, and each of their calls is judged. This needs memcached. The exit status is 1 if a client
     is unsafe or if a cell could not be judged.
     """
-    storage = storage or Storage()
+    storage, playing = storage or Storage(), playing or Playing()
+    _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
         if clients or faults or profile or quick or sittings is not None:
@@ -111,19 +132,28 @@ def resilience(
             faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
             sittings=_sittings(sittings, quick=quick),
         )
+        if playing.dry_run:
+            print_text(plan_text(plan.cells(), playing.jobs))
+            return OK
         run = create_resilience_run(storage.runs, plan, host.facts())
-    return _play_and_show(run, known, json=json)
+    return _play_and_show(run, known, playing, json=json)
 
 
-def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) -> int:
+def _play_and_show(
+    run: ResilienceRun, known: dict[str, Client], playing: Playing, *, json: bool
+) -> int:
     out = console(stderr=json)
     outcomes = run.outcomes()
-    for outcome in play_rest(run, partial(parse_client, known=known), outcomes):
+    if playing.dry_run:
+        print_text(plan_text(run.left(outcomes), playing.jobs))
+        return OK
+    spec_of = partial(parse_client, known=known)
+    for outcome in play_rest(run, spec_of, outcomes, playing.jobs):
         _print_progress(out, outcome)
         outcomes.append(outcome)
     names = run.header.plan.faults
     rows = matrix(outcomes, names)
-    page = _write_pages(run, rows)
+    page = _write_pages(run, rows, max((one.jobs for one in outcomes), default=1))
     if json:
         print_text(json_text(outcomes))
     else:
@@ -134,13 +164,17 @@ def _play_and_show(run: ResilienceRun, known: dict[str, Client], *, json: bool) 
     return FAILED if bad else OK
 
 
-def _write_pages(run: ResilienceRun, rows: list[MatrixRow]) -> Path:
-    """Write the pages and exports of a run; where the first page is."""
+def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
+    """Write the pages and exports of a run; where the first page is.
+
+    `jobs` is how many cells were played side by side at most.
+    """
     header = run.header
     about = (
         f"{header.created_at}, cachemark {header.cachemark}, "
         f"{header.host.tools.get('memcached', 'memcached')}, {header.host.cpu_model}, "
         f"{header.host.cpus} CPUs, {header.host.system}; sittings: {header.plan.sittings}"
+        + (f"; up to {jobs} cells side by side" if jobs > 1 else "")
     )
     faults = chosen_faults(header.plan.faults, quick=False)
     folder = run.folder / "report"
@@ -164,6 +198,15 @@ def _sittings(asked: int | None, *, quick: bool) -> int:
     if asked is not None and asked < 1:
         raise UsageError(f"--sittings {asked}: at least 1", "such as --sittings 3")
     return asked or (_QUICK_SITTINGS if quick else _SITTINGS)
+
+
+def _check_jobs(jobs: int) -> None:
+    most = _JOBS_OF_A_CPU * (os.cpu_count() or 1)
+    if not 1 <= jobs <= most:
+        raise UsageError(
+            f"--jobs {jobs}: 1 to {most} on this machine",
+            f"each CPU can play {_JOBS_OF_A_CPU} cells side by side",
+        )
 
 
 def _clients(typed: Sequence[str], known: dict[str, Client], *, quick: bool) -> list[str]:

@@ -13,16 +13,18 @@ def run_delay_ns(pids: list[int], root: Path = Path("/")) -> int:
     Includes the time that the hypervisor took from all CPUs (steal), which the scheduler does not
     know. Threads that have ended are not included. 0 if the kernel has no such statistics.
     """
-    return sum(_process_ns(pid, root) for pid in pids) + _steal_ns(root)
+    return sum(process_run_delay_ns(pid, root) for pid in pids) + _steal_ns(root)
 
 
-def _process_ns(pid: int, root: Path) -> int:
+def process_run_delay_ns(pid: int, root: Path = Path("/")) -> int:
+    """The same of one process with its children, without steal; 0 if it has ended."""
     waited = 0
     for task in (root / "proc" / str(pid) / "task").glob("*"):
         # The fields: ns on a CPU, ns on a run queue, number of time slices.
         words = _read(task / "schedstat").split()
         waited += int(words[1]) if len(words) == 3 else 0
-        waited += sum(_process_ns(int(child), root) for child in _read(task / "children").split())
+        children = map(int, _read(task / "children").split())
+        waited += sum(process_run_delay_ns(child, root) for child in children)
     return waited
 
 

@@ -17,11 +17,12 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     `cancel`: the task or the future of the call is cancelled; the call is a `timeout`. `kill`: the
     thread of the call is killed; the call is a `timeout`. `fork`: before a `get`, a child process
     begins the same call on the same connection and is killed; then the caller makes its call. A
-    call that the library cannot give up is made as usual.
+    call that cannot be given up counts, and is made as usual. Tasks that share one list of
+    operations are one caller.
     """
 
     way: Annotated[Way, Meta(description="how they give up")]
-    every: Annotated[int, Meta(ge=1, description="of each caller every how many-th call")]
+    every: Annotated[int, Meta(ge=1, description="of each caller every how many-th of the calls that begin in the part")]
     after_ms: Annotated[int, Meta(ge=1, description="how long after the begin of the call")]
     begin_ms: Annotated[int, Meta(ge=0, description="begin of the part, from the window's start")]
     end_ms: Annotated[int, Meta(ge=0, description="end of the part, from the window's start")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from cachemark.host import HostFacts
 from cachemark.host.atomic_file import write_file
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.runs.side_by_side import played
 from cachemark.runs.store import new_run_folder
 
 _FORMAT = 1
@@ -75,6 +77,11 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
             ]
         except (OSError, *DECODE_ERRORS) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
+
+    def left(self, done: Iterable[CellOutcome]) -> list[CellName]:
+        """The cells without an outcome among these, in the order in which they are played."""
+        ended = {outcome.name for outcome in done}
+        return [cell for cell in self.header.plan.cells() if cell not in ended]
 
     def append(self, outcome: CellOutcome) -> None:
         """Add an outcome, which is on disk when this returns. Raises UsageError."""
@@ -133,25 +140,27 @@ def play_rest(
     run: ResilienceRun,
     spec_of: Callable[[str], ClientSpec],
     done: Iterable[CellOutcome],
+    jobs: int = 1,
 ) -> Iterator[CellOutcome]:
-    """Play the cells that have no outcome yet; each is kept before it is given. Raises UsageError.
+    """Play the cells that have no outcome yet; each is kept before it is given.
 
-    A client that cannot be played is not tried again with another fault.
+    `jobs` is how many are played side by side. A client that cannot be played is not tried again
+    with another fault. Raises UsageError.
     """
-    ended = {outcome.name for outcome in done}
-    left = [cell for cell in run.header.plan.cells() if cell not in ended]
+    left = run.left(done)
     if not left:
         return
-    faults = all_faults()
     unsupported: dict[tuple[str, Profile], str] = {}
-    with temporary_folder() as folder:
-        player = CellPlayer(folder)
-        for cell in left:
-            if reason := unsupported.get((cell.client, cell.profile), ""):
-                outcome = CellOutcome(name=cell, unsupported=reason)
-            else:
-                outcome = player.play(spec_of(cell.client), cell, faults[cell.fault])
-            if outcome.unsupported:
-                unsupported[cell.client, cell.profile] = outcome.unsupported
+
+    def play(player: CellPlayer, cell: CellName) -> CellOutcome:
+        if reason := unsupported.get((cell.client, cell.profile), ""):
+            return CellOutcome(name=cell, unsupported=reason)
+        outcome = player.play(spec_of(cell.client), cell, all_faults()[cell.fault])
+        if outcome.unsupported:
+            unsupported[cell.client, cell.profile] = outcome.unsupported
+        return outcome
+
+    with temporary_folder() as folder, closing(played(left, play, folder, jobs)) as outcomes:
+        for outcome in outcomes:
             run.append(outcome)
             yield outcome

@@ -27,7 +27,7 @@ final class GiveUp
     }
 
     /**
-     * Operations, some of which are given up. Each is asked for just before its turn.
+     * Operations, some of which are given up.
      *
      * @param iterable<Operation> $operations
      * @return Generator<Operation>
@@ -35,33 +35,34 @@ final class GiveUp
     private function operations(iterable $operations): Generator
     {
         foreach ($operations as $op) {
-            yield $this->isGivenUp($op) ? $this->forked($op) : $op;
+            $call = $op->call;
+            $copy = clone $op;
+            // A child must not write: what it writes would be there before the caller's call begins.
+            $copy->call = fn (mixed ...$arguments): mixed => $this->hasCome() && $op->kind === 'get'
+                ? $this->forked($call, $arguments) : $call(...$arguments);
+            yield $copy;
         }
     }
 
-    /** A child must not write: what it writes would be there before the caller's call begins. */
-    private function isGivenUp(Operation $op): bool
+    /** Whether the call that begins now is given up: each `every`-th of those that begin in the part. */
+    private function hasCome(): bool
     {
         $sinceMs = intdiv(hrtime(true) - $this->startNs, 1_000_000);
         $inPart = $sinceMs >= $this->asked['begin_ms'] && $sinceMs < $this->asked['end_ms'];
-        return $inPart && $op->kind === 'get' && ++$this->turn % $this->asked['every'] === 0;
+        return $inPart && ++$this->turn % $this->asked['every'] === 0;
     }
 
-    private function forked(Operation $op): Operation
+    /** @param list<mixed> $arguments */
+    private function forked(callable $call, array $arguments): mixed
     {
-        $call = $op->call;
-        $copy = clone $op;
-        $copy->call = function (mixed ...$arguments) use ($call): mixed {
-            $child = pcntl_fork();
-            if ($child === 0) {
-                $call(...$arguments);
-                posix_kill(posix_getpid(), SIGKILL); // at once: PHP would close what its parent has open
-            }
-            usleep(1000 * $this->asked['after_ms']);
-            posix_kill($child, SIGKILL);
-            pcntl_waitpid($child, $status);
-            return $call(...$arguments);
-        };
-        return $copy;
+        $child = pcntl_fork();
+        if ($child === 0) {
+            $call(...$arguments);
+            posix_kill(posix_getpid(), SIGKILL); // at once: PHP would close what its parent has open
+        }
+        usleep(1000 * $this->asked['after_ms']);
+        posix_kill($child, SIGKILL);
+        pcntl_waitpid($child, $status);
+        return $call(...$arguments);
     }
 }

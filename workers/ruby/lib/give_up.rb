@@ -18,21 +18,12 @@ class GiveUp
     @turn = 0
   end
 
-  # Operations, some of which are given up. Each is asked for just before its turn in the window.
+  # Operations, some of which are given up.
   def operations(chunk, window)
-    Enumerator.new do |out|
-      chunk.each { |op| out << (given_up?(op, window) ? with_target(op, @way == 'kill' ? killed(op) : forked(op)) : op) }
-    end
+    Enumerator.new { |out| chunk.each { |op| out << with_target(op, target(op, window)) } }
   end
 
   private
-
-  # A child must not write: what it writes would be there before the caller's call begins.
-  def given_up?(op, window)
-    return false if @way == 'fork' && op.kind != 'get'
-
-    @part_ns.cover?(Window.clock - window.start_ns) && ((@turn += 1) % @every).zero?
-  end
 
   def with_target(op, target)
     copy = op.dup
@@ -40,25 +31,33 @@ class GiveUp
     copy
   end
 
-  def killed(op)
-    lambda do |*arguments|
-      thread = Thread.new { op.target.call(*arguments) }
-      thread.report_on_exception = false
-      next thread.value if thread.join(@after_s)
-
-      thread.kill.join
-      raise GivenUp, 'the thread of the call was killed'
-    end
+  def target(op, window)
+    way = @way == 'kill' ? method(:killed) : method(:forked)
+    # A child must not write: what it writes would be there before the caller's call begins.
+    possible = @way == 'kill' || op.kind == 'get'
+    ->(*arguments) { come?(window) && possible ? way.call(op, arguments) : op.target.call(*arguments) }
   end
 
-  def forked(op)
-    lambda do |*arguments|
-      child = fork { in_child { op.target.call(*arguments) } }
-      sleep(@after_s)
-      Process.kill(:KILL, child)
-      Process.wait(child)
-      op.target.call(*arguments)
-    end
+  # Whether the call that begins now is given up: each `every`-th of those that begin in the part.
+  def come?(window)
+    @part_ns.cover?(Window.clock - window.start_ns) && ((@turn += 1) % @every).zero?
+  end
+
+  def killed(op, arguments)
+    thread = Thread.new { op.target.call(*arguments) }
+    thread.report_on_exception = false
+    return thread.value if thread.join(@after_s)
+
+    thread.kill.join
+    raise GivenUp, 'the thread of the call was killed'
+  end
+
+  def forked(op, arguments)
+    child = fork { in_child { op.target.call(*arguments) } }
+    sleep(@after_s)
+    Process.kill(:KILL, child)
+    Process.wait(child)
+    op.target.call(*arguments)
   end
 
   # A child ends at once: otherwise it would close what its parent has open.

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from cachemark.checks.conformance.proxy import Proxy, proxied
+from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
     NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
 )
+from cachemark.checks.resilience.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, Run
 from cachemark.model.protocol_run import GiveUp, Way
 
+# In the order of the keys, so that each call has a key of its own.
 _TAPE = (
-    "--keys", "10", "--size", "20", "--mix", "get=1", "--schedule", "uniform", "--rate", "1000",
-    "--duration", "100ms",
+    "--keys", "20", "--size", "20", "--distribution", "sequential", "--mix", "get=1,set=1",
+    "--schedule", "uniform", "--rate", "1000", "--duration", "20ms",
 )  # fmt: skip
+_READS = tuple("get=1" if word == "get=1,set=1" else word for word in _TAPE)
 # For a library that lets nothing else run while it waits, the call ends by this.
 _TIMEOUT_MS = 2000
-_OPS = 3
+_OPS, _EVERY = 12, 3
+_DELAY_MS = 300
+_LONG_MS = 60_000
+_SHORT_MS = 100
 
 
 def a_call_that_is_given_up_is_a_timeout(
@@ -28,26 +39,80 @@ def a_call_that_is_given_up_is_a_timeout(
     """The task or thread of a read without a reply is ended: the read is a time-out."""
     way = _way_of(driver, ("cancel", "kill"))
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy)
+        _prepare(driver, wire, proxy.address, _READS)
         proxy.fault = "hold"
-        done = driver.play(Run(phase="measure", ops=1, gives_up=_give_up(way, after_ms=50)))
+        done = driver.play(Run(phase="measure", ops=1, gives_up=_give_up(way, 1, after_ms=50)))
     expect_equal(done.operations["get"].errors, {"timeout": 1}, "errors of a read that is given up")
 
 
+def each_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """All calls of the part count, whatever they are; replies come late."""
+    way = _way_of(driver, ("cancel", "kill"))
+    with _delayed(server) as address:
+        _prepare(driver, wire, address, _TAPE)
+        done = driver.play(Run(phase="measure", ops=_OPS, gives_up=_give_up(way, _EVERY)))
+    timeouts = sum(each.errors.get("timeout", 0) for each in done.operations.values())
+    expect_equal(timeouts, _OPS // _EVERY, f"time-outs of {_OPS} calls, each {_EVERY}rd given up")
+
+
+def a_late_call_is_not_given_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Calls are due in the part, but the first one lasts longer than it."""
+    way = _way_of(driver, ("cancel", "kill"))
+    with _delayed(server) as address:
+        _prepare(driver, wire, address, _READS)
+        wish = _give_up(way, 1, after_ms=2 * _SHORT_MS, end_ms=_SHORT_MS)
+        done = driver.play(Run(phase="measure", ops=3, gives_up=wish))
+    timeouts = done.operations["get"].errors.get("timeout", 0)
+    expect(timeouts <= 1, f"{timeouts} calls were given up, the last ones after the part")
+
+
 def a_forked_child_reads_too(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Before each read a child makes the same one."""
-    way = _way_of(driver, ("fork",))
-    with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy)
-        before = _reads(proxy)
-        done = driver.play(Run(phase="measure", ops=_OPS, gives_up=_give_up(way, after_ms=300)))
-        read = _reads(proxy) - before
-    expect_equal(done.operations["get"].attempts, _OPS, "reads of the callers")
+    """Before each so-many-th call a child makes the same one, if it is a read."""
+    doubled, reads = _doubled(driver, wire, server, _give_up("fork", _EVERY, after_ms=300), _OPS)
+    calls = [command for (command,) in tape_commands(driver.folder / "tape")[-20:]][:_OPS]
+    expected = {each.key for each in calls[_EVERY - 1 :: _EVERY] if each.verb == "get"}
+    expect_equal(reads, sum(each.verb == "get" for each in calls), "reads of the caller")
     # A child that gets no CPU until it is killed reads nothing.
-    expect(_OPS < read <= 2 * _OPS, f"{read} reads, of callers and children")
+    expect(doubled <= expected, f"children read {doubled}, and should have read {expected}")
+    expect(bool(doubled), "no child read anything")
 
 
-CASES = (a_call_that_is_given_up_is_a_timeout, a_forked_child_reads_too)
+def a_late_call_is_not_forked(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Calls are due in the part, but the first one lasts longer than it."""
+    wish = _give_up("fork", 1, after_ms=2 * _SHORT_MS, end_ms=_SHORT_MS)
+    doubled, _ = _doubled(driver, wire, server, wish, 4)
+    expect(len(doubled) <= 1, f"children read {doubled}, some of them after the part")
+
+
+CASES = (
+    a_call_that_is_given_up_is_a_timeout,
+    each_so_manyth_call_is_given_up,
+    a_late_call_is_not_given_up,
+    a_forked_child_reads_too,
+    a_late_call_is_not_forked,
+)
+
+
+def _doubled(
+    driver: WorkerDriver, wire: str, server: RunningServer, wish: GiveUp, ops: int
+) -> tuple[set[bytes], int]:
+    """The keys that a child read, too, and how many reads the caller made."""
+    _way_of(driver, ("fork",))
+    tape = _TAPE if wish.every > 1 else _READS
+    with proxied(server.addresses[0]) as proxy:
+        _prepare(driver, wire, proxy.address, tape)
+        before = _reads(proxy)
+        done = driver.play(Run(phase="measure", ops=ops, gives_up=wish))
+        read = _reads(proxy) - before
+    return {key for key, count in read.items() if count > 1}, done.operations["get"].attempts
+
+
+@contextmanager
+def _delayed(server: RunningServer) -> Generator[str]:
+    """The address of a proxy that passes each reply on late."""
+    with fault_proxy(server.addresses[0]) as proxy:
+        proxy.apply({"kind": "delay", "delay_ms": _DELAY_MS})
+        yield proxy.address
 
 
 def _way_of(driver: WorkerDriver, ways: tuple[Way, ...]) -> Way:
@@ -57,12 +122,12 @@ def _way_of(driver: WorkerDriver, ways: tuple[Way, ...]) -> Way:
     raise NotApplicableError("its callers cannot give up a call like this")
 
 
-def _prepare(driver: WorkerDriver, wire: str, proxy: Proxy) -> None:
+def _prepare(driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...]) -> None:
     driver.prepare(
         Prepare(
-            servers=[proxy.address],
+            servers=[address],
             wire=wire,
-            tape=str(driver.tape(*_TAPE)),
+            tape=str(driver.tape(*tape)),
             timeout_ms=_TIMEOUT_MS,
             options=driver.spec.options,
         )
@@ -70,9 +135,9 @@ def _prepare(driver: WorkerDriver, wire: str, proxy: Proxy) -> None:
     driver.play(Run(phase="prefill"))
 
 
-def _give_up(way: Way, after_ms: int) -> GiveUp:
-    return GiveUp(way=way, every=1, after_ms=after_ms, begin_ms=0, end_ms=60_000)
+def _give_up(way: Way, every: int, *, after_ms: int = 30, end_ms: int = _LONG_MS) -> GiveUp:
+    return GiveUp(way=way, every=every, after_ms=after_ms, begin_ms=0, end_ms=end_ms)
 
 
-def _reads(proxy: Proxy) -> int:
-    return sum(command.verb == "get" for command in proxy.commands)
+def _reads(proxy: Proxy) -> Counter[bytes]:
+    return Counter(command.key for command in proxy.commands if command.verb == "get")

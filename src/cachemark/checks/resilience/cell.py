@@ -43,7 +43,9 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     `unsupported` says why a client cannot be played, `not_applicable` why the fault cannot affect
     it, and `failed` why the cell could not be judged. All are empty if the cell has a verdict.
-    `timeline` counts the calls that ended in each slice of 100 ms, by their result.
+    `timeline` counts the calls that ended in each slice of 100 ms, by their result. `jobs` is how
+    many cells were played side by side, `disturbed` what the machine did so that the verdict can
+    come from it.
     """
 
     name: CellName
@@ -61,3 +63,5 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     unsupported: str = ""
     not_applicable: str = ""
     failed: str = ""
+    jobs: int = 1
+    disturbed: str = ""

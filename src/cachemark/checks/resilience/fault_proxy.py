@@ -44,6 +44,11 @@ class FaultProxy:
         self._buffer = b""
         self.address = self._answer(_READY_S).listening
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._child.pid
+
     def apply(self, fault: Mapping[str, object] | None) -> int:
         """Begin a fault, or end it with None; when, in ns of CLOCK_MONOTONIC. Raises TrialError."""
         stdin = self._child.popen.stdin

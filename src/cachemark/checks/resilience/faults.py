@@ -70,6 +70,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     during_ms: Millis
     before_ms: Millis = 2000
     after_ms: Millis = 5000
+    after_at_most_ms: Millis = 40_000
     wires: tuple[str, ...] = ("text", "binary", "meta")
     quick: bool = False
 
@@ -85,6 +86,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             begin_ms=self.before_ms,
             end_ms=self.before_ms + self.during_ms,
         )
+
+    @property
+    def longest_ms(self) -> int:
+        """How long a client plays that does not recover."""
+        return self.before_ms + self.during_ms + max(self.after_ms, self.after_at_most_ms)
 
     @property
     def needs_cluster(self) -> bool:

@@ -33,7 +33,10 @@ class Injection(ABC):
     """A server with a fault that can begin and end; both return when, in ns of CLOCK_MONOTONIC.
 
     `addresses` are where clients connect; `loss` is set if the fault can make keys missing.
+    `share` is the least part of a healthy client's calls that the server with the fault gets.
     """
+
+    share = 0.9
 
     def __init__(self, server: FragileServer) -> None:
         self._server = server
@@ -60,6 +63,17 @@ class Injection(ABC):
     def misses(self) -> int:
         """How many reads have been answered with a miss. Raises TrialError."""
         return self._server.misses()
+
+    def answered(self) -> int:
+        """How many calls the server with the fault, or its heir, has executed.
+
+        Raises TrialError.
+        """
+        return self._server.answered()
+
+    def pids(self) -> list[int]:
+        """The processes that answer clients now."""
+        return self._server.pids
 
 
 class _Frozen(Injection):
@@ -113,6 +127,12 @@ class _Moved(Injection):
     def misses(self) -> int:
         return super().misses() + self._heir.misses()
 
+    def answered(self) -> int:
+        return super().answered() + self._heir.answered()
+
+    def pids(self) -> list[int]:
+        return super().pids() + self._heir.pids
+
 
 class _Proxied(Injection):
     """The proxy makes the fault; the server behind it is well."""
@@ -131,9 +151,15 @@ class _Proxied(Injection):
     def connections(self) -> int:
         return self._proxy.connections()
 
+    def pids(self) -> list[int]:
+        return [self._proxy.pid, *super().pids()]
+
 
 class _OneOfSeveral(Injection):
     """One of several servers has a fault; the client may use another one for its keys."""
+
+    # A third of the keys, as evenly as libraries distribute them.
+    share = 0.1
 
     def __init__(
         self, server: FragileServer, lost: Injection, others: Sequence[FragileServer]
@@ -154,6 +180,9 @@ class _OneOfSeveral(Injection):
 
     def misses(self) -> int:
         return self._lost.misses() + sum(other.misses() for other in self._others)
+
+    def pids(self) -> list[int]:
+        return [*self._lost.pids(), *(pid for other in self._others for pid in other.pids)]
 
 
 def impossible(fault: Fault) -> str:

@@ -12,39 +12,45 @@ from msgspec.structs import replace
 from cachemark.checks.resilience.answers import describe_wrong, judged_answers
 from cachemark.checks.resilience.call_log import read_calls
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.checks.resilience.disturbance import disturbance
 from cachemark.checks.resilience.faults import Fault
-from cachemark.checks.resilience.figures import Phases, Played, Samples, figures, timeline
+from cachemark.checks.resilience.figures import Played, figures, timeline
 from cachemark.checks.resilience.injection import Injection, impossible, injection
-from cachemark.checks.resilience.samples import sample
 from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.checks.resilience.verdict import findings, verdict_of
+from cachemark.checks.resilience.window import Window
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.protocol import Answer, Done, Failure, Prepare, Progress, Ready, Run
+from cachemark.model.protocol import Answer, Done, Prepare, Progress, Ready, Run
 
 CALLERS = 4
 _READY_S = 60.0
 # Only the profile `common` sets a time-out; the worker's own limit comes after that of any library.
 _TIMEOUT_MS = {"common": 500, "defaults": 10_000, "tuned": 10_000}
-_START_AHEAD_NS = 300_000_000
-# After the last call's time-out a worker has this long to notice that a call does not return.
-_LOST_S = 5.0
-_SLACK_S = 10.0
+
+
+class CellStoppedError(Exception):
+    """The cell was given up, because nobody waits for it any more."""
 
 
 class CellPlayer:
     """Plays cells with a tape, and with files in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._worker: Worker | None = None
+        self._stopped = False
         self._tape_path = folder / "tape"
         self._calls_path = folder / "calls"
         self._tape = write_tape(self._tape_path)
 
     def play(self, spec: ClientSpec, name: CellName, fault: Fault) -> CellOutcome:
-        """Play a cell, and judge it. A client or server that fails is an outcome, too."""
+        """Play a cell, and judge it. A client or server that fails is an outcome, too.
+
+        Raises CellStoppedError after `stop`.
+        """
         outcome = CellOutcome(name=name)
         if spec.client.in_process:
             return replace(outcome, unsupported="it is a cache in the process: it has no server")
@@ -54,10 +60,17 @@ class CellPlayer:
             return replace(outcome, not_applicable=reason)
         try:
             return self._play(spec, outcome, fault)
-        except UnsupportedError as error:
-            return replace(outcome, unsupported=error.text)
         except TrialError as error:
-            return replace(outcome, failed=error.text)
+            if self._stopped:
+                raise CellStoppedError from error
+            kind = "unsupported" if isinstance(error, UnsupportedError) else "failed"
+            return replace(outcome, **{kind: error.text})
+
+    def stop(self) -> None:
+        """From another thread: end the cell that is being played, and play no more."""
+        self._stopped = True
+        if self._worker is not None:
+            self._worker.kill()
 
     def _play(self, spec: ClientSpec, outcome: CellOutcome, fault: Fault) -> CellOutcome:
         self._calls_path.unlink(missing_ok=True)
@@ -65,6 +78,9 @@ class CellPlayer:
             injected = stack.enter_context(injection(fault))
             command = injected.worker_command(spec.client.command)
             worker = stack.enter_context(Worker(command, name=spec.client.id))
+            self._worker = worker
+            if self._stopped:
+                raise CellStoppedError
             ready = worker.hello(_READY_S)
             request = self._prepare(spec, outcome.name, injected.addresses, ready)
             _check_claims(ready, replace(request, servers=request.servers[:1]))
@@ -77,7 +93,7 @@ class CellPlayer:
                     raise
                 return replace(outcome, not_applicable=error.text)
             _prefill(worker)
-            played = _Window(worker, fault, injected, request.timeout_ms)
+            played = Window(worker, fault, injected, request.timeout_ms)
             answer = played.play(self._calls_path)
             outcome = replace(
                 outcome,
@@ -105,7 +121,7 @@ class CellPlayer:
         )
 
     def _judged(
-        self, outcome: CellOutcome, played: _Window, injected: Injection, answer: Answer | None
+        self, outcome: CellOutcome, played: Window, injected: Injection, answer: Answer | None
     ) -> CellOutcome:
         fault = played.fault
         returned = isinstance(answer, Done)
@@ -120,14 +136,18 @@ class CellPlayer:
                 returned=returned,
                 unsent=answer.unsent if isinstance(answer, Done) else 0,
                 connections=played.connections,
+                longest_pause_ns=played.longest_pause_ns,
+                waited_ns=played.waited_ns,
                 server_misses=played.server_misses,
                 several_servers=fault.needs_cluster,
             )
         )
         broken = findings(cell_figures, outcome.name.profile)
+        verdict = verdict_of(broken)
         return replace(
             outcome,
-            verdict=verdict_of(broken),
+            verdict=verdict,
+            disturbed=disturbance(cell_figures, verdict),
             findings=broken,
             figures=cell_figures,
             phases=played.phases,
@@ -144,64 +164,6 @@ class CellPlayer:
             what = describe_wrong(self._tape, reply.record, base64.b64decode(reply.value))
             wrong.append(WrongValue(key=self._tape.key_name(key), what=what, value=reply.value))
         return wrong
-
-
-class _Window:
-    """The window of a cell: the calls, the fault in the middle of them, and samples."""
-
-    def __init__(self, worker: Worker, fault: Fault, injected: Injection, timeout_ms: int) -> None:
-        self._worker, self._injected = worker, injected
-        self.fault = fault
-        self._timeout_s = timeout_ms / 1e3
-        self._ended: Answer | None = None
-        self.connections = self.server_misses = 0
-
-    def play(self, calls_path: Path) -> Answer | None:
-        """Play; the answer that ended the run, None if there was none in time.
-
-        Raises TrialError if the worker or the server fails.
-        """
-        fault, injected = self.fault, self._injected
-        total_ms = fault.before_ms + fault.during_ms + fault.after_ms
-        start_ns = time.monotonic_ns() + _START_AHEAD_NS
-        self._worker.send(
-            Run(
-                phase="measure",
-                start_unix_ns=time.time_ns() + _START_AHEAD_NS,
-                duration_ms=total_ms,
-                calls=str(calls_path),
-                gives_up=fault.gives_up,
-            )
-        )
-        self._wait_until(start_ns + fault.before_ms * 1_000_000)
-        before, opened = sample(self._worker.pid), injected.connections()
-        fault_ns = injected.begin()
-        try:
-            self._wait_until(fault_ns + fault.during_ms * 1_000_000)
-            fault_end = sample(self._worker.pid)
-        finally:
-            fault_end_ns = injected.end()
-        end_ns = start_ns + total_ms * 1_000_000
-        self._wait_until(end_ns)
-        after = sample(self._worker.pid)
-        self.connections = injected.connections() - opened
-        self.samples = Samples(before=before, fault_end=fault_end, after=after)
-        self.phases = Phases(
-            start_ns=start_ns, fault_ns=fault_ns, fault_end_ns=fault_end_ns, end_ns=end_ns
-        )
-        self._wait_until(end_ns + round((4 * self._timeout_s + _LOST_S + _SLACK_S) * 1e9))
-        self.server_misses = injected.misses()
-        return self._ended
-
-    def _wait_until(self, instant_ns: int) -> None:
-        """Wait for an instant; once the run has ended, only until then if it is not the last."""
-        while self._ended is None and (left_ns := instant_ns - time.monotonic_ns()) > 0:
-            answer = self._worker.receive(left_ns / 1e9)
-            if answer is not None and not isinstance(answer, Progress):
-                self._ended = answer
-        # The kind `client` says that a call does not return, which is what is judged here.
-        if isinstance(self._ended, Failure) and self._ended.kind != "client":
-            raise self._worker.error_for_answer(self._ended, "run")
 
 
 def _callers(client: Client) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cachemark.checks.resilience.figures import ProcessSample
 from cachemark.endpoints.servers.running import merge_process_use, process_use
 from cachemark.host.cpu_meter import family
+from cachemark.host.run_delay import process_run_delay_ns
 
 
 def sample(pid: int, root: Path = Path("/proc")) -> ProcessSample:
@@ -26,3 +28,8 @@ def _descriptors(folder: Path) -> int:
         return len(list(folder.iterdir()))
     except OSError:
         return 0
+
+
+def waits_ns(pids: Sequence[int]) -> dict[int, int]:
+    """How long each process, with its children, has been runnable without a CPU so far."""
+    return {pid: process_run_delay_ns(pid) for pid in pids}

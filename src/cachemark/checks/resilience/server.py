@@ -23,10 +23,11 @@ _RETRY_S = 0.02
 
 
 class _Counts(NamedTuple):
-    """Connections that clients opened, and reads that found nothing."""
+    """Connections that clients opened, reads that found nothing, and all reads and writes."""
 
     connections: int
     misses: int
+    answered: int
 
 
 class FragileServer:
@@ -42,7 +43,7 @@ class FragileServer:
         self._server: RunningServer | None = None
         self.address = ""
         self._own_connections = 0
-        self._before_kill = _Counts(connections=0, misses=0)
+        self._before_kill = _Counts(0, 0, 0)
 
     def __enter__(self) -> FragileServer:
         self._start(self._spec.port)
@@ -56,6 +57,11 @@ class FragileServer:
     def port(self) -> int:
         """The port of its address."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def pids(self) -> list[int]:
+        """Its process, if it runs."""
+        return [] if self._server is None else self._server.pids
 
     @property
     def version(self) -> str:
@@ -72,7 +78,7 @@ class FragileServer:
 
     def kill(self) -> None:
         """Kill it, and wait until its port is closed."""
-        self._before_kill = _Counts(self.connections(), self.misses())
+        self._before_kill = _Counts(self.connections(), self.misses(), self.answered())
         self._signal(signal.SIGKILL)
         self._stack.close()
         self._server = None
@@ -103,6 +109,13 @@ class FragileServer:
         if self._server is None:
             return self._before_kill.misses
         return self._before_kill.misses + self._count("get_misses")
+
+    def answered(self) -> int:
+        """How many reads and writes it has executed."""
+        if self._server is None:
+            return self._before_kill.answered
+        stats = self._running.stats()
+        return self._before_kill.answered + int(stats["cmd_get"]) + int(stats["cmd_set"])
 
     def _count(self, name: str) -> int:
         return int(self._running.stats()[name])

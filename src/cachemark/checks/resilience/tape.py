@@ -14,7 +14,8 @@ from cachemark.model.tape_header import read_header
 
 KEYS = 1009  # a prime, so that each caller comes to each key
 _RATE = 400
-_TAPE_S = 20
+# Longer than any cell: where a tape begins again, its lengths come again.
+_TAPE_S = 60
 _SHORTEST, _LONGEST = 100, 1000
 _LENGTH = struct.Struct("<I")
 _LENGTH_AT = 8  # in a record

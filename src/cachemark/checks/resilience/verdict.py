@@ -25,7 +25,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Rule(NamedTuple):
     """A rule is broken if its figure is above its limit; without a limit, if the figure never came.
 
-    `figure` is a field of Figures. `why` is a sentence that may name the figure as `{value}`.
+    `figure` is a field of Figures. `why` is a sentence that may name the figure as `{value}`, and
+    other figures by their names.
     `common_only`: the rule is about the time-out that only the profile `common` sets.
     """
 
@@ -46,7 +47,8 @@ RULES: tuple[Rule, ...] = (
     Rule("longest call", "hangs", "longest_ms", 5000,
          "a call lasted {value:,.0f} ms: callers wait as long as the fault lasts"),
     Rule("no recovery", "hangs", "recovery_ms", None,
-         f"no {GOOD_IN_A_ROW} right answers in a row after the fault: it may need a restart"),
+         f"not back within {{watched_s:.0f}} s: no {GOOD_IN_A_ROW} right answers in a row after the "
+         "fault"),
     Rule("time-out", "degraded", "longest_ms", 1000,
          "a call lasted {value:,.0f} ms with a time-out of 500 ms", common_only=True),
     Rule("slow recovery", "degraded", "recovery_ms", 2000,
@@ -74,7 +76,7 @@ def findings(figures: Figures, profile: str) -> list[Finding]:
         value: float | None = getattr(figures, rule.figure)
         applies = profile == "common" or not rule.common_only
         if applies and _is_broken(rule, value):
-            why = rule.why.format(value=value)
+            why = rule.why.format(value=value, **msgspec.structs.asdict(figures))
             violations.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
     return violations
 

@@ -49,6 +49,9 @@ def reasons(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
                 seen.add(finding.rule)
                 whose = _whose(outcome) if finding.rule == "wrong value" else ""
                 yield f"{finding.verdict}: {finding.why}{whose}"
+        if outcome.disturbed and outcome.disturbed not in seen:
+            seen.add(outcome.disturbed)
+            yield f"this can come from the machine: {outcome.disturbed}"
 
 
 def _whose(outcome: CellOutcome) -> str:

@@ -20,7 +20,7 @@ from cachemark.report.resilience.matrix import MatrixCell, MatrixRow
 _FIGURES = tuple(name for name in Figures.__struct_fields__ if name not in ("during", "after"))
 COLUMNS = (
     "client", "profile", "fault", "sitting", "library", "library_version", "runtime", "wire",
-    "server", "verdict", "rules", "note", *_FIGURES, "replay",
+    "server", "verdict", "rules", "note", "jobs", "disturbed", *_FIGURES, "replay",
 )  # fmt: skip
 
 
@@ -106,6 +106,8 @@ def _line(outcome: CellOutcome) -> list[object]:
         outcome.verdict or "",
         "; ".join(finding.rule for finding in outcome.findings),
         outcome.failed or outcome.unsupported or outcome.not_applicable,
+        outcome.jobs,
+        outcome.disturbed,
         *("" if figures is None else getattr(figures, field) for field in _FIGURES),
         name.replay,
     ]

@@ -112,4 +112,8 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
         ("CPUs used in the fault", f"{figures.cpus:.2f}"),
         ("more threads, descriptors", f"{figures.threads_grown:+}, {figures.descriptors_grown:+}"),
         ("calls that were due and never sent", f"{figures.unsent:,}"),
+        ("watched after the fault", f"{figures.watched_s:.1f} s"),
+        ("cells played side by side", f"{outcome.jobs}"),
+        ("longest pause of the machine", ms(figures.longest_pause_ms)),
+        ("threads that waited for a CPU", f"{figures.waiting_threads:.2f}"),
     ]

@@ -26,11 +26,13 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The verdict in words; sittings that differ say so."""
+        """The verdict in words; it says so if sittings differ, or if it can come from the machine."""
         if self.verdict is None:
             return self.note or "–"
         differs = f" {self.times}/{self.sittings}" if self.times < self.sittings else ""
-        return f"{self.verdict}{differs}"
+        mine = [one for one in self.outcomes if one.verdict == self.verdict]
+        doubt = " (disturbed)" if all(one.disturbed for one in mine) else ""
+        return f"{self.verdict}{differs}{doubt}"
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,14 +30,18 @@ final class GivingUp implements Session {
 
     @Override
     public Object call(Op op) throws Exception {
-        return isGivenUp(op) ? giveUp(op) : session.call(op);
+        return hasCome() && canBeGivenUp(op) ? giveUp(op) : session.call(op);
     }
 
-    /** An operation of two round trips, or without a future, cannot be given up. */
-    private boolean isGivenUp(Op op) {
+    /** Whether the call that begins now is an `every`-th of those that begin in the part. */
+    private boolean hasCome() {
         long now = System.nanoTime();
-        boolean inPart = now >= beginNs && now < endNs;
-        return inPart && op.verb != Verb.CAS && op.verb != Verb.VERSION && ++calls % every == 0;
+        return now >= beginNs && now < endNs && ++calls % every == 0;
+    }
+
+    /** An operation of two round trips, or without a future, cannot. */
+    private static boolean canBeGivenUp(Op op) {
+        return op.verb != Verb.CAS && op.verb != Verb.VERSION;
     }
 
     private Object giveUp(Op op) throws Exception {

@@ -1,0 +1,120 @@
+"""The window of a cell: the calls, the fault in the middle of them, and samples."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from cachemark.checks.resilience.faults import Fault
+from cachemark.checks.resilience.figures import Phases, Samples
+from cachemark.checks.resilience.injection import Injection
+from cachemark.checks.resilience.recovery import Look, may_end
+from cachemark.checks.resilience.samples import sample, waits_ns
+from cachemark.endpoints.worker import Worker
+from cachemark.host.noise import SleepOvershoot
+from cachemark.model.protocol import Answer, Failure, Progress, Run, Stop
+
+_START_AHEAD_NS = 300_000_000
+# After the last call's time-out a worker has this long to notice that a call does not return.
+_LOST_S = 5.0
+_SLACK_S = 10.0
+# A wait is as long as this at once: a machine that pauses shows as a late end.
+_WAIT_NS = 100_000_000
+_MS = 1_000_000
+
+
+class Window:
+    """Plays the window of one cell; the attributes are known after `play`."""
+
+    def __init__(self, worker: Worker, fault: Fault, injected: Injection, timeout_ms: int) -> None:
+        self._worker, self._injected = worker, injected
+        self.fault = fault
+        self._timeout_s = timeout_ms / 1e3
+        self._ended: Answer | None = None
+        self._progress: Progress | None = None
+        self._late = SleepOvershoot()
+        self.connections = self.server_misses = self.waited_ns = 0
+
+    @property
+    def longest_pause_ns(self) -> int:
+        """By how much this process woke up too late."""
+        return self._late.longest_ns or 0
+
+    def play(self, calls_path: Path) -> Answer | None:
+        """Play; the answer that ended the run, None if there was none in time.
+
+        Raises TrialError if the worker or the server fails.
+        """
+        fault, injected = self.fault, self._injected
+        start_ns = time.monotonic_ns() + _START_AHEAD_NS
+        self._worker.send(
+            Run(
+                phase="measure",
+                start_unix_ns=time.time_ns() + _START_AHEAD_NS,
+                duration_ms=fault.longest_ms,
+                calls=str(calls_path),
+                gives_up=fault.gives_up,
+            )
+        )
+        self._wait_until(start_ns + fault.before_ms * _MS)
+        before, opened, waits = sample(self._worker.pid), injected.connections(), self._waits_ns()
+        fault_ns = injected.begin()
+        try:
+            self._wait_until(fault_ns + fault.during_ms * _MS)
+            fault_end = sample(self._worker.pid)
+        finally:
+            fault_end_ns = injected.end()
+        self._wait_for_recovery(fault_end_ns, start_ns + fault.longest_ms * _MS)
+        if self._ended is None:
+            self._worker.send(Stop())
+        end_ns = time.monotonic_ns()
+        after = sample(self._worker.pid)
+        self.waited_ns = sum(ns - waits.get(pid, 0) for pid, ns in self._waits_ns().items())
+        self.connections = injected.connections() - opened
+        self.samples = Samples(before=before, fault_end=fault_end, after=after)
+        self.phases = Phases(
+            start_ns=start_ns, fault_ns=fault_ns, fault_end_ns=fault_end_ns, end_ns=end_ns
+        )
+        self._wait_until(end_ns + round((4 * self._timeout_s + _LOST_S + _SLACK_S) * 1e9))
+        self.server_misses = injected.misses()
+        return self._ended
+
+    def _waits_ns(self) -> dict[int, int]:
+        return waits_ns([self._worker.pid, *self._injected.pids()])
+
+    def _wait_for_recovery(self, fault_end_ns: int, last_ns: int) -> None:
+        """Wait until the client has recovered, for as long as each client plays, or until then."""
+        looks: list[Look] = []
+        self._progress = None
+        while self._ended is None and time.monotonic_ns() < last_ns:
+            self._wait_once(last_ns)
+            if (told := self._progress) is None:
+                continue
+            self._progress = None
+            answered = self._injected.answered()
+            looks.append(Look(time.monotonic_ns(), told.ops, told.errors, answered))
+            if may_end(looks, fault_end_ns, self.fault.after_ms, self._injected.share):
+                return
+
+    def _wait_until(self, instant_ns: int) -> None:
+        """Wait for an instant, or for the end of the run."""
+        while self._ended is None and time.monotonic_ns() < instant_ns:
+            self._wait_once(instant_ns)
+
+    def _wait_once(self, instant_ns: int) -> None:
+        """Wait a short time, at most until an instant, or for the worker's next answer.
+
+        Raises TrialError if the run came to an error that is none of the client.
+        """
+        begin_ns = time.monotonic_ns()
+        wait_ns = max(0, min(_WAIT_NS, instant_ns - begin_ns))
+        answer = self._worker.receive(wait_ns / 1e9)
+        if answer is None:
+            self._late.add(wait_ns, time.monotonic_ns() - begin_ns)
+        elif isinstance(answer, Progress):
+            self._progress = answer
+        else:
+            self._ended = answer
+        # The kind `client` says that a call does not return, which is what is judged here.
+        if isinstance(self._ended, Failure) and self._ended.kind != "client":
+            raise self._worker.error_for_answer(self._ended, "run")

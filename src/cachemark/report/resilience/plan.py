@@ -1,0 +1,39 @@
+"""What would be played, and how long it takes: for `cachemark resilience --dry-run`. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from cachemark.analysis.number_format import count_of
+from cachemark.checks.resilience.cell import CellName
+from cachemark.checks.resilience.faults import Fault, all_faults
+
+# To start the server and the client, to store the keys, and to judge the calls.
+_AROUND_S = 3.0
+
+
+def plan_text(cells: Sequence[CellName], jobs: int) -> str:
+    """The number of cells and their time: if all clients recover at once, and if none does."""
+    if not cells:
+        return "nothing is left to play"
+    faults = [all_faults()[cell.fault] for cell in cells]
+    shortest_s = sum(_shortest_s(fault) for fault in faults) / jobs
+    longest_s = sum(_AROUND_S + fault.longest_ms / 1e3 for fault in faults) / jobs
+    clients = Counter(cell.client for cell in cells)
+    lines = [f"{client}: {count_of(count, 'cell')}" for client, count in clients.items()]
+    head = (
+        f"{count_of(len(cells), 'cell')} of {count_of(len(clients), 'client')}, "
+        f"{jobs if jobs > 1 else 'one'} at a time: {_minutes(shortest_s)} if all clients recover at "
+        f"once, {_minutes(longest_s)} if none does; a cell that its client cannot play takes no time"
+    )
+    return "\n".join([head, *lines])
+
+
+def _shortest_s(fault: Fault) -> float:
+    return _AROUND_S + (fault.before_ms + fault.during_ms + fault.after_ms) / 1e3
+
+
+def _minutes(seconds: float) -> str:
+    minutes = round(seconds / 60) or 1
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
