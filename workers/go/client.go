@@ -91,8 +91,12 @@ func register(name string, client *Client) { clients[name] = client }
 func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
 
 func (c *Client) capabilities() []string {
-	handlers := c.New().Handlers()
+	session := c.New()
+	handlers := session.Handlers()
 	listed := slices.Concat(c.Wires, c.Features, []string{"slices", "timeline", "groups", "calls"})
+	if _, can := session.(Cancelling); can {
+		listed = append(listed, "cancel")
+	}
 	for kind := range Kind(kindCount) {
 		if _, can := handlers[kind]; can {
 			listed = append(listed, kind.String())

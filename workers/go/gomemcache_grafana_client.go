@@ -101,9 +101,27 @@ func (c *grafanaConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *grafanaSession) Handlers() Handlers {
+func (s *grafanaSession) Handlers() Handlers { return s.pool().handlers() }
+
+// HandlersUntil has reads only: the one call of the library that takes a context reads many keys.
+func (s *grafanaSession) HandlersUntil(current func() context.Context) Handlers {
+	p := s.pool()
+	p.get = func(key string) (*memcache.Item, error) {
+		items, err := s.client.GetMulti(current(), []string{key})
+		if item, there := items[key]; err == nil && there {
+			return item, nil
+		}
+		if err == nil {
+			err = memcache.ErrCacheMiss
+		}
+		return nil, err
+	}
+	return Handlers{Get.kind(false): p.handlers()[Get.kind(false)]}
+}
+
+func (s *grafanaSession) pool() *pool[memcache.Item] {
 	c, background := s.client, context.Background()
-	p := &pool[memcache.Item]{
+	return &pool[memcache.Item]{
 		get:      func(key string) (*memcache.Item, error) { return c.Get(key) },
 		getMulti: func(keys []string) (map[string]*memcache.Item, error) { return c.GetMulti(background, keys) },
 		set:      c.Set, add: c.Add, replace: c.Replace, cas: c.CompareAndSwap,
@@ -119,5 +137,4 @@ func (s *grafanaSession) Handlers() Handlers {
 		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
 		noServers: memcache.ErrNoServers,
 	}
-	return p.handlers()
 }

@@ -15,7 +15,8 @@ type lane struct {
 	tape      *Tape
 	place     uint64 // of `lanes`
 	lanes     uint64
-	steps     [kindCount]Handler
+	own       [kindCount]Handler // its use of the library
+	steps     [kindCount]Handler // these, or others that give up calls
 	flush     func() bool
 	timeoutNs int64 // a call that lasts so long is a timeout
 	inProcess bool  // its client has no server
@@ -55,8 +56,9 @@ func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *la
 		tape: tape, place: uint64(place), lanes: uint64(lanes), flush: session.Flush, timeoutNs: timeoutNs,
 	}
 	for kind, steps := range session.Handlers() {
-		l.steps[kind] = steps
+		l.own[kind] = steps
 	}
+	l.steps = l.own
 	l.op.Tape = tape
 	l.names = make([]string, tape.longest)
 	return l

@@ -18,11 +18,12 @@ type Request struct {
 	TimeoutMs   int64             `json:"timeout_ms"`
 	Options     map[string]string `json:"options"`
 	// run
-	Phase       string `json:"phase"`
-	StartUnixNs int64  `json:"start_unix_ns"`
-	Ops         *int64 `json:"ops"`
-	DurationMs  *int64 `json:"duration_ms"`
-	Calls       string `json:"calls"`
+	Phase       string  `json:"phase"`
+	StartUnixNs int64   `json:"start_unix_ns"`
+	Ops         *int64  `json:"ops"`
+	DurationMs  *int64  `json:"duration_ms"`
+	Calls       string  `json:"calls"`
+	GivesUp     *GiveUp `json:"gives_up"`
 	// slice, which has a StartUnixNs too
 	LengthUs int64 `json:"length_us"`
 	LeadInUs int64 `json:"lead_in_us"`

@@ -78,6 +78,9 @@ func (p *Player) hangs() bool {
 // beginSlices makes slices ready, from the tape's start on.
 func (p *Player) beginSlices() *Slices {
 	p.endSlices()
+	for _, l := range p.lanes {
+		l.steps = l.own
+	}
 	p.slices = newSlices(p)
 	runtime.GC()
 	return p.slices
@@ -101,6 +104,10 @@ func (p *Player) begin(request *Request, window *Window) {
 	}
 	for t, l := range p.lanes {
 		l.ready(prefill, part(limit, t, len(p.lanes)), window)
+		l.steps = l.own
+		if session, can := p.session.(Cancelling); can && l.open && request.GivesUp != nil {
+			l.steps = request.GivesUp.steps(l.own, session, window.startNs)
+		}
 		if request.Calls != "" {
 			l.calls = newCallLog(len(p.lanes))
 		}

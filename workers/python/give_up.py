@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from itertools import count
 
@@ -41,7 +42,7 @@ def ways(client):
     """What the callers of a client file can do, as capabilities."""
     if client.WIRES == ("none",):
         return ()
-    return ("cancel",) if client.API == "async" else ("fork",)
+    return ("cancel",) if client.API == "async" else ("fork", "interrupt")
 
 
 def _cancelling(turns, function, _op):
@@ -79,4 +80,23 @@ def _forked(after_s, function, *arguments):
     return function(*arguments)
 
 
-_WAYS = {"cancel": _cancelling, "fork": _forking}
+def _interrupting(turns, function, _op):
+    """As Ctrl-C does it. Python runs the handlers of signals in the main thread only."""
+
+    def call(*arguments):
+        if not (turns.has_come() and threading.current_thread() is threading.main_thread()):
+            return function(*arguments)
+        try:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, turns.after_s)
+            try:
+                return function(*arguments)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt as error:
+            raise TimeoutError from error
+
+    return call
+
+
+_WAYS = {"cancel": _cancelling, "fork": _forking, "interrupt": _interrupting}

@@ -16,6 +16,7 @@ import groups
 import lane_tasks
 import lane_threads
 from histogram import encode
+from main_thread import MAIN_THREAD
 from operation import Operations
 from recorder import Recorder, summed
 from timeline import Timeline, summarise
@@ -37,7 +38,8 @@ class Player:
         self.operations = Operations(tape, names)
         # A session lives in one thread from its connect on: some libraries keep a connection for
         # each thread that they are called from.
-        self.threads = [ThreadPoolExecutor(1) for _ in range(setup.threads)]
+        first = MAIN_THREAD if MAIN_THREAD.is_free() else ThreadPoolExecutor(1)
+        self.threads = [first, *(ThreadPoolExecutor(1) for _ in range(setup.threads - 1))]
         self.sessions = self._in_threads(self._open, [()] * setup.threads)
         share, shares = setup.segment
         self.places = [share * setup.threads + t for t in range(setup.threads)]

@@ -9,6 +9,7 @@ operation.py  its records, made ready         timeline.py      the window in sli
 slices.py     slices in turn with others      histogram.py     HdrHistogram
 groups.py     the times of whole groups       call_log.py      a record of each call
 give_up.py    callers that give up calls      clients/         one file for each library
+main_thread.py  the thread of the first lane
 README.md     what a client file has to hold
 """
 
@@ -28,6 +29,7 @@ from pathlib import Path
 
 import give_up
 from client import describe, load_client, log
+from main_thread import MAIN_THREAD
 from prepare import Prepare, Unsupported, check
 from tape import KINDS, Tape, TapeError
 from window import clock
@@ -232,8 +234,20 @@ def main():
         return 2
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    Worker(name, out).serve()
-    os._exit(0)  # without waiting for a call of the library that may not come back
+    threading.Thread(target=serve, args=(Worker(name, out),), daemon=True).start()
+    MAIN_THREAD.serve()
+
+
+def serve(worker):
+    """Answer requests, in a thread of its own; then end the process, whatever the lanes do."""
+    status = 1
+    try:
+        worker.serve()
+        status = 0
+    except BaseException as error:
+        log(error)
+    finally:
+        os._exit(status)  # without waiting for a call of the library that may not come back
 
 
 if __name__ == "__main__":
