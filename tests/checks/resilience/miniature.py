@@ -37,6 +37,7 @@ class Way(NamedTuple):
     # How long a failure of one server sends its keys to the next one, or fails the keys of all.
     moves_keys_s: float = 0.0
     fails_all_s: float = 0.0
+    closes_interrupted: bool = True
 
 
 WAYS = {
@@ -53,6 +54,8 @@ WAYS = {
     "resolves_once": Way(resolves_once=True),
     "moves_keys": Way(moves_keys_s=0.5),
     "fails_all": Way(fails_all_s=0.5),
+    "rests": Way(fails_all_s=4.0),
+    "keeps_interrupted": Way(checks_key=False, closes_interrupted=False),
 }
 WAY = WAYS[__name__.rpartition(".")[2]]
 
@@ -180,6 +183,10 @@ class Session(BaseSession):
             connection = self._connections[at]
             try:
                 return ask(connection)
+            except KeyboardInterrupt:
+                if WAY.closes_interrupted:
+                    connection.close()
+                raise
             except (OSError, ReplyError):
                 self._failed_at_s[at] = time.monotonic()
                 connection.after_failure()

@@ -22,12 +22,22 @@ pytestmark = [
 ]
 
 
-def fault(make: Freeze | Proxy | MoveName | LoseOne | Caller, during_ms: int = 1200) -> Fault:
+def fault(
+    make: Freeze | Proxy | MoveName | LoseOne | Caller,
+    during_ms: int = 1200,
+    after_at_most_ms: int = 1,
+) -> Fault:
     # All keys come again within 3 s: then a value that is stored elsewhere is missed. Callers that
     # fork are late, and no child may be left at the end.
     after_ms = 3500 if isinstance(make, LoseOne | Caller) else 1500
     return Fault(
-        name="fault", about="", make=make, before_ms=500, during_ms=during_ms, after_ms=after_ms
+        name="fault",
+        about="",
+        make=make,
+        before_ms=500,
+        during_ms=during_ms,
+        after_ms=after_ms,
+        after_at_most_ms=after_at_most_ms,
     )
 
 
@@ -36,6 +46,7 @@ LONG_FROZEN = fault(Freeze(), during_ms=5500)
 CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 50}))
 OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
 FORKED = fault(Caller(way="fork", every=4, after_ms=60, delay_ms=100), during_ms=700)
+INTERRUPTED = fault(Caller(way="interrupt", every=4, after_ms=20, delay_ms=100), during_ms=700)
 MOVED = fault(MoveName())
 AWAY = fault(LoseOne(keeps_data=True))
 LOST = fault(LoseOne(keeps_data=False))
@@ -49,6 +60,7 @@ CAUGHT = [
     ("storms", FROZEN, "reconnects"),
     ("any_key", OTHER_KEY, "wrong value"),
     ("any_key", FORKED, "wrong value"),
+    ("keeps_interrupted", INTERRUPTED, "wrong value"),
     ("accepts_parts", CUT, "wrong value"),
     ("resolves_once", MOVED, "no recovery"),
     ("moves_keys", AWAY, "stale value"),
@@ -95,12 +107,22 @@ def test_a_client_that_is_wrong_is_caught(
 
 @pytest.mark.parametrize(
     "fault",
-    [FROZEN, CUT, OTHER_KEY, FORKED, MOVED, AWAY, LOST],
-    ids=["frozen", "cut", "other", "forked", "moved", "away", "lost"],
+    [FROZEN, CUT, OTHER_KEY, FORKED, INTERRUPTED, MOVED, AWAY, LOST],
+    ids=["frozen", "cut", "other", "forked", "interrupted", "moved", "away", "lost"],
 )
 def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -> None:
     never = {rule for _, _, rule in CAUGHT}
     assert not never & broken_rules(miniature("perfect", tmp_path), tmp_path, fault)
+
+
+def test_a_client_that_rests_is_watched_until_it_is_back(tmp_path: Path) -> None:
+    """It leaves its server alone for 4 s after a failure: longer than each client plays."""
+    watched = fault(Freeze(), after_at_most_ms=60_000)
+    assert "no recovery" not in broken_rules(miniature("rests", tmp_path), tmp_path, watched)
+
+
+def test_a_client_that_rests_for_longer_than_it_is_watched_is_not_back(tmp_path: Path) -> None:
+    assert "no recovery" in broken_rules(miniature("rests", tmp_path), tmp_path, FROZEN)
 
 
 def async_miniature(way: str, folder: Path) -> Client:

@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.checks.resilience.answers import Answer
 from cachemark.checks.resilience.call_log import Call
+from cachemark.checks.resilience.disturbance import disturbance
 from cachemark.checks.resilience.figures import (
     Figures,
     Phases,
@@ -158,3 +159,18 @@ def test_a_timeline_has_every_call_once() -> None:
     assert len(slices) == 40
     assert sum(sum(counts.values()) for counts in slices) == len(calls.calls)
     assert slices[-1]["timeout"] == 1, "a call that ends after the window is in the last slice"
+
+
+def test_a_verdict_that_can_come_from_the_machine_is_doubted() -> None:
+    paused = figures(msgspec.structs.replace(played(QUIET), longest_pause_ns=300 * _MS))
+    waited = figures(msgspec.structs.replace(played(QUIET), waited_ns=9000 * _MS))
+    assert "paused for 300 ms" in disturbance(paused, "degraded")
+    assert "3.0 threads" in disturbance(waited, "hangs")
+    for verdict in ("unsafe", "safe", None):
+        assert not disturbance(paused, verdict), "it does not come from the machine"
+    assert not disturbance(figures(played(QUIET)), "hangs")
+
+
+def test_a_client_that_is_not_back_says_how_long_it_was_watched() -> None:
+    (found,) = (one for one in findings(figures(BROKEN["no recovery"]), "common"))
+    assert found.why.startswith("not back within 2 s")
