@@ -26,11 +26,24 @@ def test_bad_input_names_what_there_is(inside: Inside) -> None:
         (["--resume", "nowhere"], "no run of `resilience` 'nowhere'"),
         (["native", "--resume", "latest"], "leave the other options out"),
         (["native@defaults"], "use --profile"),
+        (["native", "--jobs", "0"], "--jobs 0: 1 to "),
+        (["native", "--jobs", "9999"], "each CPU can play 8"),
     ]:
         ended = inside("resilience", *arguments)
         assert ended.returncode == 2, ended
         assert said in ended.stderr
     assert not Path("results").exists(), "a run was made although the input was bad"
+
+
+def test_a_dry_run_says_what_would_be_played(inside: Inside) -> None:
+    ended = inside(
+        "resilience", "native", "--faults", "frozen-10s", "--sittings", "2", "--dry-run"
+    )
+    assert ended.returncode == 0, ended
+    assert "6 cells of 1 client, one at a time: 2 min if all" in ended.stdout
+    both = inside("resilience", "native", "--quick", "--jobs", "2", "--dry-run")
+    assert "24 cells of 1 client, 2 at a time" in both.stdout
+    assert not Path("results").exists(), "nothing was played"
 
 
 def test_the_faults_are_whole() -> None:

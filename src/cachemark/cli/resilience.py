@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -148,9 +149,10 @@ def _play_and_show(
         print_text(plan_text(run.left(outcomes), playing.jobs))
         return OK
     spec_of = partial(parse_client, known=known)
-    for outcome in play_rest(run, spec_of, outcomes, playing.jobs):
-        _print_progress(out, outcome)
-        outcomes.append(outcome)
+    with closing(play_rest(run, spec_of, outcomes, playing.jobs)) as played:
+        for outcome in played:
+            _print_progress(out, outcome)
+            outcomes.append(outcome)
     names = run.header.plan.faults
     rows = matrix(outcomes, names)
     page = _write_pages(run, rows, max((one.jobs for one in outcomes), default=1))

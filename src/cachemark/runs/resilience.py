@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -141,7 +141,7 @@ def play_rest(
     spec_of: Callable[[str], ClientSpec],
     done: Iterable[CellOutcome],
     jobs: int = 1,
-) -> Iterator[CellOutcome]:
+) -> Generator[CellOutcome]:
     """Play the cells that have no outcome yet; each is kept before it is given.
 
     `jobs` is how many are played side by side. A client that cannot be played is not tried again

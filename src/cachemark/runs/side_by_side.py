@@ -8,9 +8,9 @@ and the cell is played again alone.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -31,11 +31,12 @@ def played(
     """
     again: list[CellName] = []
     if jobs > 1:
-        for outcome in _side_by_side(cells, play, folder, jobs):
-            if outcome.disturbed or outcome.failed:
-                again.append(outcome.name)
-            else:
-                yield msgspec.structs.replace(outcome, jobs=jobs)
+        with closing(_side_by_side(cells, play, folder, jobs)) as outcomes:
+            for outcome in outcomes:
+                if outcome.disturbed or outcome.failed:
+                    again.append(outcome.name)
+                else:
+                    yield msgspec.structs.replace(outcome, jobs=jobs)
         cells = again
     player = CellPlayer(folder)
     for cell in cells:
@@ -44,7 +45,7 @@ def played(
 
 def _side_by_side(
     cells: Iterable[CellName], play: Play, folder: Path, jobs: int
-) -> Iterator[CellOutcome]:
+) -> Generator[CellOutcome]:
     waiting = iter(cells)
     with _crew(folder, jobs) as begin:
         playing: set[Future[CellOutcome]] = {begin(play, cell) for cell in islice(waiting, jobs)}
