@@ -149,10 +149,15 @@ def _play_and_show(
         print_text(plan_text(run.left(outcomes), playing.jobs))
         return OK
     spec_of = partial(parse_client, known=known)
-    with closing(play_rest(run, spec_of, outcomes, playing.jobs)) as played:
-        for outcome in played:
-            _print_progress(out, outcome)
-            outcomes.append(outcome)
+    try:
+        with closing(play_rest(run, spec_of, outcomes, playing.jobs)) as played:
+            for outcome in played:
+                _print_progress(out, outcome)
+                outcomes.append(outcome)
+    except KeyboardInterrupt:
+        text = f"stopped; go on with: cachemark resilience --resume {run.folder}"
+        out.print(text, soft_wrap=True, markup=False)
+        raise
     names = run.header.plan.faults
     rows = matrix(outcomes, names)
     page = _write_pages(run, rows, max((one.jobs for one in outcomes), default=1))
