@@ -192,9 +192,8 @@ class Worker
       now = Window.clock
       progress = @player.progress
       yield now, progress if block_given?
-      # An open loop may have nothing to do for long, until its window ends.
-      waits = @player.waits? && now < window.end_ns
-      last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || waits
+      idle = @player.waits?(window) || (@player.slices.nil? && !@player.playing)
+      last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || idle
       return false if now - last_progress_ns > @patience_ns
     end
     true

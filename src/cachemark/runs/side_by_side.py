@@ -8,9 +8,9 @@ and the cell is played again alone.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +20,10 @@ from cachemark.checks.resilience.cell import CellName, CellOutcome
 from cachemark.checks.resilience.play import CellPlayer
 
 Play = Callable[[CellPlayer, CellName], CellOutcome]
+Begin = Callable[[Play, CellName], Future[CellOutcome]]
+# After so many cells of each job, those that were disturbed are played again: a run that is stopped
+# has lost few of them.
+_PART_OF_A_JOB = 10
 
 
 def played(
@@ -29,35 +33,38 @@ def played(
 
     If the generator is closed or raises, all processes of the cells have ended.
     """
-    again: list[CellName] = []
-    if jobs > 1:
-        with closing(_side_by_side(cells, play, folder, jobs)) as outcomes:
-            for outcome in outcomes:
+    if jobs == 1:
+        player = CellPlayer(folder)
+        for cell in cells:
+            yield play(player, cell)
+        return
+    left = iter(cells)
+    with _crew(folder, jobs) as begin:
+        while part := list(islice(left, _PART_OF_A_JOB * jobs)):
+            again: list[CellName] = []
+            for outcome in _side_by_side(part, play, begin, jobs):
                 if outcome.disturbed or outcome.failed:
                     again.append(outcome.name)
                 else:
                     yield msgspec.structs.replace(outcome, jobs=jobs)
-        cells = again
-    player = CellPlayer(folder)
-    for cell in cells:
-        yield play(player, cell)
+            for cell in again:
+                yield begin(play, cell).result()
 
 
 def _side_by_side(
-    cells: Iterable[CellName], play: Play, folder: Path, jobs: int
-) -> Generator[CellOutcome]:
+    cells: Iterable[CellName], play: Play, begin: Begin, jobs: int
+) -> Iterator[CellOutcome]:
     waiting = iter(cells)
-    with _crew(folder, jobs) as begin:
-        playing: set[Future[CellOutcome]] = {begin(play, cell) for cell in islice(waiting, jobs)}
-        while playing:
-            ended, playing = wait(playing, return_when=FIRST_COMPLETED)
-            playing |= {begin(play, cell) for cell in islice(waiting, len(ended))}
-            for one in ended:
-                yield one.result()
+    playing = {begin(play, cell) for cell in islice(waiting, jobs)}
+    while playing:
+        ended, playing = wait(playing, return_when=FIRST_COMPLETED)
+        playing |= {begin(play, cell) for cell in islice(waiting, len(ended))}
+        for one in ended:
+            yield one.result()
 
 
 @contextmanager
-def _crew(folder: Path, jobs: int) -> Generator[Callable[[Play, CellName], Future[CellOutcome]]]:
+def _crew(folder: Path, jobs: int) -> Generator[Begin]:
     """A function that begins a cell with one of so many players, each in a thread."""
     players: list[CellPlayer] = []
     idle: queue.SimpleQueue[CellPlayer] = queue.SimpleQueue()

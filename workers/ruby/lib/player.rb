@@ -30,8 +30,11 @@ class Player
     [played - failed, failed]
   end
 
-  # Whether a lane may wait for long with nothing to do.
-  def waits? = @tape.open_loop?
+  # Whether a lane may wait for long with nothing to do: in an open loop, until its window ends.
+  def waits?(window) = @tape.open_loop? && Window.clock < window.end_ns
+
+  # Whether lanes are playing a run; afterwards its sums are made, which can take some seconds.
+  attr_reader :playing
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
   def start(request)
@@ -92,10 +95,12 @@ class Player
 
   def play(phase, window)
     before = Process.times
+    @playing = true
     threads = @lanes.map { |lane| Thread.new { play_lane(lane, window) } }
     Thread.new do
       Thread.current.report_on_exception = false
       threads.each(&:join)
+      @playing = false
       after = Process.times
       done(phase, window, @lanes.map(&:total), before, after)
     ensure

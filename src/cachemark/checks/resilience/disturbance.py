@@ -7,8 +7,8 @@ from cachemark.checks.resilience.verdict import Verdict
 
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0
-# More than this, and at any time one of the client's threads waited for a CPU.
-WAITING_THREADS = 1.0
+# A half of the four callers.
+WAITING_THREADS = 2.0
 
 
 def disturbance(figures: Figures, verdict: Verdict | None) -> str:
