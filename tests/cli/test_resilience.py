@@ -36,9 +36,7 @@ def test_bad_input_names_what_there_is(inside: Inside) -> None:
 
 
 def test_a_dry_run_says_what_would_be_played(inside: Inside) -> None:
-    ended = inside(
-        "resilience", "native", "--faults", "frozen-10s", "--sittings", "2", "--dry-run"
-    )
+    ended = inside("resilience", "native", "--faults", "frozen-10s", "--sittings", "2", "--dry-run")
     assert ended.returncode == 0, ended
     assert "6 cells of 1 client, one at a time: 2 min if all" in ended.stdout
     both = inside("resilience", "native", "--quick", "--jobs", "2", "--dry-run")

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from prepare import Unsupported
+from verify import TIMEOUT
 
 _FOLDER = Path(__file__).resolve().parent
 # What Python raises for a mistake in a program. A library raises them too: see `is_own_error`.
@@ -68,11 +69,16 @@ def load_client(name):
         raise Unsupported(f"{name} is not installed: {error}", "cachemark setup python") from error
 
 
+class GivenUp(Exception):
+    """The caller has given up its call."""
+
+
 def failure_code(session, error, op):
     """What an exception of a call counts as. An error of this worker's own code is raised again."""
     if is_own_error(error):
         raise error
-    return session.failure(error, op)
+    code = session.failure(error, op)
+    return TIMEOUT if isinstance(error, GivenUp) else code
 
 
 def is_own_error(error):

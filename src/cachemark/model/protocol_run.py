@@ -24,7 +24,12 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     way: Annotated[Way, Meta(description="how they give up")]
-    every: Annotated[int, Meta(ge=1, description="of each caller every how many-th of the calls that begin in the part")]
+    every: Annotated[
+        int,
+        Meta(
+            ge=1, description="of each caller every how many-th of the calls that begin in the part"
+        ),
+    ]
     after_ms: Annotated[int, Meta(ge=1, description="how long after the begin of the call")]
     begin_ms: Annotated[int, Meta(ge=0, description="begin of the part, from the window's start")]
     end_ms: Annotated[int, Meta(ge=0, description="end of the part, from the window's start")]

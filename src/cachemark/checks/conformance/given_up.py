@@ -18,16 +18,16 @@ from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, Run
 from cachemark.model.protocol_run import GiveUp, Way
 
-# In the order of the keys, so that each call has a key of its own.
-_TAPE = (
-    "--keys", "20", "--size", "20", "--distribution", "sequential", "--mix", "get=1,set=1",
-    "--schedule", "uniform", "--rate", "1000", "--duration", "20ms",
-)  # fmt: skip
-_READS = tuple("get=1" if word == "get=1,set=1" else word for word in _TAPE)
+# In the order of the keys, so that each call has a key of its own. A client has time to connect
+# again between two calls.
+_SEQUENTIAL = ("--keys", "20", "--size", "20", "--distribution", "sequential")
+_SLOW = ("--mix", "get=2,set=1", "--schedule", "uniform", "--rate", "5", "--duration", "1200ms")
+_FAST = ("--mix", "get=1", "--schedule", "uniform", "--rate", "1000", "--duration", "20ms")
+_TAPE, _READS = (*_SEQUENTIAL, *_SLOW), (*_SEQUENTIAL, *_FAST)
 # For a library that lets nothing else run while it waits, the call ends by this.
 _TIMEOUT_MS = 2000
-_OPS, _EVERY, _RECORDS = 12, 3, 20
-_DELAY = {"kind": "delay", "delay_ms": 300}
+_OPS, _EVERY = 6, 3
+_DELAY = {"kind": "delay", "delay_ms": 150}
 _LONG_MS = 60_000
 # The ways in which a call that is given up ends.
 _ENDING: tuple[Way, ...] = ("cancel", "kill", "interrupt")
@@ -100,7 +100,7 @@ CASES = (
 
 def _calls(driver: WorkerDriver) -> list[Command]:
     """The calls of a caller that plays the tape alone."""
-    return [command for (command,) in tape_commands(driver.folder / "tape")[-_RECORDS:]][:_OPS]
+    return [command for (command,) in tape_commands(driver.folder / "tape")[-_OPS:]]
 
 
 def _doubled(
