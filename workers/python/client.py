@@ -69,7 +69,7 @@ def load_client(name):
         raise Unsupported(f"{name} is not installed: {error}", "cachemark setup python") from error
 
 
-class GivenUp(Exception):
+class GivenUpError(Exception):
     """The caller has given up its call."""
 
 
@@ -78,7 +78,7 @@ def failure_code(session, error, op):
     if is_own_error(error):
         raise error
     code = session.failure(error, op)
-    return TIMEOUT if isinstance(error, GivenUp) else code
+    return TIMEOUT if isinstance(error, GivenUpError) else code
 
 
 def is_own_error(error):

@@ -12,7 +12,7 @@ import threading
 import time
 from itertools import count
 
-from client import GivenUp
+from client import GivenUpError
 from window import clock
 
 
@@ -53,7 +53,7 @@ def _cancelling(turns, function, _op):
         try:
             return await asyncio.wait_for(function(*arguments), turns.after_s)
         except asyncio.TimeoutError as error:  # before Python 3.11 this is no TimeoutError
-            raise GivenUp from error
+            raise GivenUpError from error
 
     return call
 
@@ -95,7 +95,7 @@ def _interrupting(turns, function, _op):
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt as error:
-            raise GivenUp from error
+            raise GivenUpError from error
 
     return call
 

@@ -197,7 +197,7 @@ class Worker:
             except queue.Empty:
                 ops, errors = now = player.progress()
                 self._send({"type": "progress", "ops": ops, "errors": errors})
-            # An open loop may have nothing to do for long, until its window ends; a closed one has always.
+            # A closed loop has always something to do, an open one until its window ends or not.
             waits = player.waits and clock() < window.planned_end_ns
             if now != before or waits or not player.playing:
                 last_progress_ns, before = max(clock(), window.start_ns), now
@@ -235,7 +235,7 @@ def main():
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     threading.Thread(target=serve, args=(Worker(name, out),), daemon=True).start()
-    MAIN_THREAD.serve()
+    return MAIN_THREAD.serve()
 
 
 def serve(worker):

@@ -192,8 +192,7 @@ class Worker
       now = Window.clock
       progress = @player.progress
       yield now, progress if block_given?
-      idle = @player.waits?(window) || (@player.slices.nil? && !@player.playing)
-      last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || idle
+      last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || @player.idle?(window)
       return false if now - last_progress_ns > @patience_ns
     end
     true

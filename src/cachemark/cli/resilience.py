@@ -55,6 +55,7 @@ _BEST_KNOWN = (
 )
 _QUICK_SITTINGS, _SITTINGS = 1, 3
 _JOBS_OF_A_CPU = 8
+_RESUMED = "leave the other options out, except --jobs and --dry-run"
 
 
 @dataclass(frozen=True)
@@ -120,23 +121,19 @@ def resilience(
     known = registry(process.binary_path())
     if storage.resume is not None:
         if clients or faults or profile or quick or sittings is not None:
-            raise UsageError(
-                "--resume continues a run with the options that it was started with",
-                "leave the other options out",
-            )
+            raise UsageError("--resume plays what the run was made with", _RESUMED)
         name = "" if storage.resume == "latest" else storage.resume
-        run = open_resilience_run(name, storage.runs)
-    else:
-        plan = ResiliencePlan(
-            clients=_clients(clients, known, quick=quick),
-            profiles=list(profile or PROFILES),
-            faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
-            sittings=_sittings(sittings, quick=quick),
-        )
-        if playing.dry_run:
-            print_text(plan_text(plan.cells(), playing.jobs))
-            return OK
-        run = create_resilience_run(storage.runs, plan, host.facts())
+        return _play_and_show(open_resilience_run(name, storage.runs), known, playing, json=json)
+    plan = ResiliencePlan(
+        clients=_clients(clients, known, quick=quick),
+        profiles=list(profile or PROFILES),
+        faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
+        sittings=_sittings(sittings, quick=quick),
+    )
+    if playing.dry_run:
+        print_text(plan_text(plan.cells(), playing.jobs))
+        return OK
+    run = create_resilience_run(storage.runs, plan, host.facts())
     return _play_and_show(run, known, playing, json=json)
 
 

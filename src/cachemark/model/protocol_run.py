@@ -17,9 +17,9 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     `cancel`: the task, the future or the context of the call is cancelled; the call is a `timeout`.
     `kill`: the thread of the call is killed; the call is a `timeout`. `interrupt`: the handler of a
     signal ends the call with an exception; the call is a `timeout`. Where signals reach one thread
-    only, the callers in other threads make their calls as usual. `fork`: before a `get`, a child process
-    begins the same call on the same connection and is killed; then the caller makes its call. A
-    call that cannot be given up counts, and is made as usual. Tasks that share one list of
+    only, the callers in other threads make their calls as usual. `fork`: before a `get`, a child
+    process begins the same call on the same connection and is killed; then the caller makes its
+    call. A call that cannot be given up counts, and is made as usual. Tasks that share one list of
     operations are one caller.
     """
 

@@ -30,11 +30,9 @@ class Player
     [played - failed, failed]
   end
 
-  # Whether a lane may wait for long with nothing to do: in an open loop, until its window ends.
-  def waits?(window) = @tape.open_loop? && Window.clock < window.end_ns
-
-  # Whether lanes are playing a run; afterwards its sums are made, which can take some seconds.
-  attr_reader :playing
+  # Whether no lane has to be in a call: in an open loop until its window ends, and after a run, while its sums are
+  # made, which can take some seconds.
+  def idle?(window) = (@tape.open_loop? && Window.clock < window.end_ns) || (@slices.nil? && !@playing)
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
   def start(request)

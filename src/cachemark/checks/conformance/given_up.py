@@ -47,7 +47,7 @@ def a_call_that_is_given_up_is_a_timeout(
 
 
 def each_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """All calls of the part count, also those that the library cannot give up; replies come late."""
+    """All calls of the part count, also those that cannot be given up; replies come late."""
     way = _way_of(driver, _ENDING)
     with fault_proxy(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _TAPE)

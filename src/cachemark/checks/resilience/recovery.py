@@ -7,6 +7,7 @@ counters of the server.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _MS = 1_000_000
@@ -44,7 +45,7 @@ def is_healthy(before: Look, now: Look, share: float) -> bool:
 def healthy_since_ns(looks: Sequence[Look], share: float) -> int | None:
     """Since when every look has been a healthy one; None if the last was not."""
     since: int | None = None
-    for before, now in zip(looks, looks[1:], strict=False):
+    for before, now in pairwise(looks):
         if not is_healthy(before, now, share):
             since = None
         elif since is None:

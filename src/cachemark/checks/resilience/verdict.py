@@ -47,8 +47,8 @@ RULES: tuple[Rule, ...] = (
     Rule("longest call", "hangs", "longest_ms", 5000,
          "a call lasted {value:,.0f} ms: callers wait as long as the fault lasts"),
     Rule("no recovery", "hangs", "recovery_ms", None,
-         f"not back within {{watched_s:.0f}} s: no {GOOD_IN_A_ROW} right answers in a row after the "
-         "fault"),
+         f"not back within {{watched_s:.0f}} s: no {GOOD_IN_A_ROW} right answers in a row after "
+         "the fault"),
     Rule("time-out", "degraded", "longest_ms", 1000,
          "a call lasted {value:,.0f} ms with a time-out of 500 ms", common_only=True),
     Rule("slow recovery", "degraded", "recovery_ms", 2000,

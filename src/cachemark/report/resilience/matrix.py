@@ -26,7 +26,7 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The verdict in words; it says so if sittings differ, or if it can come from the machine."""
+        """The verdict in words; says so if sittings differ, or if it can come from the machine."""
         if self.verdict is None:
             return self.note or "–"
         differs = f" {self.times}/{self.sittings}" if self.times < self.sittings else ""

@@ -24,8 +24,9 @@ def plan_text(cells: Sequence[CellName], jobs: int) -> str:
     lines = [f"{client}: {count_of(count, 'cell')}" for client, count in clients.items()]
     head = (
         f"{count_of(len(cells), 'cell')} of {count_of(len(clients), 'client')}, "
-        f"{jobs if jobs > 1 else 'one'} at a time: {_minutes(shortest_s)} if all clients recover at "
-        f"once, {_minutes(longest_s)} if none does; a cell that its client cannot play takes no time"
+        f"{jobs if jobs > 1 else 'one'} at a time: {_minutes(shortest_s)} if all clients recover "
+        f"at once, {_minutes(longest_s)} if none does; a cell that its client cannot play takes no "
+        "time"
     )
     return "\n".join([head, *lines])
 
