@@ -37,8 +37,11 @@ def test_a_disturbed_or_failed_cell_is_played_again_alone(tmp_path: Path) -> Non
     def play(_: CellPlayer, cell: CellName) -> CellOutcome:
         plays[cell.client] += 1
         alone = plays[cell.client] > 1
-        troubles = {"x/1": {"disturbed": "a pause"}, "x/2": {"failed": "no answer"}}
-        return CellOutcome(name=cell, **({} if alone else troubles.get(cell.client, {})))
+        return CellOutcome(
+            name=cell,
+            disturbed="a pause" if cell.client == "x/1" and not alone else "",
+            failed="no answer" if cell.client == "x/2" and not alone else "",
+        )
 
     outcomes = {one.name.client: one for one in played(CELLS, play, tmp_path, jobs=3)}
     assert len(outcomes) == len(CELLS)
@@ -49,9 +52,10 @@ def test_a_disturbed_or_failed_cell_is_played_again_alone(tmp_path: Path) -> Non
 
 
 def test_one_that_is_disturbed_alone_keeps_its_doubt(tmp_path: Path) -> None:
-    outcomes = list(
-        played(CELLS[:1], lambda _, cell: CellOutcome(name=cell, disturbed="x"), tmp_path, jobs=1)
-    )
+    def play(_: CellPlayer, cell: CellName) -> CellOutcome:
+        return CellOutcome(name=cell, disturbed="x")
+
+    outcomes = list(played(CELLS[:1], play, tmp_path, jobs=1))
     assert [one.disturbed for one in outcomes] == ["x"]
 
 
