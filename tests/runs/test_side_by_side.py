@@ -62,7 +62,11 @@ def test_one_that_is_disturbed_alone_keeps_its_doubt(tmp_path: Path) -> None:
 def test_a_stop_ends_all_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C comes to the main thread, while the others are in the middle of their cells."""
     stopped = threading.Event()
-    monkeypatch.setattr(CellPlayer, "stop", lambda _: stopped.set())
+
+    def stop(_: CellPlayer) -> None:
+        stopped.set()
+
+    monkeypatch.setattr(CellPlayer, "stop", stop)
 
     def play(_: CellPlayer, cell: CellName) -> CellOutcome:
         if cell is CELLS[0]:
