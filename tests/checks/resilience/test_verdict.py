@@ -162,13 +162,22 @@ def test_a_timeline_has_every_call_once() -> None:
 
 
 def test_a_verdict_that_can_come_from_the_machine_is_doubted() -> None:
-    paused = figures(msgspec.structs.replace(played(QUIET), longest_pause_ns=300 * _MS))
-    waited = figures(msgspec.structs.replace(played(QUIET), waited_ns=9000 * _MS))
-    assert "paused for 300 ms" in disturbance(paused, "degraded")
-    assert "3.0 threads" in disturbance(waited, "hangs")
-    for verdict in ("unsafe", "safe", None):
-        assert not disturbance(paused, verdict), "it does not come from the machine"
-    assert not disturbance(figures(played(QUIET)), "hangs")
+    def doubt(name: str, **machine: int) -> str:
+        found = figures(msgspec.structs.replace(BROKEN[name], **machine))
+        return disturbance(found, findings(found, "common"))
+
+    assert "paused for 300 ms" in doubt("slow recovery", longest_pause_ns=300 * _MS)
+    assert "3.0 threads" in doubt("no recovery", waited_ns=9000 * _MS)
+    for name in ("wrong value", "stale value", "descriptors", "reconnects"):
+        assert not doubt(name, longest_pause_ns=300 * _MS), "it does not come from the machine"
+    assert not doubt("no recovery")
+
+
+def test_a_lost_call_says_how_the_run_ended() -> None:
+    died = figures(msgspec.structs.replace(BROKEN["lost call"], end="a lane died"))
+    assert [one.why for one in findings(died, "common")] == ["a lane died"]
+    gone = figures(msgspec.structs.replace(BROKEN["no recovery"], returned=False))
+    assert [one.rule for one in findings(gone, "common")] == ["lost call"], "nobody plays on"
 
 
 def test_a_client_that_is_not_back_says_how_long_it_was_watched() -> None:

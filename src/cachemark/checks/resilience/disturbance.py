@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cachemark.checks.resilience.figures import Figures
-from cachemark.checks.resilience.verdict import Verdict
+from cachemark.checks.resilience.verdict import Finding, verdict_of
 
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0
 # A half of the four callers.
 WAITING_THREADS = 2.0
+# Rules that a client can break because it got no CPU. A wrong value is one however busy the machine
+# is, and connections, descriptors and threads are opened by the client.
+_BROKEN_BY_WAITING = (
+    "lost call", "longest call", "no recovery", "time-out", "slow recovery", "errors as misses",
+    "other servers",
+)  # fmt: skip
 
 
-def disturbance(figures: Figures, verdict: Verdict | None) -> str:
+def disturbance(figures: Figures, findings: Sequence[Finding]) -> str:
     """What disturbed a cell so that its verdict can come from it; empty if nothing did.
 
-    A wrong value is one however busy the machine is, and a client that is safe on a busy machine
-    is safe.
+    A client that is safe on a busy machine is safe.
     """
-    if verdict not in ("hangs", "degraded"):
+    sure = [one for one in findings if one.rule not in _BROKEN_BY_WAITING]
+    if verdict_of(sure) == verdict_of(findings):
         return ""
     if figures.longest_pause_ms > LONGEST_PAUSE_MS:
         return f"the machine paused for {figures.longest_pause_ms:,.0f} ms"

@@ -57,7 +57,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     share of the calls in the fault that failed, if one of several servers had it. `connections`
     were opened from the fault's begin to the end of all, `connections_per_s` is their rate in that
     time. `cpus` is the CPU time that the client used in the fault, in CPUs. `lost_calls` is 1 if
-    calls never returned. `watched_s` is how long the calls went on after the fault. Of the machine:
+    calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls went on after the fault. Of the machine:
     `longest_pause_ms` is by how much a sleeping thread woke up too late, and `waiting_threads` how
     many threads of client, server and proxy were runnable without a CPU, on average.
     """
@@ -82,6 +82,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     threads_grown: int
     descriptors_grown: int
     rss_grown_bytes: int
+    end: str = ""
     watched_s: float = 0.0
     longest_pause_ms: float = 0.0
     waiting_threads: float = 0.0
@@ -98,6 +99,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     unsent: int
     connections: int
     server_misses: int
+    end: str = ""
     longest_pause_ns: int = 0
     waited_ns: int = 0
     several_servers: bool = False
@@ -138,6 +140,7 @@ def figures(played: Played) -> Figures:
         threads_grown=samples.after.threads - samples.before.threads,
         descriptors_grown=samples.after.descriptors - samples.before.descriptors,
         rss_grown_bytes=samples.after.rss_bytes - samples.before.rss_bytes,
+        end="" if played.returned else played.end or "a call did not return",
         watched_s=(phases.end_ns - phases.fault_end_ns) / 1e9,
         longest_pause_ms=played.longest_pause_ns / _MS,
         waiting_threads=played.waited_ns / max(1, phases.end_ns - phases.fault_ns),

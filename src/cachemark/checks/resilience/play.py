@@ -24,7 +24,7 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.protocol import Answer, Done, Prepare, Progress, Ready, Run
+from cachemark.model.protocol import Answer, Done, Failure, Prepare, Progress, Ready, Run
 
 CALLERS = 4
 _READY_S = 60.0
@@ -134,6 +134,7 @@ class CellPlayer:
                 phases=played.phases,
                 samples=played.samples,
                 returned=returned,
+                end=answer.text if isinstance(answer, Failure) else "",
                 unsent=answer.unsent if isinstance(answer, Done) else 0,
                 connections=played.connections,
                 longest_pause_ns=played.longest_pause_ns,
@@ -147,7 +148,7 @@ class CellPlayer:
         return replace(
             outcome,
             verdict=verdict,
-            disturbed=disturbance(cell_figures, verdict),
+            disturbed=disturbance(cell_figures, broken),
             findings=broken,
             figures=cell_figures,
             phases=played.phases,

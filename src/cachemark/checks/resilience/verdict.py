@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
     Rule("wrong value", "unsafe", "wrong", 0, "{value:,.0f} reads got a wrong value"),
     Rule("stale value", "unsafe", "stale", 0,
          "{value:,.0f} reads got a value that had been overwritten before they began"),
-    Rule("lost call", "hangs", "lost_calls", 0, "a call did not return"),
+    Rule("lost call", "hangs", "lost_calls", 0, "{end}"),
     Rule("longest call", "hangs", "longest_ms", 5000,
          "a call lasted {value:,.0f} ms: callers wait as long as the fault lasts"),
     Rule("no recovery", "hangs", "recovery_ms", None,
@@ -74,7 +74,9 @@ def findings(figures: Figures, profile: str) -> list[Finding]:
     violations: list[Finding] = []
     for rule in RULES:
         value: float | None = getattr(figures, rule.figure)
-        applies = profile == "common" or not rule.common_only
+        # After a lost call nobody plays on.
+        applies = not (rule.limit is None and figures.lost_calls)
+        applies = applies and (profile == "common" or not rule.common_only)
         if applies and _is_broken(rule, value):
             why = rule.why.format(value=value, **msgspec.structs.asdict(figures))
             violations.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
