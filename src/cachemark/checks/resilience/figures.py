@@ -57,7 +57,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     share of the calls in the fault that failed, if one of several servers had it. `connections`
     were opened from the fault's begin to the end of all, `connections_per_s` is their rate in that
     time. `cpus` is the CPU time that the client used in the fault, in CPUs. `lost_calls` is 1 if
-    calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls went on after the fault. Of the machine:
+    calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls
+    went on after the fault. Of the machine:
     `longest_pause_ms` is by how much a sleeping thread woke up too late, and `waiting_threads` how
     many threads of client, server and proxy were runnable without a CPU, on average.
     """
