@@ -56,12 +56,17 @@ test-all: languages-and-test-rust ## The same, with the tests that take long
 
 # The end of the engine's build is one crate on one core, and setting the languages up is downloading for the most part.
 # So the engine's tests are built and run beside both: cargo locks each profile's folder by itself.
-.PHONY: languages-and-test-rust languages
+.PHONY: languages-and-test-rust languages bytecode
 languages-and-test-rust: debian
-	@$(MAKE) --no-print-directory -j2 languages test-rust
+	@$(MAKE) --no-print-directory -j3 languages test-rust bytecode
 
 languages: setup
 	@$(RUN) cachemark setup --install
+
+# The eight processes of the tests begin with the same files at the same time: without bytecode each compiles all of
+# them, and the libraries too. What is wrong with a file, the tests themselves say.
+bytecode: setup
+	@$(RUN) pytest --collect-only -qq >/dev/null 2>&1 || true
 
 test-rust: ## The engine's tests
 	cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked

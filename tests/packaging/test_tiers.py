@@ -19,6 +19,7 @@ pytestmark = [
 ]
 EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
 ALONE = "pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none"
+COLLECT = "pytest --collect-only -qq"
 FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
 
 
@@ -36,8 +37,17 @@ def commands(target: str) -> list[str]:
 
 def pytest_commands(target: str) -> list[str]:
     """What runs the tests, and what runs those again that failed."""
-    (line,) = (line for line in commands(target) if " pytest " in line)
+    compiles = f"{COLLECT} >/dev/null 2>&1 || true"
+    lines = [line for line in commands(target) if " pytest " in line]
+    (line,) = (line for line in lines if not line.endswith(compiles))
     return re.findall(r"pytest .*?(?= \|\||; })", line)
+
+
+def test_bytecode_is_made_once_before_the_tests() -> None:
+    said = commands("test")
+    (made,) = (number for number, line in enumerate(said) if COLLECT in line)
+    (tests,) = (number for number, line in enumerate(said) if EVERYTHING in line)
+    assert made < tests
 
 
 def test_the_slow_tests_are_all_that_make_test_leaves_out() -> None:
