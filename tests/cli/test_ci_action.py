@@ -48,7 +48,7 @@ def compared(job: Path, client: str, base: str, head: str) -> subprocess.Complet
     language, _, _ = client.partition("/")
     if reason := registry(binary_path())[client].missing():
         pytest.skip(reason)
-    inputs = {"client": client, "base": base, "head": head, "margin": "20", "max": "3m"}
+    inputs = {"client": client, "base": base, "head": head, "margin": "20", "max": "10m"}
     more = {"GITHUB_STEP_SUMMARY": str(job / "summary.md"), "XDG_CACHE_HOME": str(job / language)}
     return step(COMPARE, ROOT, job, inputs, **more)
 
