@@ -22,7 +22,7 @@ from cachemark.host.process import binary_path
 SECONDS = 6
 # Threads in the order of their start: 1 is the main thread, then gathering and playing.
 GATHERING, PLAYING = 2, 3
-HAND_OVER = "--toggle-collect=cachemark_load::intervals::Intervals::exchange"
+HAND_OVER = "--toggle-collect=cachemark_load::record::intervals::Intervals::swap"
 
 
 class Count(NamedTuple):

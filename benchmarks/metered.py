@@ -19,6 +19,8 @@ from cachemark.model.errors import TrialError
 SPARE_S = 20.0
 # From the first hit to the window.
 SETTLE_S = 0.5
+# So many operations that each connection has had its turn, if turns are fair.
+TURNS = 10
 PATIENCE_S = 20.0
 POLL_S = 0.02
 # A miss is cheaper than a hit, so a run with more of them is not comparable.
@@ -69,8 +71,9 @@ def metered(command: list[str], cpus: set[int], address: str, seconds: float) ->
     name = command[0].rsplit("/", 1)[-1]
     control = Control(address)
     try:
+        first = _counter(control, "get_hits") + 1
         with process.start(command, cpus=",".join(map(str, cpus))) as child:
-            _await_hits(name, child, control)
+            _await(name, child, control, "get_hits", first)
             time.sleep(SETTLE_S)
             before = _read(name, child, control)
             time.sleep(seconds)
@@ -88,14 +91,41 @@ def metered(command: list[str], cpus: set[int], address: str, seconds: float) ->
     return Metered(ops, cpu_us, after.at_s - before.at_s, after.peak_bytes)
 
 
-def _await_hits(name: str, child: process.Child, control: Control) -> None:
-    first = control.stats().number("get_hits") or 0
+def peak_bytes(command: list[str], cpus: set[int], address: str, connections: int) -> int:
+    """The peak memory of a program while it plays on all its connections. Raises FailedError."""
+    name = command[0].rsplit("/", 1)[-1]
+    control = Control(address)
+    try:
+        # Not those that are open: the server may still close those of the last program.
+        opened = _counter(control, "total_connections") + connections
+        with process.start(command, cpus=",".join(map(str, cpus))) as child:
+            _await(name, child, control, "total_connections", opened)
+            played = _counter(control, "cmd_get") + TURNS * connections
+            _await(name, child, control, "cmd_get", played)
+            time.sleep(SETTLE_S)
+            found = _read(name, child, control).peak_bytes
+            child.stop(grace_s=0)
+    except (OSError, TrialError) as error:
+        raise FailedError(f"{name}: {error}") from error
+    finally:
+        control.close()
+    return found
+
+
+def _counter(control: Control, counter: str) -> int:
+    return control.stats().number(counter) or 0
+
+
+def _await(name: str, child: process.Child, control: Control, counter: str, least: int) -> None:
+    """Wait until a counter of the server has grown so far. Raises FailedError."""
     deadline = time.monotonic() + PATIENCE_S
-    while (control.stats().number("get_hits") or 0) == first:
+    while (reached := _counter(control, counter)) < least:
         if child.exited() is not None:
             raise FailedError(f"{name} ended with {child.exited()}: {child.last_stderr_line()}")
         if time.monotonic() > deadline:
-            raise FailedError(f"{name}: no hit in {PATIENCE_S:g} s")
+            raise FailedError(
+                f"{name}: {counter} is {reached}, not {least}, after {PATIENCE_S:g} s"
+            )
         time.sleep(POLL_S)
 
 

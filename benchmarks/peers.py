@@ -4,8 +4,9 @@ A table for each server, memcached and the embedded one, both with one thread. E
 plays gets of 100-byte values on 50 connections. In each round they all play once, in random order;
 a ratio is that of two windows of one round, and the table has the median of the ratios with its
 interval of 95 %. Client and server have a CPU each. CPU time, operations and memory are read from
-outside (metered.py). The last table has the error of each tool's percentiles against a scripted
-server: the cases of `cachemark fidelity`. A peer that is not on PATH is a row that says so.
+outside (metered.py). Then follow a table of the clients' memory, with many connections and with
+many keys, and the error of each tool's percentiles against a scripted server: the cases of
+`cachemark fidelity`. A peer that is not on PATH is a row that says so.
 """
 
 from __future__ import annotations
@@ -16,23 +17,13 @@ import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from metered import SPARE_S, FailedError, Metered, metered
-from players import (
-    CONNECTIONS,
-    KEYS,
-    SHAPE,
-    Case,
-    engine,
-    found_peers,
-    has_uring,
-    peer_job,
-    store_keys,
-)
+from metered import FailedError, Metered, metered
+from peer_memory import print_memory
+from peer_players import Player, absent_peers, own_players, stored_players
+from players import KEYS, SHAPE, Case, engine
 
 from cachemark.analysis.statistics import median_interval
 from cachemark.checks.fidelity import Case as FidelityCase
@@ -43,7 +34,6 @@ from cachemark.endpoints.servers.registry import missing, parse_spec, running
 from cachemark.host.process import binary_path
 
 DEPTHS = (1, 16)
-FLOOR = "null client"
 FIDELITY_CASES = (
     "constant", "bimodal", "stall, closed", "constant, open", "stall, open", "M/D/1",
 )  # fmt: skip
@@ -51,58 +41,7 @@ TRIES = 3
 # In an open loop a tool that waits for each reply sends late; with this depth it never has to.
 OPEN_DEPTH = 64
 
-Command = Callable[[Case, float], list[str]]
-
-
-class Player(NamedTuple):
-    """A program, how it plays a case, what it checks of a reply, and whether it can pipeline."""
-
-    name: str
-    command: Command
-    verifies: str
-    pipelines: bool = True
-
-
 Runs = dict[tuple[str, int], list[Metered | None]]
-
-
-def own_players(case: Case) -> list[Player]:
-    """The engine's own clients."""
-    verified = "every value, byte for byte"
-    players = [
-        Player(FLOOR, partial(_engine, "null-client", ()), "nothing: the floor"),
-        Player(NATIVE, partial(_drive, ()), verified),
-    ]
-    if has_uring(case):
-        players.append(Player(f"{NATIVE}, io_uring", partial(_drive, ("--io", "uring")), verified))
-    return players
-
-
-def _drive(more: tuple[str, ...], case: Case, seconds: float) -> list[str]:
-    return _engine("drive", ("--no-prefill", "--quiet", *more), case, seconds)
-
-
-def _engine(verb: str, more: tuple[str, ...], case: Case, seconds: float) -> list[str]:
-    work = ["--server", case.address, "--keys", str(case.keys), *SHAPE]
-    load = ["--connections", str(CONNECTIONS), "--depth", str(case.depth)]
-    times = ["--warmup", "0s", "--duration", f"{round((seconds + SPARE_S) * 1000)}ms"]
-    return [binary_path(), verb, *work, *load, *times, *more]
-
-
-def peer_players(case: Case, cpus: set[int], folder: Path) -> Iterator[Player]:
-    """The peers on PATH, each with its keys stored."""
-    for name, tool in found_peers().items():
-        try:
-            store_keys(tool, case, cpus, folder / name)
-        except FailedError as error:
-            print(f"left out: {error}", file=sys.stderr)
-            continue
-
-        def command(case: Case, seconds: float, name: str = name) -> list[str]:
-            tool = TOOLS[name]
-            return tool.command(peer_job(tool, case, folder / name, seconds))
-
-        yield Player(name, command, tool.verifies, tool.pipelines)
 
 
 def play(players: list[Player], case: Case, cpus: set[int], rounds: int, seconds: float) -> Runs:
@@ -141,7 +80,7 @@ def print_costs(server: str, players: list[Player], runs: Runs) -> None:
         rate = f"{max(run.rate for run in done):,.0f}" if done else "-"
         memory = f"{max(run.peak_bytes for run in done) / 1e6:.0f}" if done else "-"
         print(f"| {player.name} | {' | '.join([*cells, rate, memory, player.verifies])} |")
-    for name, why in _absent({player.name for player in players}):
+    for name, why in absent_peers({player.name for player in players}):
         print(f"| {name} | {why} |{' |' * (len(columns) - 1)}")
     sys.stdout.flush()
 
@@ -152,21 +91,34 @@ def _cost_cells(name: str, depth: int, runs: Runs) -> tuple[str, str]:
     if not done:
         return "-", "-"
     cost = f"{statistics.median(run.cost_us for run in done):.2f}"
-    pairs = zip(runs[NATIVE, depth], runs[name, depth], strict=True)
-    ratios = [own.cost_us / run.cost_us for own, run in pairs if own and run]
-    found = None if name == NATIVE else median_interval(ratios)
+    return cost, _ratio_cell(name, depth, runs)
+
+
+def _ratio_cell(name: str, depth: int, runs: Runs) -> str:
+    """The median of the native client's cost ÷ this one's in the same round, with its interval."""
+    if name == NATIVE:
+        return "1"
+    pairs = zip(runs[NATIVE, depth], runs.get((name, depth), []), strict=False)
+    found = median_interval([own.cost_us / run.cost_us for own, run in pairs if own and run])
     if found is None:
-        return cost, "-"
+        return "-"
     middle, low, high = found
     interval = f" ({low:.2f} to {high:.2f})" if high < float("inf") else ""
-    return cost, f"{middle:.2f}{interval}"
+    return f"{middle:.2f}{interval}"
 
 
-def _absent(there: set[str]) -> Iterator[tuple[str, str]]:
-    for name, tool in TOOLS.items():
-        if name not in there:
-            why = "played no case" if tool.program() else f"not on PATH: {tool.home}"
-            yield name, why
+def print_ratios(servers: list[tuple[str, Runs]]) -> None:
+    """Print the ratios of all servers as one table, with the peak memory of all runs."""
+    heads = [f"{server}, depth {depth}" for server, _ in servers for depth in DEPTHS]
+    print("\n### The native client's CPU time of an operation, as a multiple of each client's\n")
+    print(f"| native ÷ this | {' | '.join(heads)} | memory, MB |\n|{'---|' * (len(heads) + 2)}")
+    for name in dict.fromkeys(name for _, runs in servers for name, _ in runs):
+        cells = [_ratio_cell(name, depth, runs) for _, runs in servers for depth in DEPTHS]
+        own = [of for _, runs in servers for (who, _), of in runs.items() if who == name]
+        peaks = [run.peak_bytes for of in own for run in of if run]
+        memory = f"{max(peaks) / 1e6:.0f}" if peaks else "-"
+        print(f"| {name} | {' | '.join([*cells, memory])} |")
+    sys.stdout.flush()
 
 
 def print_fidelity(names: tuple[str, ...]) -> None:
@@ -213,22 +165,29 @@ def _errors(found: FidelityResult | None) -> str:
     return f"{found.state}: {', '.join(errors)}"
 
 
-def compare(server: str, cpus: tuple[str, str], rounds: int, seconds: float) -> None:
-    """Play all clients against a server, and print the server's table."""
+def compare(
+    server: str, cpus: tuple[str, str], rounds: int, seconds: float
+) -> tuple[str, Runs] | None:
+    """Play all clients against a server, and print the server's table.
+
+    Returns the server's name and the runs; None if it is not on this machine.
+    """
     client_cpu, server_cpu = cpus
     pinned_to = {int(client_cpu)}
     spec = parse_spec(server)
     if absent := missing(spec):
         print(f"\n### {server}\n\n{absent.reason}: {absent.remedy}", flush=True)
-        return
+        return None
     with tempfile.TemporaryDirectory() as name, running(spec, cpus=server_cpu) as target:
         case = Case(spec.kind, target.addresses[0], 1, KEYS)
         engine(pinned_to, *_short(case))
-        players = [*own_players(case), *peer_players(case, pinned_to, Path(name))]
+        players = [*own_players(case), *stored_players(case, pinned_to, Path(name))]
         runs = play(players, case, pinned_to, rounds, seconds)
         # Nobody has changed the values, so the native client has compared whole ones.
         engine(pinned_to, *_short(case), "--no-prefill")
-        print_costs(f"{spec.kind} {target.facts.version}", players, runs)
+        told = f"{spec.kind} {target.facts.version}"
+        print_costs(told, players, runs)
+    return told, runs
 
 
 def _short(case: Case) -> list[str]:
@@ -246,14 +205,19 @@ def main() -> None:
         "--server", nargs="*", default=["memcached:threads=1", "embedded:threads=1"],
         help="as experiments write it; memcached:threads=1,binary=PATH is another memcached",
     )  # fmt: skip
+    parser.add_argument("--no-memory", action="store_true", help="leave the table of memory out")
     parser.add_argument("--no-fidelity", action="store_true", help="leave the last table out")
     parser.add_argument("--case", nargs="*", default=FIDELITY_CASES, help="cases of that table")
     options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) == 1:
         print("client and server share a CPU: they disturb each other", file=sys.stderr)
-    for server in options.server:
-        compare(server, (str(cpus[0]), str(cpus[-1])), options.rounds, options.seconds)
+    pinned_to = str(cpus[0]), str(cpus[-1])
+    played = [compare(each, pinned_to, options.rounds, options.seconds) for each in options.server]
+    if servers := [each for each in played if each]:
+        print_ratios(servers)
+    if not options.no_memory:
+        print_memory(pinned_to)
     if not options.no_fidelity:
         print_fidelity(tuple(options.case))
 

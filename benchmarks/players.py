@@ -37,12 +37,13 @@ class Run(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A server, and the pipeline depth of the connections to it."""
+    """A server, the keys that are read, and the number of connections with their pipeline depth."""
 
     server: str
     address: str
     depth: int
     keys: int
+    connections: int = CONNECTIONS
 
 
 @contextmanager
@@ -133,7 +134,9 @@ def peer_job(tool: Tool, case: Case, folder: Path, seconds: float) -> ToolJob:
         program=tool.program() or "",
         port=parse_host_port(case.address).port,
         folder=folder,
-        load=CaseLoad(callers=CONNECTIONS, value_bytes=VALUE_BYTES, keys=KEYS, timeout_ms=10_000),
+        load=CaseLoad(
+            callers=case.connections, value_bytes=VALUE_BYTES, keys=case.keys, timeout_ms=10_000
+        ),
         depth=case.depth,
         closed_s=math.ceil(seconds + SPARE_S),
         saves_cpu=True,

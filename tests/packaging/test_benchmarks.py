@@ -47,6 +47,16 @@ def test_the_native_client_beside_its_floor() -> None:
     assert last == ["20%", "50%", "80%", "spinner"]
 
 
+def tables(printed: str) -> dict[str, dict[str, list[str]]]:
+    """The printed tables by their headings: the cells of each row, by its first cell."""
+    found = {}
+    for section in printed.split("\n### ")[1:]:
+        head, _, body = section.partition("\n")
+        rows = [line.strip("| ").split(" | ") for line in body.splitlines() if line[:1] == "|"]
+        found[head] = {row[0]: row[1:] for row in rows[2:]}
+    return found
+
+
 @pytest.mark.slow("plays every load generator on PATH")
 def test_peers_beside_the_native_client() -> None:
     """Every tool has a row, whether it is on this machine or not; no client is without a cost."""
@@ -60,13 +70,15 @@ def test_peers_beside_the_native_client() -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    table = [line.strip("| ").split(" | ") for line in ended.stdout.splitlines() if "|" in line]
-    cells = {row[0]: row[1:] for row in table[2:]}
-    assert [name for name in TOOLS if name not in cells] == []
+    costs, ratios, memory = tables(ended.stdout).values()
+    assert [name for name in TOOLS if name not in costs or name not in memory] == []
     for name in ("null client", "native"):
-        assert "-" not in (cells[name][0], cells[name][2]), ended.stderr
-        assert float(cells[name][0]) > 0, ended.stderr
-        assert float(cells[name][2]) > 0, ended.stderr
+        assert float(costs[name][0]) > 0, ended.stderr
+        assert float(costs[name][2]) > 0, ended.stderr
+        assert float(memory[name][0]) > 0, ended.stderr
+    assert ratios["native"][:2] == ["1", "1"]
+    assert [float(cell) > 0 for cell in ratios["null client"]] == [True] * 3, ended.stderr
+    assert "tape is a part of its memory" in ended.stdout
 
 
 def test_a_spinning_thread_is_late_by_its_gaps() -> None:

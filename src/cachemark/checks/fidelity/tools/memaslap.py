@@ -24,11 +24,13 @@ def command(job: ToolJob) -> list[str]:
 
     There is no open loop: --tps is in thousands per second, more than any case needs.
     """
+    load = job.load
     mix = job.folder / "memaslap.cnf"
-    mix.write_text(_MIX.format(key=KEY_BYTES, size=job.load.value_bytes), encoding="ascii")
-    words = [job.program, "-s", job.server, "-T", "1", "-c", str(job.load.callers)]
-    words += ["-t", f"{job.seconds}s", "-S", "1s", "-F", str(mix)]
-    return words
+    mix.write_text(_MIX.format(key=KEY_BYTES, size=load.value_bytes), encoding="ascii")
+    # Each connection has keys of its own, in steps of 1,024.
+    window = max(1, round(load.keys / load.callers / 1024))
+    words = [job.program, "-s", job.server, "-T", "1", "-c", str(load.callers), "-w", f"{window}k"]
+    return [*words, "-t", f"{job.seconds}s", "-S", "1s", "-F", str(mix)]
 
 
 def read(_job: ToolJob, output: str) -> ToolResult:
@@ -64,6 +66,7 @@ TOOL = Tool(
     programs=("memaslap", "memcaslap"),
     home="https://github.com/awesomized/libmemcached",
     tried="1.1.4",
+    package="libmemcached-tools",
     note="buckets of a factor of two",
     verifies="hit or miss, length",
     command=command,

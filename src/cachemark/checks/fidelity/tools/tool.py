@@ -58,16 +58,18 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """An adapter: how to run the tool, and how to read its output.
 
     `tried` is the version that the adapter was tested with; empty: the adapter follows the tool's
-    documentation and source, and was never run. `schedules` are those that the tool supports.
-    `silent` is why the tool reports no times, if so. `verifies` says what it checks of a reply.
-    `fill` is the command that stores the keys that `command` reads; None: `command` does it itself.
-    `pipelines` says whether it can have more than one outstanding operation on a connection.
+    documentation and source, and was never run. `package` is Debian's package, if there is one.
+    `schedules` are those that the tool supports. `silent` is why the tool reports no times, if so.
+    `verifies` says what it checks of a reply. `fill` is the command that stores the keys that
+    `command` reads; None: `command` does it itself. `pipelines` says whether it can have more than
+    one outstanding operation on a connection.
     """
 
     name: str
     programs: tuple[str, ...]
     home: str
     tried: str = ""
+    package: str = ""
     schedules: tuple[str, ...] = ("closed",)
     silent: str = ""
     note: str = ""
