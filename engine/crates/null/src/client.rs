@@ -42,7 +42,7 @@ impl RequestPlan {
                 ));
             }
             let before = requests.len();
-            encode::get(&mut requests, "get", std::iter::once(tape.key(op.key)));
+            encode::get_one(&mut requests, tape.key(op.key));
             let of_request = requests.len() - before;
             let of_reply = reply_bytes.unwrap_or_else(|| hit_bytes(tape, op.key));
             if *request_bytes.get_or_insert(of_request) != of_request

@@ -42,13 +42,15 @@ impl Channels {
         channel * self.servers
     }
 
-    /// Whether all connections of a channel are up and it can take another operation. Each of
+    /// How many more operations a channel can take: none unless all its connections are up. Each of
     /// `thinking` callers on the channel occupies the place of one.
     #[inline]
-    pub(crate) fn has_room(&self, channel: usize, thinking: usize) -> bool {
+    pub(crate) fn room(&self, channel: usize, thinking: usize) -> usize {
         let first = self.first_connection(channel);
-        self.in_flight[channel] + thinking < self.depth
-            && self.up[first..first + self.servers].iter().all(|up| *up)
+        match self.up[first..first + self.servers].iter().all(|up| *up) {
+            true => self.depth.saturating_sub(self.in_flight[channel] + thinking),
+            false => 0,
+        }
     }
 
     /// A channel that may have become free since it was last returned here.

@@ -21,7 +21,7 @@ impl WorkSlice {
     }
 
     /// The next operation, and the number of its record if it comes from one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, tape: &Tape) -> Option<(Op, Option<u64>)> {
         match self {
             WorkSlice::Prefill { first, stride } => {

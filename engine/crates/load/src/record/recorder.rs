@@ -161,7 +161,7 @@ impl Recorder {
     }
 
     /// A whole operation has ended.
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
         record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
         match &mut self.details {
@@ -223,6 +223,7 @@ fn record_start(pending: &Pending, now_ns: u64, metrics: &mut Metrics) {
 }
 
 /// Record the end of an operation.
+#[inline(always)]
 fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut Metrics) {
     if let Some(failure) = pending.failure {
         metrics.fail(&pending.timestamps(now_ns), failure, pending.cut_off);
@@ -234,7 +235,7 @@ fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut 
 }
 
 /// The counts of an operation that succeeded.
-#[inline]
+#[inline(always)]
 fn counts_of_ok(pending: &Pending, view: TapeView<'_>) -> OperationCounts {
     let mut counts = counts_before_reply(&pending.op, view);
     counts.hits = pending.counts.hits;
@@ -251,21 +252,27 @@ fn counts_of_ok(pending: &Pending, view: TapeView<'_>) -> OperationCounts {
 }
 
 /// The keys and bytes of an operation that are known before any reply.
-#[inline]
+#[inline(always)]
 fn counts_before_reply(op: &Op, view: TapeView<'_>) -> OperationCounts {
     let mut counts = OperationCounts { keys: u32::from(op.run), ..OperationCounts::default() };
     if op.run == 1 && !op.verb.has_run() {
-        counts.key_bytes = view.key(op.key).len() as u64;
+        counts.key_bytes = view.key_length(op.key);
         counts.value_bytes = if op.verb.writes() { u64::from(op.length) } else { 0 };
-        return counts;
+    } else {
+        add_run(&mut counts, op, view);
     }
+    counts
+}
+
+/// Add the keys and bytes of a run. Not inlined, so that the code for one key is short.
+#[inline(never)]
+fn add_run(counts: &mut OperationCounts, op: &Op, view: TapeView<'_>) {
     for k in view.keys(op) {
-        counts.key_bytes += view.key(k).len() as u64;
+        counts.key_bytes += view.key_length(k);
         counts.value_bytes += match op.verb {
             Verb::Mset => u64::from(view.value_length(k)),
             verb if verb.writes() => u64::from(op.length),
             _ => 0,
         };
     }
-    counts
 }

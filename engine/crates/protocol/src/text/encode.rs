@@ -93,6 +93,15 @@ pub fn get<'a>(out: &mut Vec<u8>, verb: &str, keys: impl Iterator<Item = &'a [u8
     out.extend_from_slice(b"\r\n");
 }
 
+/// `get key`: the most frequent request. One check of the buffer's room is enough.
+#[inline]
+pub fn get_one(out: &mut Vec<u8>, key: &[u8]) {
+    out.reserve(b"get \r\n".len() + key.len());
+    out.extend_from_slice(b"get ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// `gat exptime key`.
 pub fn get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime_s: u32) {
     out.extend_from_slice(b"gat ");
@@ -156,6 +165,7 @@ mod tests {
         assert_eq!(quiet, "add k 0 0 0 noreply\r\n\r\n");
         let keys: [&[u8]; 2] = [b"a", b"b"];
         assert_eq!(written(|out| get(out, "get", keys.into_iter())), "get a b\r\n");
+        assert_eq!(written(|out| get_one(out, b"abc")), "get abc\r\n");
         assert_eq!(written(|out| get_and_touch(out, b"k", 9)), "gat 9 k\r\n");
         assert_eq!(written(|out| touch(out, b"k", 9, Noreply)), "touch k 9 noreply\r\n");
         assert_eq!(written(|out| delete(out, b"k", Plain)), "delete k\r\n");

@@ -11,7 +11,7 @@ mod reader;
 pub use check::TapeError;
 pub use data_set::DataSet;
 pub use lane::Lane;
-pub(crate) use layout::{COUNTER_START, HEADER_BYTES, Header, MAX_KEY_BYTES};
+pub(crate) use layout::{COUNTER_START, HEADER_BYTES, Header, MAX_KEY_BYTES, OP_BYTES};
 pub use layout::{FLAG_NOREPLY, value_offset};
 pub use operation::{Op, Verb};
 pub use reader::{RunKeys, Tape};

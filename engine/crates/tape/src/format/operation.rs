@@ -50,9 +50,20 @@ impl Verb {
     ];
 
     /// The verb of a record's first byte; `None` if it is unknown.
+    #[inline]
     pub fn from_byte(byte: u8) -> Option<Verb> {
-        Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
+        Verb::BY_BYTE[byte as usize]
     }
+
+    /// Each byte's verb. A search would cost more for the later verbs, and every record is read so.
+    const BY_BYTE: [Option<Verb>; 256] = {
+        let (mut verbs, mut n) = ([None; 256], 0);
+        while n < Verb::ALL.len() {
+            verbs[Verb::ALL[n] as usize] = Some(Verb::ALL[n]);
+            n += 1;
+        }
+        verbs
+    };
 
     pub fn name(self) -> &'static str {
         self.kind(false)

@@ -84,9 +84,22 @@ impl Tape {
     /// The bytes of key `k`; k < key_count.
     #[inline]
     pub fn key(&self, k: u32) -> &[u8] {
-        let begin = self.key_offset(u64::from(k));
-        let end = self.key_offset(u64::from(k) + 1);
+        let (begin, end) = self.key_bounds(k);
         self.section(self.header.key_bytes_at + begin, end - begin)
+    }
+
+    /// The length of key `k` in bytes; k < key_count.
+    #[inline]
+    pub fn key_length(&self, k: u32) -> u64 {
+        let (begin, end) = self.key_bounds(k);
+        end - begin
+    }
+
+    /// Where key `k` begins and ends: two numbers that lie side by side.
+    #[inline]
+    fn key_bounds(&self, k: u32) -> (u64, u64) {
+        let both = self.u64_at(self.header.key_offsets_at + u64::from(k) * 4);
+        (both & u64::from(u32::MAX), both >> u32::BITS)
     }
 
     /// The size of the value of key `k` in bytes.

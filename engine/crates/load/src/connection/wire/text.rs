@@ -26,19 +26,15 @@ impl<const SPACE: bool> TextWith<SPACE> {
     fn line_end(noreply: bool) -> LineEnd {
         if SPACE && !noreply { LineEnd::Space } else { LineEnd::of(noreply) }
     }
-}
 
-impl<const SPACE: bool> Wire for TextWith<SPACE> {
-    // The server sends no error for a command with `noreply`.
-    const ERRORS_ARE_ANONYMOUS: bool = false;
-
-    #[inline]
-    fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
+    /// The commands of any operation. Not inlined, so that the code for a get is short.
+    #[inline(never)]
+    fn write_any<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
         let op = &pending.op;
         let key = || view.key(op.key);
         let end = Self::line_end(op.noreply);
         match pending.command() {
-            Verb::Get | Verb::Fetch => encode::get(out.bytes(), "get", std::iter::once(key())),
+            Verb::Get | Verb::Fetch => encode::get_one(out.bytes(), key()),
             Verb::Gets | Verb::Cas => encode::get(out.bytes(), "gets", std::iter::once(key())),
             Verb::Mget => encode::get(out.bytes(), "get", view.keys(op).map(|k| view.key(k))),
             Verb::Gat => encode::get_and_touch(out.bytes(), key(), op.exptime_s),
@@ -62,6 +58,19 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
                     encode::store(out, "set", view.key(k), op.exptime_s, value, end);
                 }
             }
+        }
+    }
+}
+
+impl<const SPACE: bool> Wire for TextWith<SPACE> {
+    // The server sends no error for a command with `noreply`.
+    const ERRORS_ARE_ANONYMOUS: bool = false;
+
+    #[inline(always)]
+    fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
+        match pending.op.verb {
+            Verb::Get => encode::get_one(out.bytes(), view.key(pending.op.key)),
+            _ => Self::write_any(out, pending, view),
         }
     }
 
@@ -101,7 +110,7 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
 /// The fast path: a complete hit for a get of one key, which is most of what is measured. The key is
 /// known, so it is compared and not parsed. Returns the length of the reply. `None` for everything
 /// else, which stays unchanged for the full parser.
-#[inline]
+#[inline(always)]
 fn parse_hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize> {
     if pending.op.verb != Verb::Get || pending.keys_answered > 0 || pending.barrier {
         return None;
