@@ -33,6 +33,7 @@ TOOL = Tool(
     name="mc-crusher",
     programs=("mc-crusher",),
     home="https://github.com/memcached/mc-crusher",
+    tried="commit 7ca3f14",
     silent="it reads no replies and reports no times",
     verifies="nothing: replies are discarded",
     pipelines=True,
