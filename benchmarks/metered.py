@@ -20,7 +20,7 @@ SPARE_S = 20.0
 # From the first hit to the window.
 SETTLE_S = 0.5
 # So many operations that each connection has had its turn, if turns are fair.
-TURNS = 10
+TURNS = 2
 PATIENCE_S = 20.0
 POLL_S = 0.02
 # A miss is cheaper than a hit, so a run with more of them is not comparable.
