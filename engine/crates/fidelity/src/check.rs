@@ -89,6 +89,7 @@ impl CaseResult {
             ("attempts", ground_truth.requests(), gets.attempts),
             ("ok", ground_truth.count(RequestOutcome::Answered), gets.ok),
             ("wrong values", ground_truth.count(RequestOutcome::Wrong), gets.wrong_values),
+            ("of another key", ground_truth.count(RequestOutcome::OtherKey), gets.errors[4]),
             ("timeouts", ground_truth.count(RequestOutcome::TimedOut), gets.errors[0]),
             (
                 "lost with a connection",

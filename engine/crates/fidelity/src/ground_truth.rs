@@ -8,6 +8,8 @@ use hdrhistogram::Histogram;
 pub enum RequestOutcome {
     Answered,
     Wrong,
+    /// The reply named another key, which ends its connection.
+    OtherKey,
     TimedOut,
     /// Its connection was closed because an older request timed out.
     CutOff,

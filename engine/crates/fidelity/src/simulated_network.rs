@@ -189,7 +189,7 @@ impl<'tape> SimulatedNetwork<'tape> {
             ScriptedReply::At(at_ns) => whole(at_ns, right(), RequestOutcome::Answered),
             ScriptedReply::Never => {}
             ScriptedReply::WrongKey(at_ns) => {
-                whole(at_ns, value_block(self.tape, k ^ 1, k ^ 1), RequestOutcome::Wrong);
+                whole(at_ns, value_block(self.tape, k ^ 1, k ^ 1), RequestOutcome::OtherKey);
             }
             ScriptedReply::WrongValue(at_ns) => {
                 whole(at_ns, value_block(self.tape, k, k ^ 1), RequestOutcome::Wrong)

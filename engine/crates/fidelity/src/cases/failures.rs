@@ -90,7 +90,8 @@ pub fn in_halves() -> CaseResult {
         .response_percentiles(0, &[(0.0, 11 * MS), (100.0, 11 * MS)])
 }
 
-/// Wrong values and values of other keys, one of each in 20,000 replies: none counts as an operation.
+/// Wrong values and values of other keys, one of each in 20,000 replies: none counts as an operation. A value of
+/// another key ends its connection.
 pub fn wrong_replies() -> CaseResult {
     let script = Box::new(|request: &Request| {
         let at_ns = request.at_ns + MS;
@@ -102,7 +103,10 @@ pub fn wrong_replies() -> CaseResult {
     });
     let trial = Trial::uniform(10_000.0, 10).values(100).play(script);
     CaseResult::of(trial)
-        .exactly("wrong", 10, |trial| trial.gets().wrong_values)
+        .exactly("wrong", 5, |trial| trial.gets().wrong_values)
+        .exactly("replies of another key", 5, |trial| trial.gets().errors[4])
+        // The last one comes at the end of the window.
+        .exactly("reconnects", 4, |trial| trial.result.metrics.reconnects)
         .exactly("done", 99_990, |trial| trial.gets().ok)
         .response_percentiles(0, &[(100.0, MS)])
         .verdict(Verdict::Invalid)

@@ -1,7 +1,7 @@
 //! Checks the replies against the tape. It is the same for every protocol.
 
 use cachemark_injected_bugs::{Bug, injected};
-use cachemark_protocol::reply_errors::ErrorKind;
+use cachemark_protocol::reply_errors::{ErrorKind, Violation};
 
 use crate::operation::{Failure, Pending};
 use crate::record::remember_wrong_value;
@@ -14,7 +14,8 @@ pub(crate) fn failure_of(kind: ErrorKind) -> Failure {
     }
 }
 
-/// Check a value that comes with its key: the key must be the operation's, or a later one of its run.
+/// Check a value that comes with its key: the key must be the operation's, or a later one of its run. Any other
+/// key is a violation, because then this reply belongs to another operation, and so may all replies behind it.
 #[inline]
 pub(crate) fn verify_keyed_value(
     pending: &mut Pending,
@@ -22,26 +23,21 @@ pub(crate) fn verify_keyed_value(
     flags: u32,
     data: &[u8],
     view: TapeView<'_>,
-) {
+) -> Result<(), Violation> {
     let op = pending.op;
     if !op.verb.has_run() {
-        pending.wrong |= pending.keys_answered > 0 || view.key(op.key) != key;
-        if !pending.wrong {
-            pending.keys_answered = 1;
-            verify_value(pending, op.key, flags, data, view);
-        } else {
-            remember_wrong_value(data);
+        if pending.keys_answered > 0 || view.key(op.key) != key {
+            return Err(Violation);
         }
-        return;
+        pending.keys_answered = 1;
+        verify_value(pending, op.key, flags, data, view);
+        return Ok(());
     }
-    let found = (pending.keys_answered..op.run).find(|at| view.key(view.key_at(&op, *at)) == key);
-    let Some(at) = found else {
-        pending.wrong = true;
-        remember_wrong_value(data);
-        return;
-    };
+    let mut left = pending.keys_answered..op.run;
+    let at = left.find(|at| view.key(view.key_at(&op, *at)) == key).ok_or(Violation)?;
     pending.keys_answered = at + 1;
     verify_value(pending, view.key_at(&op, at), flags, data, view);
+    Ok(())
 }
 
 /// Check a value: it must equal the tape's, byte by byte.

@@ -193,7 +193,9 @@ fn answer_mget(
     match reply.answer {
         Answer::Done => {
             let flags = reply.flags().ok_or(Violation)?;
-            pending.wrong |= reply.key != view.key(k);
+            if reply.key != view.key(k) {
+                return Err(Violation);
+            }
             verify_value(pending, k, flags, reply.value, view);
         }
         Answer::NotFound => {} // the server need not send this

@@ -168,6 +168,5 @@ fn value(
     view: TapeView<'_>,
 ) -> Result<(), Violation> {
     let (Some(key), Some(flags)) = (reply.key, reply.flags) else { return Err(Violation) };
-    verify_keyed_value(pending, key, flags, data, view);
-    Ok(())
+    verify_keyed_value(pending, key, flags, data, view)
 }

@@ -96,7 +96,7 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
         view: TapeView<'_>,
     ) -> Result<Option<ParsedReply>, Violation> {
         let Some(pending) = front else {
-            return if parse(bytes)?.is_some() { Err(Violation) } else { Ok(None) };
+            return Err(Violation); // nobody asked for it
         };
         if let Some(bytes) = parse_hit(bytes, pending, view) {
             return Ok(Some(ParsedReply { bytes, reply_to: ReplyTo::Oldest { whole: true } }));
@@ -142,7 +142,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
     }
     match (pending.command(), reply) {
         (Verb::Cas, Reply::Value { key, flags, data, cas }) if pending.token.is_none() => {
-            verify_keyed_value(pending, key, *flags, data, view);
+            verify_keyed_value(pending, key, *flags, data, view)?;
             keep_cas_token(pending, cas.ok_or(Violation)?);
             return Ok(false);
         }
@@ -160,7 +160,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
             Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat,
             Reply::Value { key, flags, data, .. },
         ) => {
-            verify_keyed_value(pending, key, *flags, data, view);
+            verify_keyed_value(pending, key, *flags, data, view)?;
             return Ok(false);
         }
         (Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat, Reply::End) => {
