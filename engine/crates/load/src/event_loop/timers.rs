@@ -10,7 +10,9 @@ use crate::io_traits::{Clock, Network};
 
 /// The interval of progress reports.
 const PROGRESS_EVERY_NS: u64 = 50_000_000;
-/// The window is given up if all connections are down for this many timeouts.
+/// If all connections are down for this many timeouts, what can be given up is given up: the rest of a closed
+/// loop, or the operations of an open loop whose schedule is over. Until then an open loop goes on, because its
+/// operations are due whether there is a server or not, and the server may come back.
 const MAX_DOWN_TIMEOUTS: u64 = 3;
 
 impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
@@ -60,7 +62,7 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         if !self.player.any_up()
             && now - self.last_up_ns > MAX_DOWN_TIMEOUTS * self.player.timeout_ns()
         {
-            self.player.stop();
+            self.player.give_up(now);
         }
         self.next_timer_ns = self.next_timer_ns(now);
         Ok(())

@@ -13,12 +13,18 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// Send what can be sent: in a closed loop on each channel with room, in an open loop what is due.
     /// Call it when time has passed or replies have come.
     pub fn issue(&mut self, now_ns: u64) {
-        if matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_open_loop() {
+        if self.is_open_loop() {
             self.issue_due(now_ns);
         } else {
             self.issue_after_think_time(now_ns);
             self.issue_closed(now_ns);
         }
+    }
+
+    /// Whether the tape says when operations start. A prefill has no schedule.
+    #[inline]
+    pub(super) fn is_open_loop(&self) -> bool {
+        matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_open_loop()
     }
 
     /// Whether operations have intended starts: in an open loop, or with think times.

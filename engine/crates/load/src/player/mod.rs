@@ -116,7 +116,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// The same with a record of each call, in an open loop. The client has so many players.
     pub fn with_call_log(mut self, players: usize) -> Player<'tape, W> {
-        if matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_open_loop() {
+        if self.is_open_loop() {
             self.recorder = self.recorder.with_call_log(players);
         }
         self
@@ -317,12 +317,19 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
+    /// There has been no server for long: end here, unless operations are still to become due.
+    pub fn give_up(&mut self, now_ns: u64) {
+        if !self.is_open_loop() || self.closing(now_ns) {
+            self.stop();
+            self.abandon_queue(now_ns);
+        }
+    }
+
     /// Give up the operations that are due and were never sent. Their response time is at least the
     /// time until now.
     pub fn abandon_queue(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.queue.pop_front() {
-            let metrics = self.recorder.metrics_of(due_ns);
-            metrics.never_sent(op.verb, op.noreply, now_ns - due_ns);
+            self.recorder.never_sent(op, due_ns, now_ns);
         }
     }
 

@@ -128,6 +128,17 @@ impl Recorder {
         }
     }
 
+    /// An operation was due and was never sent. It has waited until now.
+    pub fn never_sent(&mut self, op: Op, due_ns: u64, now_ns: u64) {
+        let waited_ns = now_ns - due_ns;
+        self.metrics_of(due_ns).never_sent(op.verb, op.noreply, waited_ns);
+        if let Details::Calls(calls) = &mut self.details {
+            let failure = Some(Failure::Connection);
+            let never = Pending { sent_ns: due_ns, failure, ..Pending::open_loop(op, due_ns) };
+            calls.note(&never, now_ns, 0);
+        }
+    }
+
     /// An operation, or a part of one, was answered. True if this ended the operation.
     #[inline]
     pub fn answered(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) -> bool {
