@@ -33,7 +33,8 @@ pub use operation::{Failure, OperationCounts};
 #[cfg(feature = "tls")]
 pub use options::TlsTrust;
 pub use options::{
-    Address, ClientOptions, ConnectionOptions, Credentials, Hashing, IoBackend, Refill, WireName,
+    Address, ClientOptions, ConnectionOptions, Credentials, Hashing, HostPort, IoBackend, Refill,
+    WireName,
 };
 pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{

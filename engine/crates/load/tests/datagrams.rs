@@ -75,7 +75,7 @@ fn client(
     timeout: Duration,
 ) -> Result<Client, PrepareError> {
     let options = ClientOptions {
-        addresses: vec![Address::Udp(address)],
+        addresses: vec![Address::Udp(address.into())],
         hashing: Hashing::default(),
         connection_options,
         threads: 1,

@@ -187,16 +187,13 @@ impl Drop for Hostile {
 }
 
 fn play(fault: Fault, at: (IoBackend, WireName), timeout_ms: u64) -> RunResult {
-    play_against(&Hostile::start(fault, at.1), at, timeout_ms)
+    let hostile = Hostile::start(fault, at.1);
+    play_against(Address::Tcp(hostile.address.into()), at, timeout_ms)
 }
 
-fn play_against(
-    hostile: &Hostile,
-    (io, wire): (IoBackend, WireName),
-    timeout_ms: u64,
-) -> RunResult {
+fn play_against(address: Address, (io, wire): (IoBackend, WireName), timeout_ms: u64) -> RunResult {
     let options = ClientOptions {
-        addresses: vec![Address::Tcp(hostile.address)],
+        addresses: vec![address],
         hashing: Hashing::default(),
         connection_options: ConnectionOptions { wire, io, ..ConnectionOptions::default() },
         threads: 1,
@@ -253,6 +250,19 @@ fn each_fault_is_counted_by_its_kind() {
 }
 
 #[test]
+fn a_server_is_found_again_by_its_name() {
+    for (io, wire) in backends_and_wires() {
+        let hostile = Hostile::start(Fault::Closes, wire);
+        // The name may stand for ::1, too, where nobody listens.
+        let name = format!("localhost:{}", hostile.address.port());
+        let address = Address::parse(&name).expect("in every /etc/hosts");
+        let result = play_against(address, (io, wire), 20_000);
+        assert_eq!(failures(&result, Failure::Connection), 6, "{io:?} {wire:?}");
+        assert!(result.metrics.reconnects >= 4, "{io:?} {wire:?}");
+    }
+}
+
+#[test]
 fn a_frozen_server_is_a_timeout() {
     for (io, wire) in backends_and_wires() {
         let result = play(Fault::Freezes, (io, wire), 50);
@@ -301,7 +311,8 @@ fn a_slow_server_is_not_a_faulty_one() {
 fn a_reply_without_end_is_cut_off() {
     for (io, wire) in backends_and_wires() {
         let hostile = Hostile::start(Fault::Floods, wire);
-        let result = play_against(&hostile, (io, wire), 60_000);
+        let address = Address::Tcp(hostile.address.into());
+        let result = play_against(address, (io, wire), 60_000);
         assert_eq!(failures(&result, Failure::Protocol), 6, "{io:?} {wire:?}");
         let flooded = hostile.flooded.load(Ordering::Relaxed);
         assert!(flooded < FLOOD_BYTES_MAX, "{io:?} {wire:?}: {flooded} bytes");

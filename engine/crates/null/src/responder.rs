@@ -71,8 +71,8 @@ impl Responder {
         counting: RequestCounting,
     ) -> io::Result<Responder> {
         let (listener, address) = match address {
-            Address::Tcp(address) => {
-                let listener = TcpListener::bind(address)?;
+            Address::Tcp(host) => {
+                let listener = TcpListener::bind(&host.resolve()?[..])?;
                 let bound = listener.local_addr()?.to_string();
                 (Socket::from(listener), bound)
             }

@@ -10,7 +10,10 @@ pub(crate) const RECONNECT_MAX_NS: u64 = 500_000_000;
 #[derive(Clone, Copy)]
 pub(crate) enum ConnectionState {
     Open,
-    Connecting,
+    /// The attempt is given up at `until_ns`: without this limit, the kernel tries for two minutes.
+    Connecting {
+        until_ns: u64,
+    },
     /// Reconnect at `retry_at_ns`. If that fails, wait `delay_ns` before the next attempt.
     Closed {
         retry_at_ns: u64,

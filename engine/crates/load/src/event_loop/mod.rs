@@ -270,7 +270,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
                 self.read(c);
                 Ok(())
             }
-            ConnectionState::Connecting => self.connected(c),
+            ConnectionState::Connecting { .. } => self.connected(c),
             ConnectionState::Closed { .. } => Ok(()),
         }
     }

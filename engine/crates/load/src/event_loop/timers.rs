@@ -14,18 +14,24 @@ const PROGRESS_EVERY_NS: u64 = 50_000_000;
 /// loop, or the operations of an open loop whose schedule is over. Until then an open loop goes on, because its
 /// operations are due whether there is a server or not, and the server may come back.
 const MAX_DOWN_TIMEOUTS: u64 = 3;
+/// A connect is given up after this many timeouts. It may take several steps: a name, a handshake, a login.
+const MAX_CONNECT_TIMEOUTS: u64 = 4;
 
 impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
     pub(super) fn connected(&mut self, c: usize) -> io::Result<()> {
         if self.connections.network.finish_connect(c).is_err() {
-            self.connections.network.close(c);
-            self.retry_later(c, RECONNECT_MAX_NS);
+            self.connect_failed(c);
             return Ok(());
         }
         self.connections.network.watch_writable(c, false)?;
         self.connections.states[c] = ConnectionState::Open;
         self.player.connection_restored(c);
         Ok(())
+    }
+
+    fn connect_failed(&mut self, c: usize) {
+        self.connections.network.close(c);
+        self.retry_later(c, RECONNECT_MAX_NS);
     }
 
     fn retry_later(&mut self, c: usize, delay_ns: u64) {
@@ -50,10 +56,14 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
             self.player.abandon_queue(now);
         }
         for c in 0..self.connections.len() {
-            if let ConnectionState::Closed { retry_at_ns, delay_ns } = self.connections.states[c]
-                && retry_at_ns <= now
-            {
-                self.reconnect(c, delay_ns);
+            match self.connections.states[c] {
+                ConnectionState::Closed { retry_at_ns, delay_ns } if retry_at_ns <= now => {
+                    self.reconnect(c, delay_ns);
+                }
+                ConnectionState::Connecting { until_ns } if until_ns <= now => {
+                    self.connect_failed(c);
+                }
+                _ => {}
             }
         }
         if now - self.reported_at_ns >= PROGRESS_EVERY_NS {
@@ -90,7 +100,8 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         let timeout = self.player.next_timeout_ns().unwrap_or(now + self.player.timeout_ns());
         let reconnects = self.connections.states.iter().filter_map(|state| match state {
             ConnectionState::Closed { retry_at_ns, .. } => Some(*retry_at_ns),
-            _ => None,
+            ConnectionState::Connecting { until_ns } => Some(*until_ns),
+            ConnectionState::Open => None,
         });
         let last_sends_ns = Some(self.last_sends_ns()).filter(|at_ns| *at_ns > now);
         let others = reconnects.chain(last_sends_ns);
@@ -99,7 +110,10 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
 
     fn reconnect(&mut self, c: usize, delay_ns: u64) {
         match self.connections.network.start_connect(c) {
-            Ok(()) => self.connections.states[c] = ConnectionState::Connecting,
+            Ok(()) => {
+                let until_ns = self.now() + MAX_CONNECT_TIMEOUTS * self.player.timeout_ns();
+                self.connections.states[c] = ConnectionState::Connecting { until_ns };
+            }
             Err(_) => self.retry_later(c, delay_ns),
         }
     }

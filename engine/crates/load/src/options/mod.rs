@@ -11,7 +11,7 @@ mod refill;
 mod tls_trust;
 mod wire_name;
 
-pub use address::Address;
+pub use address::{Address, HostPort};
 pub use client::ClientOptions;
 pub use connection::ConnectionOptions;
 pub use credentials::Credentials;

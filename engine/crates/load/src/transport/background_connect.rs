@@ -1,5 +1,5 @@
-//! Connecting on a thread of its own, if it takes more than one step (TLS, a login): the event loop
-//! must not block.
+//! Connecting on a thread of its own, if it takes more than one step (a name, TLS, a login): the event
+//! loop must not block.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

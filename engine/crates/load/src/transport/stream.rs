@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
 use super::login::authenticate;
-use super::traits::Transport;
+use super::traits::{Transport, not_connected};
 use crate::options::{Address, ConnectionOptions};
 
 /// A socket that is connected or connecting, and never blocks.
@@ -25,10 +25,21 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Connect a blocking socket. The timeout applies to each call.
+    /// Connect a blocking socket, to the first place of a name that can be reached. The timeout applies to each call.
     pub(crate) fn blocking(address: &Address, timeout: Duration) -> io::Result<Stream> {
-        let (socket, at) = open(address)?;
-        socket.connect_timeout(&at, timeout)?;
+        let mut connected = Err(not_connected());
+        for at in places(address)? {
+            connected = Stream::blocking_at(&at, timeout);
+            if connected.is_ok() {
+                break;
+            }
+        }
+        connected
+    }
+
+    fn blocking_at(at: &SockAddr, timeout: Duration) -> io::Result<Stream> {
+        let socket = socket_for(at)?;
+        socket.connect_timeout(at, timeout)?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
         Ok(Stream { socket })
@@ -39,9 +50,10 @@ impl Stream {
         self.socket.set_nonblocking(true)
     }
 
-    /// Start to connect. The socket becomes writable when the connect has finished.
-    pub fn start_connect(address: &Address) -> io::Result<Stream> {
-        let (socket, at) = open(address)?;
+    /// Start to connect to an address without a name. The socket becomes writable when the connect has finished.
+    fn start_connect_to(address: &Address) -> io::Result<Stream> {
+        let at = places(address)?.into_iter().next().ok_or_else(not_connected)?;
+        let socket = socket_for(&at)?;
         socket.set_nonblocking(true)?;
         match socket.connect(&at) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
@@ -84,7 +96,10 @@ impl Transport for Stream {
         address: &Address,
         connection_options: &ConnectionOptions,
     ) -> Option<io::Result<Stream>> {
-        connection_options.auth.is_none().then(|| Stream::start_connect(address))
+        // A name server may take seconds. The other connections must not wait for it, so this connect has a thread
+        // of its own. Names are resolved at each reconnect, because a server that comes back may be elsewhere.
+        let takes_steps = connection_options.auth.is_some() || address.is_named();
+        (!takes_steps).then(|| Stream::start_connect_to(address))
     }
 
     fn finish_connect(&self) -> io::Result<()> {
@@ -125,17 +140,19 @@ impl AsFd for Stream {
     }
 }
 
-fn open(address: &Address) -> io::Result<(Socket, SockAddr)> {
+/// Where an address is now. It has several places if its name does.
+fn places(address: &Address) -> io::Result<Vec<SockAddr>> {
     match address {
-        Address::Tcp(address) => {
-            let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
-            socket.set_tcp_nodelay(true)?;
-            Ok((socket, SockAddr::from(*address)))
-        }
+        Address::Tcp(host) => Ok(host.resolve()?.into_iter().map(SockAddr::from).collect()),
         Address::Udp(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "UDP has no streams")),
-        Address::Unix(path) => {
-            let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-            Ok((socket, SockAddr::unix(path)?))
-        }
+        Address::Unix(path) => Ok(vec![SockAddr::unix(path)?]),
     }
+}
+
+fn socket_for(at: &SockAddr) -> io::Result<Socket> {
+    let socket = Socket::new(at.domain(), Type::STREAM, None)?;
+    if !at.is_unix() {
+        socket.set_tcp_nodelay(true)?;
+    }
+    Ok(socket)
 }

@@ -11,7 +11,7 @@ use rustls::{CertificateError, ClientConnection};
 use super::login::authenticate;
 use super::stream::Stream;
 use super::traits::Transport;
-use crate::options::{Address, ConnectionOptions, TlsTrust};
+use crate::options::{Address, ConnectionOptions, HostPort, TlsTrust};
 
 /// A TLS connection.
 pub struct TlsStream {
@@ -32,10 +32,7 @@ impl Transport for TlsStream {
         let Some(TlsTrust { config }) = &connection_options.tls else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let name = match address {
-            Address::Tcp(address) | Address::Udp(address) => ServerName::from(address.ip()),
-            Address::Unix(_) => ServerName::try_from("localhost").map_err(io::Error::other)?,
-        };
+        let name = server_name(address)?;
         let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
         let mut socket = Stream::blocking(address, timeout)?;
         while tls.is_handshaking() {
@@ -115,6 +112,20 @@ impl AsFd for TlsStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The name that the server's certificate must have: the host as it was given.
+fn server_name(address: &Address) -> io::Result<ServerName<'static>> {
+    let host = match address {
+        Address::Tcp(HostPort::Ip(address)) | Address::Udp(HostPort::Ip(address)) => {
+            return Ok(ServerName::from(address.ip()));
+        }
+        Address::Tcp(HostPort::Name(name)) | Address::Udp(HostPort::Name(name)) => {
+            name.rsplit_once(':').map_or(name.as_str(), |(host, _)| host)
+        }
+        Address::Unix(_) => "localhost",
+    };
+    ServerName::try_from(host.to_owned()).map_err(io::Error::other)
 }
 
 /// A clear message for the usual reasons why a handshake fails.

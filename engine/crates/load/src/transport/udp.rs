@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use super::login::authenticate;
-use super::traits::Transport;
+use super::traits::{Transport, not_connected};
 use crate::options::{Address, ConnectionOptions};
 
 pub const HEADER_BYTES: usize = 8;
@@ -82,10 +82,11 @@ pub struct UdpStream {
 }
 
 impl UdpStream {
-    fn open(address: SocketAddr) -> io::Result<UdpStream> {
-        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    fn open(places: &[SocketAddr]) -> io::Result<UdpStream> {
+        let at = places.first().ok_or_else(not_connected)?;
+        let any = if at.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let socket = UdpSocket::bind(any)?;
-        socket.connect(address)?;
+        socket.connect(at)?;
         let (reply, datagram) = (ReplyAssembly::default(), vec![0; MAX_DATAGRAM_BYTES]);
         Ok(UdpStream { socket, reply, whole: Vec::new(), read: 0, datagram })
     }
@@ -99,8 +100,8 @@ impl Transport for UdpStream {
         connection_options: &ConnectionOptions,
         timeout: Duration,
     ) -> io::Result<UdpStream> {
-        let Address::Udp(address) = address else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let mut stream = UdpStream::open(*address)?;
+        let Address::Udp(host) = address else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let mut stream = UdpStream::open(&host.resolve()?)?;
         stream.socket.set_read_timeout(Some(timeout))?;
         if let Some(who) = &connection_options.auth {
             authenticate(&mut stream, connection_options.wire, who)?;
