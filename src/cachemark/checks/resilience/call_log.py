@@ -17,8 +17,8 @@ _HEADER = struct.Struct("<8s2I")
 _RECORD = struct.Struct("<QQIIHB5x")
 _VERSION = 1
 # A record of a tape: the verb, the run, the key and the length are at 0, 2, 4 and 8.
-TAPE_RECORD = struct.Struct("<BBHIII")
-SET = 4
+_TAPE_RECORD = struct.Struct("<BBHIII")
+_SET = 4
 
 
 class Call(NamedTuple):
@@ -40,14 +40,14 @@ class TapeData:
     def __init__(self, path: Path) -> None:
         self._data = path.read_bytes()
         self._header = header = read_header(path)
-        end = header.ops_at + TAPE_RECORD.size * header.op_count
-        self._records = list(TAPE_RECORD.iter_unpack(self._data[header.ops_at : end]))
+        end = header.ops_at + _TAPE_RECORD.size * header.op_count
+        self._records = list(_TAPE_RECORD.iter_unpack(self._data[header.ops_at : end]))
         self.lengths = struct.unpack_from(f"<{header.key_count}I", self._data, header.lengths_at)
 
     def record(self, number: int) -> tuple[bool, int, int]:
         """Whether a record is a set, its key, and the length that it writes."""
         verb, _, _, key, length, _ = self._records[number]
-        return verb == SET, key, length
+        return verb == _SET, key, length
 
     def value(self, key: int, length: int) -> bytes:
         """The value of a key at a length, as docs/tape.md defines it."""
@@ -66,7 +66,7 @@ class TapeData:
 
     def lengths_of(self, key: int) -> set[int]:
         """Every length at which the tape writes a key."""
-        written = {r[4] for r in self._records if r[0] == SET and r[3] == key}
+        written = {r[4] for r in self._records if r[0] == _SET and r[3] == key}
         return written | {self.lengths[key]}
 
 

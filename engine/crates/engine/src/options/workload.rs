@@ -148,6 +148,9 @@ pub struct WorkloadArguments {
     /// twitter, kvcache, memcached or csv [default: detected from the first line]
     #[arg(long, requires = "trace")]
     pub(super) trace_format: Option<Format>,
+    /// An option of `tape write` only.
+    #[arg(skip)]
+    pub(super) vary_lengths: bool,
     /// The same seed gives the same tape [default: 1]
     #[arg(long)]
     pub(super) seed: Option<u64>,

@@ -35,6 +35,7 @@ impl WorkloadArguments {
             counters: given.counters.unwrap_or(0),
             distribution: given.distribution.or(given.zipf).unwrap_or(defaults.distribution),
             size: given.size.unwrap_or(defaults.size),
+            vary_lengths: given.vary_lengths,
             compressibility: given.compressibility.unwrap_or(defaults.compressibility),
             mix: given.mix.map_or(defaults.mix, |Mix(kinds)| kinds),
             run: given.run.unwrap_or(defaults.run),
@@ -44,10 +45,18 @@ impl WorkloadArguments {
         })
     }
 
+    /// The same workload, whose writes of a key have other lengths each time, or not.
+    pub fn with_varying_lengths(self, vary_lengths: bool) -> WorkloadArguments {
+        WorkloadArguments { vary_lengths, ..self }
+    }
+
     /// The tape of the workload. The schedule of an open loop is as long as `duration`.
     pub fn tape(&self, duration: Option<Duration>) -> Result<Vec<u8>, String> {
         let seed = self.seed.unwrap_or(1);
         let made = match (&self.trace, self.schedule) {
+            (Some(_), _) if self.vary_lengths => {
+                return Err("--vary-lengths: a trace has its own lengths".to_owned());
+            }
             (Some(path), _) => {
                 let most = self.ops.unwrap_or(u64::MAX);
                 let trace = import_file(path, self.trace_format, most)?;

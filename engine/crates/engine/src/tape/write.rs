@@ -19,6 +19,10 @@ pub struct Arguments {
     out: PathBuf,
     #[command(flatten)]
     workload: WorkloadArguments,
+    /// Give each write of a key another length, in the range of --size: a value's length then shows which write it
+    /// comes from
+    #[arg(long)]
+    vary_lengths: bool,
     /// Length of an open loop's schedule (30s)
     #[arg(long, value_parser = units::duration)]
     duration: Option<Duration>,
@@ -40,7 +44,8 @@ struct Written<'a> {
 }
 
 pub fn write(arguments: &Arguments) -> Result<(), String> {
-    let bytes = arguments.workload.tape(arguments.duration)?;
+    let workload = arguments.workload.clone().with_varying_lengths(arguments.vary_lengths);
+    let bytes = workload.tape(arguments.duration)?;
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     save(&arguments.out, &bytes)?;
     let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;

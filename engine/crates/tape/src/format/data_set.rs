@@ -26,11 +26,19 @@ impl Tape {
         }
         for j in 0..self.op_count() {
             let op = self.op(j);
-            // Replace and cas change only what is there.
             match op.verb {
                 Verb::Mset => self.run(&op).for_each(|key| store(key, self.value_length(key))),
                 Verb::Set | Verb::Add | Verb::Fetch => store(op.key, op.length),
                 _ => {}
+            }
+        }
+        // Replace and cas change only what is there, perhaps to a longer value.
+        for j in 0..self.op_count() {
+            let op = self.op(j);
+            if matches!(op.verb, Verb::Replace | Verb::Cas)
+                && let Some(known) = &mut largest[op.key as usize]
+            {
+                *known = op.length.max(*known);
             }
         }
         let mut data = DataSet::default();

@@ -29,6 +29,7 @@ pub fn write_ops(
         lengths,
         sampler: OperationSampler::new(workload, seed)?,
         seed,
+        writes: workload.varying_lengths().map_or_else(Vec::new, |_| vec![0; lengths.len()]),
         ops: Vec::with_capacity(op_count as usize),
         runs: Vec::new(),
     };
@@ -52,6 +53,8 @@ struct OperationWriter<'a> {
     lengths: &'a [u32],
     sampler: OperationSampler,
     seed: u64,
+    /// If lengths vary: how often each key has been written.
+    writes: Vec<u64>,
     ops: Vec<Op>,
     runs: Vec<u32>,
 }
@@ -103,11 +106,22 @@ impl OperationWriter<'_> {
                 Some((at, _)) => self.shifted(at, shift),
                 None => self.sampler.key(verb),
             };
-            op.length = if verb.writes() { self.lengths[op.key as usize] } else { 0 };
+            op.length = if verb.writes() { self.length_of_write(op.key) } else { 0 };
         }
         let first = if verb.has_run() { self.runs[op.key as usize] } else { op.key };
         op.exptime_s = exptime_of(first, self.workload, self.seed);
         self.ops.push(op);
+    }
+
+    /// The length of the next write of a key: the key's own, or, if lengths vary, a byte more than the write before,
+    /// from the highest on again from the lowest.
+    fn length_of_write(&mut self, key: u32) -> u32 {
+        let own = self.lengths[key as usize];
+        let Some(range) = self.workload.varying_lengths() else { return own };
+        let writes = &mut self.writes[key as usize];
+        *writes += 1;
+        let lengths = u64::from(range.high - range.low) + 1;
+        range.low + ((u64::from(own - range.low) + *writes) % lengths) as u32
     }
 
     fn run(&mut self, verb: Verb, keys: Option<(u32, u32)>, shift: u64) {

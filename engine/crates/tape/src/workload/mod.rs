@@ -36,6 +36,9 @@ pub struct Workload {
     pub shape: KeyShape,
     /// The value sizes in bytes: a function of the key.
     pub size: IntegerDistribution,
+    /// Each write of a key has another length than the write before, within the range of `size`: the length of a value
+    /// then shows which write it comes from.
+    pub vary_lengths: bool,
     /// The share of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
     pub mix: Vec<MixEntry>,
@@ -61,6 +64,7 @@ impl Default for Workload {
             distribution: KeyDistribution::Uniform,
             shape: KeyShape::Length(IntegerDistribution::fixed(20)),
             size: IntegerDistribution::fixed(100),
+            vary_lengths: false,
             compressibility: 0.0,
             mix: parse_mix("get=9,set=1").expect("a mix"),
             order: Order::Mixed,
@@ -96,6 +100,7 @@ impl Workload {
         }
         self.check_counters()?;
         self.check_hit_ratio()?;
+        self.check_lengths()?;
         self.check_steps()?;
         if let KeyShape::Length(IntegerDistribution::Range(span)) = &self.shape
             && (span.low == 0 || span.high as usize > MAX_KEY_BYTES)
@@ -145,6 +150,29 @@ impl Workload {
     /// The size of the largest value in bytes.
     pub fn max_size(&self) -> u32 {
         self.size.max_value(MAX_SIZE)
+    }
+
+    /// The range of the lengths of writes, if these vary.
+    pub(crate) fn varying_lengths(&self) -> Option<IntegerRange> {
+        match &self.size {
+            IntegerDistribution::Range(range) if self.vary_lengths => Some(*range),
+            _ => None,
+        }
+    }
+
+    fn check_lengths(&self) -> Result<(), WorkloadError> {
+        if !self.vary_lengths {
+            return Ok(());
+        }
+        if self.varying_lengths().is_none_or(|range| range.low == range.high) {
+            return invalid("--vary-lengths needs a range of sizes: use --size LOW..HIGH");
+        }
+        if self.kinds().iter().any(|kind| kind.verb == Verb::Mset) {
+            return invalid(
+                "--vary-lengths: an mset writes each key at the key's own length always",
+            );
+        }
+        Ok(())
     }
 
     fn check_hit_ratio(&self) -> Result<(), WorkloadError> {
