@@ -91,6 +91,7 @@ def test_what_differs_besides_is_told_of_both() -> None:
         (("a", "bb"), "bb: not in new", "did you mean b?"),
         (("zz", "b"), "zz: not in old", "a · embedded · mixed · one"),
         (("a · c", "b"), "c: not in old", ""),
+        (("", "b"), "'': not the name of a cell", "old has a · embedded"),
         (("a · a", "b"), "a · a: old has no such cell", "it has"),
         (("a · one · fast · mixed · a", "b"), "old has no such cell", "it has"),
         (("a · fast", "b"), "have no other names in common", "name both by their titles"),

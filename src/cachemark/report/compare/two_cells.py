@@ -87,6 +87,8 @@ def name_pairs(
 def readings(text: str, cells: Collection[Cell], where: str) -> list[CellFilter]:
     """What a text can mean among these cells: at least one filter. Raises UsageError. Pure."""
     names = [name.strip() for name in text.strip().split(SEPARATOR)]
+    if not all(names):
+        raise UsageError(f"{text!r}: not the name of a cell", f"{where} has {_titles(cells)}")
     known = {field: {getattr(cell, field) for cell in cells} for field in CELL_FIELDS}
     for name in names:
         if not any(name in of for of in known.values()):
