@@ -19,7 +19,7 @@ from pathlib import Path
 from cachemark.cli.exit_status import FAILED
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import draw_summary, load_report
-from cachemark.runs.store import latest_own_run
+from cachemark.runs.storage.store import latest_own_run
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 # The options of `cachemark run` for each suite. With 32 callers, a read of 50 keys lasts longer

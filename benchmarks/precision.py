@@ -38,7 +38,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, make_plan
 from cachemark.report.rounds import round_answers
 from cachemark.runs.campaign import run_campaign
-from cachemark.runs.store import create_run, latest_run
+from cachemark.runs.storage.store import create_run, latest_run
 
 BASE, OTHER = "python/pymemcache", "python/pylibmc"
 LANGUAGES = (

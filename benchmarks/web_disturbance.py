@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from cachemark.report.compare import CellFilter, terminal
 from cachemark.report.compare.stored import compare_stored
-from cachemark.runs.store import Run, open_run, run_names
+from cachemark.runs.storage.store import Run, open_run, run_names
 
 VIEWERS = 3
 FIGURES = ("rate", "p99", "client-cpu", "server-cpu")

@@ -35,8 +35,8 @@ from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome, Trial
-from cachemark.runs.setting import Setting
 from cachemark.runs.tapes import TapeCache
+from cachemark.runs.trials.setting import Setting
 from tests.agents.agents import Agents
 
 T = TypeVar("T")

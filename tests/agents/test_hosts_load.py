@@ -16,7 +16,7 @@ from tests.agents.conftest import TWO_HOSTS, SharedAgents
 from tests.agents.hosts_files import HostRows, write_hosts
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside, inside
-from tests.runs.test_measuring_client import LOADED, counter, keys_and_stores
+from tests.runs.trials.test_measuring_client import LOADED, counter, keys_and_stores
 
 __all__ = ["inside"]
 
@@ -36,7 +36,7 @@ def test_a_host_makes_the_load_and_another_measures(
     assert played.state == "measured", ended.stderr
     assert played.measure is not None
     assert played.generated is not None
-    # As on one host (tests/runs/test_measuring_client.py): all of the tape, whoever plays it.
+    # As on one host (tests/runs/trials/test_measuring_client.py): all of the tape.
     generated = played.generated
     assert sum(each.attempts for each in generated.operations.values()) + generated.unsent == 120
     parts = {part.name: part for part in played.hosts}

@@ -18,7 +18,7 @@ from cachemark.agents.messages import PlaySlices, Request
 from cachemark.endpoints.merging import merge_kinds
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Outcome
-from cachemark.runs.sitting import SittingDisplay, SittingSetting
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from tests.agents.agents import Agents
 from tests.agents.conftest import SharedAgents
 from tests.agents.kill_matrix import CLOSED, setting_of, stage

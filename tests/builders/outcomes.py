@@ -11,7 +11,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome, ServerFacts, ServerUse, Trial
 from cachemark.model.protocol import Done, Operation, Ready
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 WORKLOAD = Workload(name="mixed", mix={"get": 9, "set": 1})
 LOAD = Load(name="one")

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.host import HostFacts
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.runs.store import Run, RunHeader
+from cachemark.runs.storage.store import Run, RunHeader
 from tests.builders.outcomes import experiment, header, measured
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.runs.store import run_names
+from cachemark.runs.storage.store import run_names
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli

@@ -19,7 +19,7 @@ from cachemark.cli import app
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
-from cachemark.runs.archive import export_run
+from cachemark.runs.storage.archive import export_run
 from tests.builders.stored_runs import kept, made_header, trials
 from tests.conftest import ROOT
 

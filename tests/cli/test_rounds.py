@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.fidelity.server import scripted
-from cachemark.runs.store import open_run
+from cachemark.runs.storage.store import open_run
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.conftest import Cli, bad_worker
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from cachemark.model.outcome import Outcome
-from cachemark.runs.store import open_run
+from cachemark.runs.storage.store import open_run
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli, bad_worker, cli_in

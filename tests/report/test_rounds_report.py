@@ -21,7 +21,7 @@ from cachemark.report.formats import (
     write_plots,
 )
 from cachemark.report.plots import plots
-from cachemark.runs.store import Run
+from cachemark.runs.storage.store import Run
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 from tests.builders.stored_runs import kept

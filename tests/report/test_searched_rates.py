@@ -13,7 +13,7 @@ from cachemark.report import answers, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.model import Report
-from cachemark.runs.store import HostsOfRun
+from cachemark.runs.storage.store import HostsOfRun
 from tests.builders.outcomes import header
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 

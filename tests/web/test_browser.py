@@ -9,8 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from cachemark.runs.archive import export_run
-from cachemark.runs.store import open_run
+from cachemark.runs.storage.archive import export_run
+from cachemark.runs.storage.store import open_run
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
 from tests.web.serving import BROKEN, HOSTILE, OTHER, RUN, Visitor, made_store, served
 

@@ -17,8 +17,8 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.report.history.index import FILE, RunIndex
-from cachemark.runs.archive import export_run
-from cachemark.runs.store import open_run, run_names
+from cachemark.runs.storage.archive import export_run
+from cachemark.runs.storage.store import open_run, run_names
 from cachemark.web.server import bound_socket
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import is_unsafe

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cachemark.runs.store import open_run
+from cachemark.runs.storage.store import open_run
 from cachemark.web.live.events import Started
 from cachemark.web.live.log import EventReader
 from cachemark.web.live.process_identity import process_start

@@ -32,12 +32,12 @@ from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Finding, HostNoise, HostPart
 from cachemark.model.protocol import Done, Run
 from cachemark.model.rounds import Rounds
-from cachemark.runs.prefill import run_prefill
-from cachemark.runs.setting import Setting
-from cachemark.runs.slice_log import CpuReading, Place, SliceLog
-from cachemark.runs.trial import TrialRun
-from cachemark.runs.warm_up import WarmUpSlice
-from cachemark.runs.window import Window, use_between
+from cachemark.runs.sittings.slice_log import CpuReading, Place, SliceLog
+from cachemark.runs.sittings.warm_up import WarmUpSlice
+from cachemark.runs.trials.prefill import run_prefill
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import TrialRun
+from cachemark.runs.trials.window import Window, use_between
 
 T = TypeVar("T")
 # What an answer may take besides the workers' own time-outs.

@@ -30,9 +30,10 @@ from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
 from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
+from cachemark.model.plan import warmup_ms
 from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
-from cachemark.runs.warm_up import check_length, is_warm, warmup_ms
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
+from cachemark.runs.sittings.warm_up import check_length, is_warm
 
 # By the first start the request must have reached all hosts: some time, and some for each host.
 _START_AHEAD_NS = 200_000_000

@@ -31,7 +31,7 @@ from cachemark.model.hosts import Host
 from cachemark.model.outcome import HostNoise, HostPart, TapeFacts
 from cachemark.model.protocol import Done, Prepare, Run
 from cachemark.model.server_stats import ServerStats
-from cachemark.runs.setting import Setting
+from cachemark.runs.trials.setting import Setting
 
 # By the planned start the request to play must have reached all hosts: some time, and some for
 # each host. The coordinator needs 2 to 4 ms of CPU time to ask one.

@@ -21,9 +21,9 @@ from cachemark.agents.remote import host_part, start_servers, started_or_raise, 
 from cachemark.analysis.verdict.hosts import worst_noise
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import HostNoise, HostPart, Outcome
-from cachemark.runs.setting import Setting
-from cachemark.runs.sitting import SittingDisplay, SittingSetting
-from cachemark.runs.trial import TrialRun
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import TrialRun
 
 
 def play_remote_sitting(

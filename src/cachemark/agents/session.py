@@ -65,9 +65,9 @@ from cachemark.model.hosts import Host
 from cachemark.model.outcome import Outcome, TapeFacts
 from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
 from cachemark.runs.audit import Audit, Auditor
-from cachemark.runs.callers import processes_of
-from cachemark.runs.sampler import Sampler
 from cachemark.runs.tapes import Tape, TapeCache
+from cachemark.runs.trials.callers import processes_of
+from cachemark.runs.trials.sampler import Sampler
 
 _LOG_CHARS = 4000
 

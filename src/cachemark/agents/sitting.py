@@ -16,9 +16,9 @@ from cachemark.agents.messages import PlaySitting, SittingArm
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer, parse_spec, used_elsewhere
 from cachemark.model.outcome import Outcome
-from cachemark.runs.setting import Setting
-from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.tapes import TapeCache
+from cachemark.runs.trials.setting import Setting
 
 
 class SittingPlace(msgspec.Struct, frozen=True, kw_only=True):

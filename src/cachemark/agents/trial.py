@@ -38,11 +38,11 @@ from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import Plan
 from cachemark.model.protocol import Run
 from cachemark.runs.audit import Audit
-from cachemark.runs.prefill import run_prefill
-from cachemark.runs.setting import Setting
-from cachemark.runs.sitting import SittingDisplay, SittingSetting
-from cachemark.runs.trial import TrialRun
-from cachemark.runs.window import Window, counts_since, tick_s, use_between
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
+from cachemark.runs.trials.prefill import run_prefill
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import TrialRun
+from cachemark.runs.trials.window import Window, counts_since, tick_s, use_between
 
 
 class HostsStage:

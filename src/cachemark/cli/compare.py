@@ -25,7 +25,7 @@ from cachemark.report.compare import (
     gate_answer,
 )
 from cachemark.report.formats import fits_together
-from cachemark.runs.store import Run, latest_run, open_run
+from cachemark.runs.storage.store import Run, latest_run, open_run
 
 Form = Literal["table", "markdown", "csv", "json", "junit"]
 _STATUS: dict[GateAnswer, int] = {

@@ -17,7 +17,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.runs.campaign import Display
-from cachemark.runs.giving_up import reason_without_ports
+from cachemark.runs.next_trials.giving_up import reason_without_ports
 
 # The bar of a sitting moves by such parts: drawing it takes CPU time from what is measured.
 _PART_SHOWN = 0.05

@@ -15,7 +15,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
 from cachemark.report.explanation import explain_cell
 from cachemark.report.formats import load_report
-from cachemark.runs.store import Run, latest_run, open_run
+from cachemark.runs.storage.store import Run, latest_run, open_run
 
 _MAX_LISTED = 5
 _LATEST = "latest"

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli.output import print_text
-from cachemark.runs.archive import export_run
-from cachemark.runs.store import open_run
+from cachemark.runs.storage.archive import export_run
+from cachemark.runs.storage.store import open_run
 
 
 def export(

@@ -17,7 +17,7 @@ from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
 from cachemark.report.console import plain_console
 from cachemark.runs.campaign import Parties
-from cachemark.runs.store import HostsOfRun, Run
+from cachemark.runs.storage.store import HostsOfRun, Run
 
 
 def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:

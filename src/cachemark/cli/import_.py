@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from cachemark.cli.output import print_text
 from cachemark.report.rehearsal import rehearse
-from cachemark.runs.archive import import_run
+from cachemark.runs.storage.archive import import_run
 
 
 def import_(

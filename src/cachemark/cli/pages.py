@@ -13,7 +13,7 @@ from urllib.parse import quote
 from cachemark import host
 from cachemark.host import process
 from cachemark.report.console import plain_console
-from cachemark.runs.store import Run
+from cachemark.runs.storage.store import Run
 from cachemark.runs.web_time import WEB_PID
 from cachemark.web.verbs import error_of, verb_command
 

@@ -34,13 +34,13 @@ from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.report.rounds import Standing, standing, standing_lines
 from cachemark.runs.campaign import Elsewhere, Parties, run_campaign
-from cachemark.runs.data_fit import lines_about_fit
-from cachemark.runs.memory_plan import sitting_bytes
-from cachemark.runs.plan_text import work_lines
-from cachemark.runs.planned_time import planned_s
-from cachemark.runs.preflight import Preflight
-from cachemark.runs.questions import check_looks
-from cachemark.runs.store import HostsOfRun, Run, create_run
+from cachemark.runs.next_trials.questions import check_looks
+from cachemark.runs.planning.data_fit import lines_about_fit
+from cachemark.runs.planning.memory_plan import sitting_bytes
+from cachemark.runs.planning.plan_text import work_lines
+from cachemark.runs.planning.planned_time import planned_s
+from cachemark.runs.planning.preflight import Preflight
+from cachemark.runs.storage.store import HostsOfRun, Run, create_run
 from cachemark.runs.tapes import TapeCache
 from cachemark.web.live.display import logged
 

@@ -19,7 +19,7 @@ from cachemark.report.formats import (
     render_files,
     write_plots,
 )
-from cachemark.runs.store import Run, latest_run, open_run
+from cachemark.runs.storage.store import Run, latest_run, open_run
 
 _MIN_PIXELS, _MAX_PIXELS = 200, 8000
 _FORMS = ", ".join(format_names())

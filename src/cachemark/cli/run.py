@@ -33,8 +33,8 @@ from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
-from cachemark.runs.store import Run, latest_own_run, open_run
-from cachemark.runs.trust import named_programs
+from cachemark.runs.storage.store import Run, latest_own_run, open_run
+from cachemark.runs.storage.trust import named_programs
 
 
 @dataclass(frozen=True)

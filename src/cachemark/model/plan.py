@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
+from cachemark.model.experiment import Experiment, Load, Timing, Workload, plays_to_an_end
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Cell, Trial
@@ -255,3 +255,8 @@ def workload_of(experiment: Experiment, cell: Cell) -> Workload:
 def load_of(experiment: Experiment, cell: Cell) -> Load:
     """The load that a cell names."""
     return next(load for load in experiment.loads if load.name == cell.load)
+
+
+def warmup_ms(workload: Workload, timing: Timing) -> int:
+    """How long to warm up at most: what the workload says comes before what the experiment says."""
+    return timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms

@@ -45,8 +45,8 @@ from cachemark.report.replays import replay_lines
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.calibration import Calibration
-from cachemark.runs.giving_up import given_up, reason_without_ports
-from cachemark.runs.store import RunHeader
+from cachemark.runs.next_trials.giving_up import given_up, reason_without_ports
+from cachemark.runs.storage.store import RunHeader
 
 # A number that is no part of a name such as p99.
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")

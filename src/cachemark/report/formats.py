@@ -19,7 +19,7 @@ from cachemark.report.model import Report
 from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
 from cachemark.runs.calibrate.calibration_store import load_calibrations
-from cachemark.runs.store import Run
+from cachemark.runs.storage.store import Run
 
 
 def _html(report: Report, width: int | None) -> str:

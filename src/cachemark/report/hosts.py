@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.model.outcome import HostPart, Outcome
 from cachemark.report.model import Section
-from cachemark.runs.store import HostsOfRun, RunHeader
+from cachemark.runs.storage.store import HostsOfRun, RunHeader
 
 _COLUMNS = ["host", "roles", "machine", "clock offset", "late", "operations", "steal", "others"]
 

@@ -9,7 +9,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import CellSummary, Comparison, Metric
 from cachemark.model.outcome import Cell
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 # What the rows of a group are.
 Kind = Literal["clients", "servers"]

@@ -9,8 +9,8 @@ from cachemark.report.history.index import index_rows
 from cachemark.report.json_text import render_json
 from cachemark.report.plots import plots
 from cachemark.report.series import build_exported_run
-from cachemark.runs.archive import check_contents
-from cachemark.runs.store import Run
+from cachemark.runs.storage.archive import check_contents
+from cachemark.runs.storage.store import Run
 
 _WIDTH = 120
 _PLOT_WIDTH = 520

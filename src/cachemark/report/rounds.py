@@ -31,7 +31,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
 from cachemark.report.model import ClientRow, Group, Kind
-from cachemark.runs.questions import asked, stop_rule
+from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # The ranking of each question while a run goes on.
 Standing = list[tuple[Question, Ranking]]

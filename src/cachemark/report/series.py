@@ -18,7 +18,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
 from cachemark.report.cells import cell_title
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 ALL = "all"
 SEQUENCE = "sequence"

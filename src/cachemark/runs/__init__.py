@@ -1,7 +1,14 @@
 """Plays experiments and stores the outcomes.
 
-audit, prefill, trial, campaign  before the trials, before a window, one trial, all trials
-tapes, sampler                   the operations that are played; samples during a window
-store, archive                   runs on disk; a run as one file
-calibrate, jmh                   measures clients against a null responder, or under JMH
+campaign        all trials and sittings of a run
+planning        what is known about a plan before anything is timed
+next_trials     what is played next, decided from the outcomes so far
+sittings        one sitting
+trials          one trial
+audit           what is checked before the first trial
+tapes           the operations that are played
+storage         runs on disk; a run as one file
+calibrate, jmh  measures clients against a null responder, or under JMH
+resilience      runs of faults
+web_time        what the page of a run costs
 """

@@ -19,15 +19,15 @@ from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
-from cachemark.runs.giving_up import given_up
-from cachemark.runs.rate_steps import RateSteps, Step
-from cachemark.runs.replays import next_replays, replays_of
-from cachemark.runs.setting import Setting
-from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
-from cachemark.runs.stopping import Stopping
-from cachemark.runs.store import Run
+from cachemark.runs.next_trials.giving_up import given_up
+from cachemark.runs.next_trials.rate_steps import RateSteps, Step
+from cachemark.runs.next_trials.replays import next_replays, replays_of
+from cachemark.runs.next_trials.stopping import Stopping
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, play_sitting
+from cachemark.runs.storage.store import Run
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trial import run_trial
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import run_trial
 from cachemark.runs.web_time import with_web_time
 
 RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]

@@ -23,7 +23,7 @@ from cachemark.host.atomic_file import write_file
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.side_by_side import played
-from cachemark.runs.store import new_run_folder
+from cachemark.runs.storage.store import new_run_folder
 
 _FORMAT = 1
 _HEADER = "resilience.json"

@@ -12,7 +12,13 @@ from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import Plan
-from cachemark.runs.data_fit import DataSet
+
+
+class DataSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The items that a server holds at most, and the bytes of their keys and values."""
+
+    items: int
+    data_bytes: int
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from cachemark import host
-from cachemark.runs.store import run_names
+from cachemark.runs.storage.store import run_names
 from cachemark.web.live.feed import Feeds
 from cachemark.web.player import Player
 from cachemark.web.settings import WebSettings

@@ -22,7 +22,7 @@ import msgspec
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
-from cachemark.runs.store import run_names
+from cachemark.runs.storage.store import run_names
 from cachemark.runs.web_time import WEB_PID
 from cachemark.web.live.events import Started
 from cachemark.web.live.log import EventReader

@@ -15,7 +15,7 @@ from cachemark.report import html
 from cachemark.report.formats import load_report
 from cachemark.report.history.index import stamp_of
 from cachemark.report.model import Report
-from cachemark.runs.store import Run, open_run, run_names
+from cachemark.runs.storage.store import Run, open_run, run_names
 
 _KEPT = 8
 _Value = TypeVar("_Value", Report, str)

@@ -11,7 +11,7 @@ from cachemark.analysis.verdict.generators import LOAD_MISSED
 from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG
 from cachemark.model.outcome import Verdict
-from cachemark.runs import trial
+from cachemark.runs.trials import trial
 
 _MAKERS = {"Finding", "invalid_finding", "note_finding"}
 

@@ -14,7 +14,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.report.history import RunIndex
 from cachemark.report.history.index import FILE, VERSION
-from cachemark.runs.store import HostsOfRun
+from cachemark.runs.storage.store import HostsOfRun
 from tests.builders.stored_runs import kept, made_header, trials
 
 

@@ -9,7 +9,7 @@ from cachemark.host import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.report.compare.pairs import Pair
 from cachemark.report.hosts import placement_text
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 _MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
 _SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations", "python")

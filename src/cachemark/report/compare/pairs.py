@@ -23,7 +23,7 @@ from cachemark.model.plan import uses_rounds
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.compare.model import ComparisonRow
 from cachemark.report.compare.selection import figures_for
-from cachemark.runs.questions import stop_rule
+from cachemark.runs.next_trials.questions import stop_rule
 
 Runs = Sequence[Sequence[Outcome]]
 Contraster = Callable[[Figure, Runs, Runs, float, Tests], Contrast]

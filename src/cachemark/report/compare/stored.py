@@ -10,7 +10,7 @@ from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
-from cachemark.runs.store import Run
+from cachemark.runs.storage.store import Run
 
 
 def compare_stored(

@@ -28,7 +28,7 @@ from cachemark.report.compare.selection import (
     trials_by_cell,
     valid_trials,
 )
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from cachemark.report.compare.selection import (
     trials_by_cell,
     valid_trials,
 )
-from cachemark.runs.store import RunHeader
+from cachemark.runs.storage.store import RunHeader
 
 # Workloads are not: an operation of one is not an operation of the other.
 _FACTORS = ("client", "server", "load")

@@ -18,7 +18,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.model.work_identity import fingerprint
 from cachemark.report.hosts import placement_text
-from cachemark.runs.store import Run, open_run, run_names
+from cachemark.runs.storage.store import Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
 VERSION = 4

@@ -22,9 +22,9 @@ from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.protocol import Done
 from cachemark.runs.calibrate.calibration import Calibration, Floor, Step
 from cachemark.runs.calibrate.responder import responder
-from cachemark.runs.setting import Setting, Target
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trial import run_trial
+from cachemark.runs.trials.setting import Setting, Target
+from cachemark.runs.trials.trial import run_trial
 
 # The null responder has one answer. With one key, it is right for every request.
 _WORKLOAD = Workload(

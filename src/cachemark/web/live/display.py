@@ -14,7 +14,7 @@ from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.rounds import Standing, ordered_places, standing_lines
 from cachemark.runs.campaign import Display
-from cachemark.runs.store import Run
+from cachemark.runs.storage.store import Run
 from cachemark.web.live.events import (
     MAX_NAME,
     MAX_REASON,

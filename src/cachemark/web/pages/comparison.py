@@ -13,7 +13,7 @@ from cachemark.report.compare.tables import common_fields, head, tables, tally, 
 from cachemark.report.formats import fits_together
 from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import cell_names
-from cachemark.runs.store import run_names
+from cachemark.runs.storage.store import run_names
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
-from cachemark.runs.archive import MAX_BYTES, SUFFIX
+from cachemark.runs.storage.archive import MAX_BYTES, SUFFIX
 from cachemark.web.context import context
 from cachemark.web.forms import check_csrf_header
 from cachemark.web.layout import page

@@ -26,7 +26,7 @@ from cachemark.report.history.run_list import (
     matches,
 )
 from cachemark.report.tables import group_title, ranking_table, self_comparison
-from cachemark.runs.archive import export_run
+from cachemark.runs.storage.archive import export_run
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run

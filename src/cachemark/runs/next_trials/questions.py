@@ -1,0 +1,54 @@
+"""What a run's sittings are to answer, and when it looks: fixed before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.analysis.rounds.looks import LOOKS, StopRule, looks_that_fit
+from cachemark.analysis.rounds.questions import Question, questions_of
+from cachemark.endpoints.clients import NATIVE, is_null_client
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat
+from cachemark.runs.planning.planned_time import block_slices_s
+
+
+def stop_rule(experiment: Experiment) -> StopRule:
+    """The margin and the looks of an experiment; without looks, it answers once, at its end."""
+    settled = experiment.rounds.until == "settled"
+    looks = tuple(at for at in LOOKS if at <= experiment.blocks) if settled else ()
+    return StopRule(margin=experiment.margin_percent / 100, looks=looks)
+
+
+def check_looks(plan: Plan) -> None:
+    """Raise UsageError if a run that stops when it is settled has no time for its first look."""
+    limit_s, rule = plan.experiment.rounds.max_s, stop_rule(plan.experiment)
+    if limit_s is None or not rule.looks or not plan.sittings:
+        return
+    block_s = block_slices_s(plan)
+    if not looks_that_fit(limit_s, block_s, rule.looks):
+        raise UsageError(
+            f"the first answer comes after {rule.first} sittings, whose slices alone take "
+            f"{rule.first * block_s:.0f} s; the time limit is {limit_s} s",
+            "a longer --max (rounds.max_s), fewer clients or servers, a shorter "
+            "timing.measure_ms, or --until fixed",
+        )
+
+
+def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:
+    """The questions about some cells of an experiment.
+
+    Where libraries are compared, the native client is their yardstick and no choice. The loop
+    without a library is no client at all.
+    """
+    clients = [cell for cell in cells if not is_null_client(cell.client)]
+    native = [cell for cell in clients if _is_native(cell)]
+    libraries = [cell for cell in clients if cell not in native]
+    if len({cell.client for cell in libraries if not is_repeat(cell)}) < 2:
+        return questions_of(clients, experiment.twice)
+    return questions_of(libraries, experiment.twice, beside=native)
+
+
+def _is_native(cell: Cell) -> bool:
+    return cell.client.removesuffix(REPEAT_SUFFIX).partition("?")[0] == NATIVE

@@ -1,0 +1,106 @@
+"""Which cells of the next sitting are still played: until the time is over or all is answered.
+
+Questions and looks are fixed before the run. A cell whose questions are all answered leaves after a
+look, and gives its time to the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from cachemark.analysis.rounds.contrast import decide_family, look
+from cachemark.analysis.rounds.family import may_retire
+from cachemark.analysis.rounds.pairs import (
+    PRIMARY_FIGURES,
+    ROUND_FIGURES,
+    primary_figure,
+    read_sittings,
+)
+from cachemark.analysis.rounds.ranking import undecided_firsts
+from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, is_repeat
+from cachemark.runs.next_trials.questions import asked, stop_rule
+
+
+class Stopping:
+    """The stopping rule of one campaign; `began_s` is when it began, on the caller's clock."""
+
+    def __init__(self, plan: Plan, began_s: float) -> None:
+        self._plan = plan
+        self._rounds = plan.experiment.rounds
+        self._rule = stop_rule(plan.experiment)
+        self._questions = asked(plan.experiment, plan.playable)
+        self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
+        self._needed = {_client_of(cell) for cell in plan.playable if is_repeat(cell)}
+        self._shared = shared_cells(plan)
+        self._began_s = began_s
+        self._sittings = 0
+        self._looked_at: dict[int, frozenset[Cell]] = {}
+
+    def next_sets(
+        self, sitting: Sitting, outcomes: Sequence[Outcome], now_s: float
+    ) -> list[list[Trial]]:
+        """The sets of a sitting that are to be played now; empty for none."""
+        if self._out_of_time(now_s):
+            return []
+        retired = self._retired(sitting.block, outcomes)
+        still_open = self._open_sets(sitting, retired)
+        sets = [
+            [trial for trial in part if trial.cell not in retired or self._is_needed(trial.cell)]
+            for part, is_open in zip(sitting.sets, still_open, strict=True)
+            if is_open
+        ]
+        self._sittings += bool(sets)
+        return sets
+
+    def _open_sets(self, sitting: Sitting, retired: frozenset[Cell]) -> list[bool]:
+        """Which sets have a cell of their own that is open.
+
+        References are in other sets, too. Where only they are open, all of their sets are.
+        """
+        left = self._cells - retired
+        counted = left - self._shared or left
+        return [any(trial.cell in counted for trial in part) for part in sitting.sets]
+
+    def _out_of_time(self, now_s: float) -> bool:
+        """Whether a sitting of the usual length would end too late; the first one is played."""
+        if self._rounds.max_s is None or not self._sittings:
+            return False
+        spent_s = now_s - self._began_s
+        return spent_s + spent_s / self._sittings > self._rounds.max_s
+
+    def _retired(self, block: int, outcomes: Sequence[Outcome]) -> frozenset[Cell]:
+        """The cells that have left before a block: at the last look, all of theirs was answered."""
+        last = max((at for at in self._rule.looks if at <= block), default=0)
+        if last not in self._looked_at:
+            self._looked_at[last] = self._look(last, outcomes) if last else frozenset()
+        return self._looked_at[last]
+
+    def _look(self, count: int, outcomes: Sequence[Outcome]) -> frozenset[Cell]:
+        past = [outcome for outcome in outcomes if outcome.trial.block < count]
+        looked = look(read_sittings(past, PRIMARY_FIGURES), self._rule, final=False)
+        left = set(self._cells)
+        for question in self._questions:
+            is_closed = self._plan.load(question.cells[0]).schedule == "closed"
+            figure = primary_figure(closed=is_closed)
+            decisions = decide_family(looked, question.family, figure)
+            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure])
+            left -= set(question.cells) - may_retire(decisions, needed)
+        return frozenset(left)
+
+    def _is_needed(self, cell: Cell) -> bool:
+        """Whether a cell is played for the sake of others: the A/A test's arms, and references."""
+        return _client_of(cell) in self._needed or cell in self._shared
+
+
+def shared_cells(plan: Plan) -> frozenset[Cell]:
+    """The references: cells that several sets of a block have."""
+    block = [sitting.trials for sitting in plan.sittings if sitting.block == 0]
+    times = Counter(trial.cell for trials in block for trial in trials)
+    return frozenset(cell for cell, count in times.items() if count > 1)
+
+
+def _client_of(cell: Cell) -> str:
+    """The client as the experiment names it, also of its repetition."""
+    return cell.client.removesuffix(REPEAT_SUFFIX)

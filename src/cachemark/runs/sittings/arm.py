@@ -1,0 +1,133 @@
+"""The arms of a sitting: each is one cell, with its server and its worker, and its slices so far.
+
+Arms start side by side, because most of a start is waiting: for an interpreter, for a connection,
+for the last key to be stored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
+
+from cachemark import host
+from cachemark.host.cpu_meter import CpuMeter
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.sittings.slice_log import SliceLog
+from cachemark.runs.sittings.warm_up import WarmUpSlice
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import Endpoints, TrialRun
+
+# Starts that go on at the same time, beyond the number of CPUs: some of them only wait.
+_MORE_STARTS = 2
+_KILL_AGAIN_S = 0.05
+
+
+class Startable(Protocol):
+    """What can be started beside others."""
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+
+    def kill_workers(self) -> None:
+        """Make a start that goes on fail soon. Called from another thread."""
+
+
+class Arm:
+    """One cell of a sitting: its trial, both of its ends, and its slices so far."""
+
+    def __init__(self, setting: Setting, number: int) -> None:
+        self.setting = setting
+        # `number` is that in its set; `meter` is the place of its worker's meter among all meters,
+        # and that of its server comes next.
+        self.number, self.meter = number, 0
+        self.trial = TrialRun(setting, lambda _: None)
+        self.stack = ExitStack()
+        self.ends: Endpoints | None = None
+        self.log = SliceLog()
+        self.before: list[ServerStats] = []
+        self.began_unix_ns = self.start_ns = 0
+        self.warm_up: list[WarmUpSlice] = []
+        self.turn_cost: tuple[int, int] = (0, 0)
+        self.worker_cpu = self.server_cpu = CpuMeter([])
+
+    @property
+    def label(self) -> str:
+        """The arm's name in its set."""
+        cell = self.setting.trial.cell
+        return f"{cell.client} · {cell.server}"
+
+    def attempt(self, action: Callable[[Endpoints], None]) -> None:
+        """Do something with both ends; a failure ends the arm, and is in its outcome."""
+        ends = self.ends
+        if ends is not None and not self.trial.attempt(lambda: action(ends)):
+            self.close()
+
+    def close(self) -> None:
+        """Stop the arm's processes."""
+        self.ends = None
+        self.stack.close()
+
+    def start(self) -> None:
+        """Start, connect and prefill."""
+        if not self.trial.attempt(self._start):
+            self.close()
+
+    def kill_workers(self) -> None:
+        """Kill the workers, also while they start."""
+        self.trial.kill_workers()
+
+    def _start(self) -> None:
+        began = time.monotonic_ns()
+        self.ends = self.trial.start(self.stack)
+        self.start_ns = time.monotonic_ns() - began
+
+    def begin(self, ends: Endpoints) -> None:
+        """Make the worker ready for slices, from the start of its tape."""
+        ends.fleet.begin_slices(self.setting.timing.ready_ms / 1e3)
+        self.worker_cpu = CpuMeter([worker.pid for worker in ends.fleet.workers])
+        self.server_cpu = CpuMeter(ends.server.pids)
+
+    def read_before(self, ends: Endpoints) -> None:
+        """Read the server's counters before the first slice."""
+        self.before = ends.server.member_stats()
+        self.began_unix_ns = time.time_ns()
+
+
+@contextmanager
+def starting_threads() -> Generator[ThreadPoolExecutor]:
+    """The threads that start arms. They must live longer than the processes of the arms.
+
+    The kernel kills a child when the thread that started it ends, not when its process does.
+    """
+    with ThreadPoolExecutor(len(host.usable_cpus()) + _MORE_STARTS) as threads:
+        yield threads
+
+
+def start_side_by_side(
+    threads: ThreadPoolExecutor, arms: Sequence[Startable], started: Callable[[int], None]
+) -> None:
+    """Start all arms, a few at a time; `started` is called after each one with their number so far.
+
+    A failure of an arm is in its outcome. If `started` raises, or the user interrupts, no arm is
+    still starting when this ends.
+    """
+    starts = [threads.submit(arm.start) for arm in arms]
+    try:
+        for number, start in enumerate(as_completed(starts), 1):
+            start.result()
+            started(number)
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        _end_starts(arms, starts)
+        raise
+
+
+def _end_starts(arms: Sequence[Startable], starts: Sequence[Future[None]]) -> None:
+    """Kill workers that are starting, until no thread waits for one."""
+    while going := [start for start in starts if not start.done()]:
+        for arm in arms:
+            arm.kill_workers()
+        wait(going, _KILL_AGAIN_S)

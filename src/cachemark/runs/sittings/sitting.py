@@ -1,0 +1,265 @@
+"""One sitting: cells that are compared with each other are all ready, and play slices in turn.
+
+Each arm (a cell of the sitting) has a fresh server and a fresh worker of its own. So no client
+changes what another one reads, and the counters of a server belong to one client. Each arm becomes
+one outcome, as a trial does.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from statistics import median
+
+import msgspec
+
+from cachemark.analysis.rounds.order import Turn, random_square, squares_for, turns
+from cachemark.host import NoiseMonitor
+from cachemark.host.cpu_meter import CpuMeter, StealMeter
+from cachemark.host.memory import check_memory
+from cachemark.model.experiment import RoundsTiming
+from cachemark.model.outcome import HostNoise, Outcome, ServerUse
+from cachemark.model.plan import warmup_ms
+from cachemark.model.protocol import Slice, SliceDone
+from cachemark.model.rounds import Rounds, Slices
+from cachemark.runs.sittings.arm import Arm, start_side_by_side, starting_threads
+from cachemark.runs.sittings.slice_log import CpuReading, Place
+from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import Endpoints
+from cachemark.runs.trials.window import Window, use_between
+
+_EMPTY_SLICES = 5
+
+
+class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sitting reports: what it does, and which part of its slices has been played."""
+
+    doing: Callable[[str], None]
+    played: Callable[[float], None]
+
+
+class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a sitting needs to know. `seed` is that of the order of play."""
+
+    sets: list[list[Setting]]
+    rounds: RoundsTiming
+    seed: int
+    awake_pid: int | None = None
+
+
+def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
+    """Play a sitting. Never raises for what a server or a worker did: that is in its outcome.
+
+    An arm that fails leaves the sitting; the others go on. Raises UsageError if the processes do
+    not fit into the machine's memory.
+    """
+    with ExitStack() as stack:
+        sitting = _Sitting(setting, display, stack)
+        sitting.play()
+    return [arm.trial.outcome for arm in sitting.arms]
+
+
+class _Sitting:
+    def __init__(self, setting: SittingSetting, display: SittingDisplay, stack: ExitStack) -> None:
+        self._setting, self._display = setting, display
+        self._order = random.Random(setting.seed)
+        self._steal = StealMeter()
+        stack.callback(self._steal.close)
+        self._threads = stack.enter_context(starting_threads())
+        length_us = round(setting.rounds.slice_ms * 1000)
+        lead_in_us = round(length_us * setting.rounds.lead_in_percent / 100)
+        self._counted = Slice(length_us=length_us, lead_in_us=lead_in_us)
+        self._uncounted = Slice(length_us=length_us, lead_in_us=length_us)
+        self._sets = [
+            [Arm(own, number) for number, own in enumerate(members)] for members in setting.sets
+        ]
+        self.arms = [arm for members in self._sets for arm in members]
+        for meter, arm in enumerate(self.arms):
+            arm.meter = 2 * meter
+            stack.callback(arm.close)
+        self._meters: list[CpuMeter] = []
+        self._began_ns = 0
+
+    def play(self) -> None:
+        """Start all arms, warm them up, play the squares, record what came of it."""
+        self._started(0)
+        start_side_by_side(self._threads, self.arms, self._started)
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+        self._warm_up()
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+            arm.attempt(lambda ends, arm=arm: self._measure_turn_cost(arm, ends))
+        self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
+        noise = self._played_with_noise()
+        for members in self._sets:
+            labels = [arm.label for arm in members]
+            for arm in members:
+                arm.attempt(lambda ends, a=arm, of=labels: self._finish(a, ends, of, noise))
+
+    def _started(self, count: int) -> None:
+        self._display.doing(f"{count} of {len(self.arms)} clients have started")
+        check_memory(f"{len(self.arms)} clients, each with its server")
+
+    def _warm_up(self) -> None:
+        """Play rounds without counting, until each arm is warm or has had its time."""
+        longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
+        for _ in range(-(-longest_us // self._uncounted.length_us)):
+            self._display.doing("warms up")
+            cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
+            self._order.shuffle(cold)
+            for arm in cold:
+                arm.attempt(lambda ends, arm=arm: self._warm_up_slice(arm, ends))
+        for arm in self.arms:
+            arm.attempt(lambda _, arm=arm: self._check_length(arm))
+
+    def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
+        began = time.monotonic_ns()
+        ops = ends.fleet.slice(self._uncounted).lead_in_ops
+        arm.warm_up.append(WarmUpSlice(ops, time.monotonic_ns() - began))
+
+    def _check_length(self, arm: Arm) -> None:
+        load = arm.setting.load
+        check_length(arm.warm_up, self._uncounted.length_us, load.processes * load.threads)
+
+    def _measure_turn_cost(self, arm: Arm, ends: Endpoints) -> None:
+        """What a slice costs beside its own length: play some that have none."""
+        costs: list[tuple[int, int]] = []
+        empty = Slice(length_us=0, lead_in_us=0)
+        for _ in range(_EMPTY_SLICES):
+            cpu, began = arm.worker_cpu.read_ns(), time.monotonic_ns()
+            ends.fleet.slice(empty)
+            costs.append((time.monotonic_ns() - began, arm.worker_cpu.read_ns() - cpu))
+        walls, cpus = zip(*costs, strict=True)
+        arm.turn_cost = (int(median(walls)), int(median(cpus)))
+
+    def _played_with_noise(self) -> HostNoise:
+        noise = NoiseMonitor()
+        for arm in self.arms:
+            arm.attempt(arm.read_before)
+        pids = [pid for arm in self.arms if arm.ends for pid in _pids(arm.ends)]
+        noise.start(pids, self._setting.awake_pid)
+        gc.collect()
+        # A collection of garbage takes milliseconds, and there are none between two slices.
+        gc.disable()
+        try:
+            self._play_squares()
+        finally:
+            gc.enable()
+        return noise.stop()
+
+    def _play_squares(self) -> None:
+        rows = merge_rows([self._rows_of(members) for members in self._sets])
+        self._began_ns = time.monotonic_ns()
+        for played, (part, row) in enumerate(rows):
+            self._display.played(played / len(rows))
+            before = row[0].arm
+            for turn in row:
+                arm = self._sets[part][turn.arm]
+                arm.attempt(lambda ends, a=arm, t=turn, b=before: self._turn(a, ends, t, b))
+                before = turn.arm
+
+    def _rows_of(self, members: list[Arm]) -> list[list[Turn]]:
+        """The rows of all squares of a set; arms that have failed take no part."""
+        return rows_of(
+            self._order,
+            [arm.number for arm in members if arm.ends],
+            members[0].setting.timing.measure_ms,
+            self._setting.rounds.slice_ms,
+        )
+
+    def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
+        if not turn.counted:
+            ends.fleet.slice(self._uncounted)
+            return
+        steal, first = self._steal.read_ns(), [meter.read_ns() for meter in self._meters]
+        began = time.monotonic_ns()
+        done: SliceDone = ends.fleet.slice(self._counted)
+        wall_ns = time.monotonic_ns() - began
+        last = [meter.read_ns() for meter in self._meters]
+        steal = self._steal.read_ns() - steal
+        cpu = cpu_reading(first, last, arm.meter, steal)
+        place = Place(turn, before, began - self._began_ns, wall_ns)
+        arm.log.add(place, done, cpu)
+
+    def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:
+        done = ends.fleet.end_slices()
+        slices = arm.log.slices()
+        window = Window(
+            done=done,
+            began_unix_ns=arm.began_unix_ns,
+            before=arm.before,
+            after=ends.server.member_stats(),
+            use=_server_use(ends, slices),
+            command_counts=[],
+            noise=noise,
+            rounds=Rounds(
+                arms=labels,
+                arm=arm.number,
+                length_us=self._counted.length_us,
+                lead_in_us=self._counted.lead_in_us,
+                start_ns=arm.start_ns,
+                warmup_rounds=len(arm.warm_up),
+                turn_cost_ns=arm.turn_cost[0],
+                turn_cpu_ns=arm.turn_cost[1],
+                slices=slices,
+            ),
+        )
+        arm.trial.record_window(ends.empty, window)
+        ends.fleet.bye()
+        arm.trial.judge()
+
+
+def rows_of(
+    order: random.Random, alive: Sequence[int], measure_ms: int, slice_ms: float
+) -> list[list[Turn]]:
+    """The rows of all squares of a set, for the numbers of the arms that are alive."""
+    if not alive:
+        return []
+    rows: list[list[Turn]] = []
+    for number in range(squares_for(measure_ms, slice_ms, len(alive))):
+        rows += by_row(turns(number, random_square(order, alive)))
+    return rows
+
+
+def by_row(played: Iterator[Turn]) -> list[list[Turn]]:
+    """Turns in lists of one row each, in their order. Pure."""
+    rows: dict[tuple[int, int], list[Turn]] = {}
+    for turn in played:
+        rows.setdefault((turn.square, turn.row), []).append(turn)
+    return list(rows.values())
+
+
+def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]:
+    """Alternate the rows of several sets so that all sets advance alike; (set, row). Pure."""
+    placed = [
+        ((number + 0.5) / len(rows), part, row)
+        for part, rows in enumerate(sets)
+        for number, row in enumerate(rows)
+    ]
+    placed.sort(key=lambda place: place[:2])
+    return [(part, row) for _, part, row in placed]
+
+
+def cpu_reading(first: Sequence[int], last: Sequence[int], own: int, steal_ns: int) -> CpuReading:
+    """The CPU time between two readings of all meters; those at `own` are worker and server. Pure.
+
+    What could not be read counts as nothing for the idle ones, and as not available for one's own.
+    """
+    used = [b - a if a >= 0 and b >= 0 else -1 for a, b in zip(first, last, strict=True)]
+    idle = sum(max(0, ns) for at, ns in enumerate(used) if at not in (own, own + 1))
+    return CpuReading(used[own], used[own + 1], idle, steal_ns)
+
+
+def _pids(ends: Endpoints) -> list[int]:
+    return [worker.pid for worker in ends.fleet.workers] + ends.server.pids
+
+
+def _server_use(ends: Endpoints, slices: Slices) -> ServerUse | None:
+    """Its CPU time is that of the arm's own slices, since nobody uses the server in between."""
+    use = use_between(ends.empty, ends.server.use())
+    return msgspec.structs.replace(use, cpu_ns=sum(slices.server_cpu_ns)) if use else None

@@ -1,0 +1,372 @@
+"""One trial: fresh server and workers, prefill, warm-up, measure; an outcome whatever happens."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from cachemark.analysis.verdict import (
+    Judged,
+    commands_per_server,
+    conclude,
+    invalid_finding,
+    judge,
+    with_more,
+)
+from cachemark.endpoints.capabilities import unclaimed
+from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.loaded_fleet import LoadedFleet
+from cachemark.endpoints.merging import merge_kinds
+from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
+from cachemark.endpoints.wire import select_wire
+from cachemark.host.binaries import binaries, of_command
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.outcome import Binary, CommandCount, Generators, Outcome
+from cachemark.model.plan import warmup_ms
+from cachemark.model.protocol import Done, Prepare, Ready, Run
+from cachemark.model.schedule import Schedule
+from cachemark.model.server_stats import ServerStats, merge_stats
+from cachemark.runs.audit.fitness import comparable_stats, skip_reason
+from cachemark.runs.trials.callers import callers_of, demand_of, processes_of
+from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
+from cachemark.runs.trials.prefill import run_prefill
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.window import Window, play_window
+
+_LOG_CHARS = 4000
+
+
+class Player(Protocol):
+    """The workers of a trial, wherever they are."""
+
+    def run(self, request: Run, watch: RunMonitor) -> Done:
+        """Play one phase on all of them. Raises TrialError."""
+        ...
+
+
+class Endpoints(NamedTuple):
+    """The two sides of a trial while it is played; `empty` is the server before any operation.
+
+    `player` plays the phases: the fleet, or the fleet beside the generators of its load.
+    """
+
+    server: RunningServer
+    fleet: Fleet
+    empty: ProcessUse | None
+    player: Fleet | LoadedFleet
+
+
+def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
+    """Run one trial. Never raises for what a server or a worker did: that is in the outcome."""
+    trial = TrialRun(setting, progress)
+    if trial.attempt(trial.play):
+        trial.judge()
+    return trial.outcome
+
+
+class TrialRun:
+    """A trial while it is played.
+
+    `outcome` holds what is known so far, so a trial that breaks off keeps all of it. It is
+    `failed` until the trial has been judged.
+    """
+
+    def __init__(self, setting: Setting, progress: Callable[[int], None]) -> None:
+        self.setting = setting
+        self._began_s = time.monotonic()
+        self.watch = RunMonitor(
+            progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
+        )
+        self._ticks: list[CommandCount] = []
+        self._server_commands: list[int] = []
+        self._fleet: Fleet | None = None
+        self.generators = (
+            TrialRun(setting.generators, lambda _: None) if setting.generators else None
+        )
+        self.outcome = Outcome(
+            run=setting.run,
+            trial=setting.trial,
+            workload=setting.workload,
+            load=setting.cell_load,
+            timing=setting.timing,
+            state="failed",
+            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            worker_command=setting.client.client.command,
+            worker_cpus=setting.worker_cpus,
+            tape=setting.tape.facts,
+            awake=setting.awake_pid is not None,
+        )
+
+    def record(self, **fields: Any) -> None:
+        """Add to the outcome; `fields` are fields of Outcome."""
+        self.outcome = msgspec.structs.replace(self.outcome, **fields)
+
+    def attempt(self, action: Callable[[], None]) -> bool:
+        """Do something, and say whether it succeeded: a failure is in the outcome."""
+        try:
+            action()
+        except TrialError as error:
+            self.fail(error)
+            return False
+        finally:
+            self.record(wall_ms=round((time.monotonic() - self._began_s) * 1e3))
+        return True
+
+    def fail(self, error: TrialError) -> None:
+        """Record why the trial was not played to its end."""
+        if isinstance(error, UnsupportedError):
+            self.record(state="unsupported")
+        self.record(reason=error.text, remedy=error.remedy)
+
+    def play(self) -> None:
+        """Play every phase. Raises UnsupportedError and TrialError."""
+        with ExitStack() as stack:
+            ends = self.start(stack)
+            window = play_window(
+                ends.server,
+                ends.player,
+                self.warm_up(ends.server, ends.player),
+                self.watch,
+                awake_pid=self.setting.awake_pid,
+                keep=lambda samples: self.record(samples=samples),
+            )
+            self.record_window(ends.empty, window)
+            ends.player.bye()
+
+    def start(self, stack: ExitStack) -> Endpoints:
+        """Start the server and the workers, connect them and store the keys.
+
+        Both end with `stack`. Raises UnsupportedError and TrialError.
+        """
+        for side in (self, self.generators):
+            if side and (missing := side.setting.client.client.missing()):
+                raise UnsupportedError(missing, side.setting.client.client.setup)
+        setting = self.setting
+        self._refuse("" if setting.load.wire == "own" else setting.load.wire)
+        server = stack.enter_context(self._target())
+        self.record(server=server.facts)
+        empty = server.use()
+        fleet = self._connect(stack, server)
+        player = fleet
+        if self.generators:
+            player = LoadedFleet(fleet, self.generators._connect(stack, server))
+        if setting.workload.prefill > 0:
+            self.record(prefill=run_prefill(lambda: player.run(Run(phase="prefill"), self.watch)))
+        return Endpoints(server, fleet, empty, player)
+
+    def _connect(self, stack: ExitStack, server: RunningServer) -> Fleet:
+        """Start the workers and connect them. Raises UnsupportedError and TrialError."""
+        setting, client = self.setting, self.setting.client.client
+        count = processes_of(setting.load, client.concurrency)
+        fleet = stack.enter_context(
+            Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id)
+        )
+        self._fleet = fleet
+        stack.callback(lambda: self.record(log=fleet.log_tail()[-_LOG_CHARS:]))
+        ready_s = setting.timing.ready_ms / 1e3
+        ready = fleet.hello(ready_s)
+        self.record(worker=ready, binaries=self._binaries(server, fleet))
+        request = self.prepare_request(server, ready)
+        fleet.prepare(request, ready_s)
+        if request.servers and setting.workload.server_warmup_ops:
+            self._warm_server(request, count)
+        return fleet
+
+    def _warm_server(self, request: Prepare, count: int) -> None:
+        """Play with workers of their own: the server is warm then, and the client is cold."""
+        setting, client = self.setting, self.setting.client.client
+        ready_s = setting.timing.ready_ms / 1e3
+        with Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id) as others:
+            others.hello(ready_s)
+            others.prepare(request, ready_s)
+            ops = setting.workload.server_warmup_ops
+            others.run(Run(phase="warmup", ops=ops), self.watch)
+            others.bye()
+
+    def kill_workers(self) -> None:
+        """Kill the workers; whoever waits for their answer gets a TrialError. From any thread."""
+        if self._fleet is not None:
+            self._fleet.kill()
+
+    def record_window(self, empty: ProcessUse | None, window: Window) -> None:
+        """Add what was measured to the outcome; `empty` is the server before any operation."""
+        use = window.use
+        if use is not None and empty is not None:
+            use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
+        self._ticks = window.command_counts
+        self._server_commands = commands_per_server(window.before, window.after)
+        self.record(
+            measure_started_at=_utc(window.began_unix_ns),
+            measure=window.done,
+            stats_before=dict(merge_stats(window.before)),
+            stats_after=dict(merge_stats(window.after)),
+            server_use=use,
+            noise=window.noise,
+            rounds=window.rounds,
+            generators=self._generated(window.generated),
+        )
+
+    def _generated(self, measure: Done | None) -> Generators | None:
+        """What is kept of the load generators; None if the client makes its load itself."""
+        if self.generators is None:
+            return None
+        setting, outcome = self.generators.setting, self.generators.outcome
+        return Generators(
+            client=setting.client.text,
+            worker=outcome.worker,
+            command=outcome.worker_command,
+            cpus=outcome.worker_cpus,
+            tape=setting.tape.facts,
+            measure=measure,
+        )
+
+    def judge(self) -> None:
+        """Add the verdict. The trial must have been played to its end."""
+        setting, outcome = self.setting, self.outcome
+        assert outcome.measure is not None
+        before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
+        stats = comparable_stats(setting.restrictions, before, after)
+        judgement = judge(
+            _all_played(outcome.measure),
+            workload=setting.workload,
+            load=setting.load,
+            before=stats.before,
+            after=stats.after,
+            shared_server=setting.server.kind == "remote",
+            partial_counters=stats.partial,
+            server_commands=self._server_commands,
+            merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
+            command_counts=self._ticks_with_due(),
+            generated=outcome.generated,
+            generated_load=setting.cell_load,
+            noise=outcome.noise,
+            # In rounds the noise hits all arms alike, and their ratios take it out.
+            policy=setting.noise if outcome.rounds is None else "note",
+        )
+        judgement = with_more(judgement, self.judged_besides())
+        if stats.reason:
+            findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
+            judgement = conclude(findings, judgement.stationarity)
+        self.record(
+            state="measured",
+            verdict=judgement.verdict,
+            reasons=judgement.reasons,
+            notes=[*outcome.notes, *stats.notes, *judgement.notes],
+            findings=judgement.findings,
+            withheld=judgement.withheld,
+            lag_bounds=judgement.lag_bounds,
+            stationarity=judgement.stationarity,
+        )
+
+    def judged_besides(self) -> Judged:
+        """What else is judged in a trial that is played in another way."""
+        return Judged()
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The time since the trial began."""
+        return round((time.monotonic() - self._began_s) * 1e9)
+
+    def _target(self) -> AbstractContextManager[RunningServer]:
+        setting = self.setting
+        if setting.target is not None:
+            return setting.target()
+        return running(setting.server, cpus=setting.server_cpus)
+
+    def _refuse(self, wire: str) -> None:
+        """Raise UnsupportedError where the server or the level is not fit to be timed."""
+        setting = self.setting
+        if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
+            raise UnsupportedError(why)
+
+    def _binaries(self, server: RunningServer, fleet: Fleet) -> list[Binary]:
+        return [
+            *binaries("server", server.pids),
+            *binaries("worker", [worker.pid for worker in fleet.workers]),
+            *of_command("script", self.setting.client.client.command),
+        ]
+
+    def prepare_request(self, server: RunningServer, ready: Ready) -> Prepare:
+        setting, load, client = self.setting, self.setting.load, self.setting.client
+        threads, connections, notes = callers_of(load, client.client.concurrency, ready)
+        self.record(notes=[*self.outcome.notes, *notes])
+        wire = select_wire(load, ready)
+        self.record(wire=wire)
+        self._refuse(wire)
+        quirks = [*server.facts.quirks, *setting.restrictions.quirks]
+        request = Prepare(
+            servers=server.addresses,
+            wire=wire,
+            threads=threads,
+            connections=connections,
+            depth=load.depth,
+            refill=load.refill,
+            tape=str(setting.tape.path),
+            timeout_ms=setting.timing.timeout_ms,
+            options={
+                **options_for(quirks, ready.capabilities, client.client.id),
+                **client.options,
+            },
+        )
+        self._refuse_unclaimed(request, ready)
+        return request
+
+    def _refuse_unclaimed(self, request: Prepare, ready: Ready) -> None:
+        """Raise UnsupportedError where the trial needs what the worker does not claim."""
+        setting = self.setting
+        demand = demand_of(request, setting.workload, setting.load, slices=setting.slices)
+        if lacking := unclaimed(demand, ready):
+            raise UnsupportedError(lacking)
+
+    def warm_up(self, server: RunningServer, fleet: Player) -> Run:
+        """Warm up, and say what ends the measured window: a time, a number, or a fill."""
+        workload, timing = self.setting.workload, self.setting.timing
+        if workload.fill_percent is not None:
+            return Run(phase="measure", ops=self._fill_ops(server, fleet))
+        if duration_ms := warmup_ms(workload, timing):
+            request = Run(phase="warmup", duration_ms=duration_ms)
+            self.record(warmup=fleet.run(request, self.watch))
+        if workload.ops is not None:
+            return Run(phase="measure", ops=workload.ops)
+        if workload.passes is not None:
+            return Run(phase="measure", ops=workload.passes * self.setting.tape.facts.ops)
+        return Run(phase="measure", duration_ms=timing.measure_ms)
+
+    def _fill_ops(self, server: RunningServer, fleet: Player) -> int:
+        workload = self.setting.workload
+        before = storage(server.stats())
+        request = Run(phase="warmup", ops=fill_sample_ops(workload))
+        sample = fleet.run(request, self.watch)
+        self.record(warmup=sample)
+        return ops_to_fill(workload, sample, before, storage(server.stats()))
+
+    def _ticks_with_due(self) -> list[CommandCount]:
+        """What an open loop's tape had due by each reading; a closed loop's has nothing."""
+        if self.setting.generators:
+            return []  # the server counts the operations of the load, too
+        if self.setting.load.schedule == "closed" or not self._ticks:
+            return self._ticks
+        schedule = Schedule(self.setting.tape.path)
+        return [
+            msgspec.structs.replace(reading, due=schedule.due(reading.at_ns))
+            for reading in self._ticks
+        ]
+
+
+def _utc(unix_ns: int) -> str:
+    """An instant as an outcome keeps it."""
+    instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
+    return instant.isoformat(timespec="milliseconds")
+
+
+def _all_played(done: Done) -> Done:
+    """The results with the lead-ins of slices: what the server has counted."""
+    if done.lead_in is None:
+        return done
+    operations = merge_kinds([done.operations, done.lead_in])
+    return msgspec.structs.replace(done, operations=operations)

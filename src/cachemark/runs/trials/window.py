@@ -1,0 +1,117 @@
+"""The measured window of a trial: play it, and read server and machine before, within and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.loaded_fleet import LoadedFleet
+from cachemark.endpoints.servers import ProcessUse, RunningServer
+from cachemark.host import NoiseMonitor
+from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
+from cachemark.model.protocol import Done, Ready, Run
+from cachemark.model.rounds import Rounds
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.trials.sampler import Sampler
+
+# Readings of the server's counters in a window, and how close they may come.
+_TICKS = 25
+_SHORTEST_TICK_S = 0.1
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """A window that was played to its end, and what was read around and within it.
+
+    `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
+    window that was played in turns with others. `generated` is what load generators did beside.
+    """
+
+    done: Done
+    generated: Done | None = None
+    began_unix_ns: int
+    before: list[ServerStats]
+    after: list[ServerStats]
+    use: ServerUse | None
+    command_counts: list[CommandCount]
+    noise: HostNoise
+    rounds: Rounds | None = None
+
+
+def play_window(
+    server: RunningServer,
+    fleet: Fleet | LoadedFleet,
+    request: Run,
+    watch: RunMonitor,
+    *,
+    awake_pid: int | None,
+    keep: Callable[[list[Sample]], None],
+) -> Window:
+    """Play the window. `keep` gets the samples, also of a window that breaks off.
+
+    Raises TrialError when the server or a worker fails.
+    """
+    noise = NoiseMonitor()
+    before, use = server.member_stats(), server.use()
+    noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
+    with Sampler(server, tick_s=tick_s(fleet.ready, request), noise=noise) as sampler:
+        watched = msgspec.structs.replace(
+            watch, progress=_both(sampler.note_progress, watch.progress)
+        )
+        try:
+            done = fleet.run(request, watched)
+        finally:
+            keep(sampler.samples)
+    return Window(
+        done=done,
+        generated=fleet.generated if isinstance(fleet, LoadedFleet) else None,
+        began_unix_ns=fleet.began_unix_ns,
+        noise=noise.stop(),
+        use=use_between(use, server.use()),
+        before=before,
+        after=server.member_stats(),
+        command_counts=counts_since(
+            fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts
+        ),
+    )
+
+
+def tick_s(ready: Ready | None, request: Run) -> float | None:
+    """How often to read the server's counters: not at all where the worker keeps a timeline.
+
+    Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
+    """
+    if ready is None or "timeline" in ready.capabilities or request.duration_ms is None:
+        return None
+    return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
+
+
+def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | None:
+    """What a server used between two readings; None if one of them is missing."""
+    if before is None or after is None:
+        return None
+    return ServerUse(
+        cpu_ns=after.cpu_ns - before.cpu_ns,
+        rss_before_bytes=before.rss_bytes,
+        rss_after_bytes=after.rss_bytes,
+        rss_peak_bytes=after.rss_peak_bytes,
+        threads=after.threads,
+    )
+
+
+def counts_since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
+    """Readings by the window's clock, which began so long after the sampler's."""
+    moved = [
+        msgspec.structs.replace(reading, at_ns=reading.at_ns - ahead_ns)
+        for reading in command_counts
+    ]
+    return [reading for reading in moved if reading.at_ns >= 0]
+
+
+def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:
+    def progress(ops: int) -> None:
+        one(ops)
+        other(ops)
+
+    return progress

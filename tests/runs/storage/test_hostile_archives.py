@@ -1,0 +1,254 @@
+"""Archives that are well formed, and mean harm: refused with little memory, and in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark.cli.import_ import rehearse
+from cachemark.host.sandbox import Limits, run_limited
+from cachemark.model.errors import UsageError
+from cachemark.runs.storage.archive import export_run, import_run
+from cachemark.runs.storage.store import IMPORTED, latest_own_run
+from tests.builders.stored_runs import kept, made_header, trials
+from tests.cli.in_process import Inside, inside
+from tests.runs.storage.test_archive import Members, members, packed, signed
+
+__all__ = ["inside"]
+
+Document = dict[str, Any]
+NAME = "2026-03-01-made"
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> Members:
+    run = kept(tmp_path / "here", made_header(NAME), trials("a", 500, 3))
+    return members(export_run(run, tmp_path / "run.zip"))
+
+
+def refused(path: Path, root: Path, text: str) -> None:
+    """It is refused for that reason, and no run is in the store."""
+    with pytest.raises(UsageError, match=text) as said:
+        import_run(path, root, rehearse)
+    assert said.value.text.startswith(str(path))
+    assert list(root.iterdir()) == []
+
+
+def with_outcome(content: Members, change: Callable[[Document], None]) -> Members:
+    """The archive with its first outcome changed."""
+    lines = content["outcomes.jsonl"].splitlines()
+    outcome = json.loads(lines[0])
+    change(outcome)
+    lines[0] = json.dumps(outcome).encode()
+    return signed({**content, "outcomes.jsonl": b"\n".join(lines) + b"\n"})
+
+
+def with_header(content: Members, change: Callable[[Document], None]) -> Members:
+    """The archive with its header changed."""
+    header = json.loads(content["run.json"])
+    change(header)
+    return signed({**content, "run.json": json.dumps(header).encode()})
+
+
+def set_in(*path: str | int, to: object) -> Callable[[Document], None]:
+    """A change of one field."""
+
+    def change(document: Any) -> None:
+        for part in path[:-1]:
+            document = document[part]
+        document[path[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (set_in("measure", "elapsed_ns", to=0), "window of 0 ns"),
+        (set_in("measure", "elapsed_ns", to=-1), "not an outcome"),
+        (set_in("measure", to=None), "without a window"),
+        (set_in("measure", "operations", "get", "response", to="AAAA"), "histogram"),
+        (set_in("measure", "operations", "get", "service", to="A" * 2**21), "histogram|a text of"),
+        (set_in("measure", "operations", "get", "ok", to=2**62), "the number"),
+        (set_in("trial", "cell", "workload", to="unknown"), "not part of the experiment"),
+        (set_in("trial", "cell", "load", to="unknown"), "not part of the experiment"),
+        (set_in("trial", "cell", "client", to="x" * 10_000), "not part of the experiment"),
+        (set_in("trial", "index", to=10**6), "not planned"),
+        (set_in("trial", "index", to=-1), "not planned"),
+        (set_in("trial", "block", to=99), "not planned"),
+        (set_in("stats_before", to={str(n): "1" for n in range(100_001)}), "entries"),
+        (set_in("log", to="x" * 2**21), "a text of"),
+    ],
+)
+def test_an_outcome_that_cannot_be_is_refused(
+    content: Members, tmp_path: Path, change: Callable[[Document], None], text: str
+) -> None:
+    refused(packed(tmp_path / "bad.zip", with_outcome(content, change)), tmp_path / "there", text)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (set_in("experiment", "blocks", to=3 * 10**6), "blocks|trials are more"),
+        (set_in("experiment", "blocks", to=1), "3 outcomes of 2 trials"),
+        (set_in("experiment", "servers", to=[f"s{n}" for n in range(1001)]), "length <= 1000"),
+        (set_in("experiment", "loads", 0, "connections", to=2**32), "connections"),
+        (set_in("created_at", to="\x1b[2J"), "not a time"),
+        (set_in("host", "load_1min", to=1e300), "the number"),
+    ],
+)
+def test_a_header_that_cannot_be_is_refused(
+    content: Members, tmp_path: Path, change: Callable[[Document], None], text: str
+) -> None:
+    refused(packed(tmp_path / "bad.zip", with_header(content, change)), tmp_path / "there", text)
+
+
+@pytest.mark.parametrize("sizes", [(10**15, -(10**15)), (-1, 5), (2**41, 0)])
+def test_sizes_that_cancel_each_other_are_refused(
+    content: Members, tmp_path: Path, sizes: tuple[int, int]
+) -> None:
+    manifest = json.loads(content["manifest.json"])
+    for file, size in zip(manifest["files"], sizes, strict=False):
+        file["bytes"] = size
+    content["manifest.json"] = json.dumps(manifest).encode()
+    refused(packed(tmp_path / "bad.zip", content), tmp_path / "there", "manifest|longer than")
+
+
+def test_what_grows_too_much_is_refused(content: Members, tmp_path: Path) -> None:
+    """A hundred megabytes of line ends take a hundred kilobytes in an archive."""
+    path = packed(tmp_path / "bad.zip", signed({**content, "outcomes.jsonl": b"\n" * 100 * 2**20}))
+    assert path.stat().st_size < 200_000
+    refused(path, tmp_path / "there", "times as long")
+
+
+def test_a_long_list_of_files_is_refused(content: Members, tmp_path: Path) -> None:
+    path = tmp_path / "bad.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for name, data in signed(content).items():
+            made.writestr(name, data)
+        for number in range(20_000):
+            made.writestr(f"{number}", b"")
+    refused(path, tmp_path / "there", "no part of a run")
+
+
+def test_a_symbolic_link_is_a_file(content: Members, tmp_path: Path) -> None:
+    path = tmp_path / "bad.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for name, data in signed({**content, "report.md": b"/etc/passwd"}).items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = 0o120777 << 16
+            made.writestr(info, data)
+    run, _ = import_run(path, tmp_path / "there", rehearse)
+    assert not (run.folder / "report.md").is_symlink()
+
+
+def _killed() -> bytes:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return b""
+
+
+def test_memory_and_time_have_limits() -> None:
+    limits = Limits(memory_bytes=2**26, time_s=1, file_bytes=0)
+    with pytest.raises(UsageError, match="memory"):
+        run_limited(lambda: bytes(2**28), limits)
+    with pytest.raises(UsageError, match="longer than 1 s"):
+        run_limited(lambda: time.sleep(60) or b"", limits)
+    with pytest.raises(UsageError, match="within"):
+        run_limited(_killed, limits)
+    with pytest.raises(UsageError, match="ZeroDivisionError"):
+        run_limited(lambda: bytes(1 // 0), limits)
+    assert run_limited(lambda: b"\xff\x00", limits) == b"\xff\x00"
+
+
+def test_the_child_writes_no_large_file(tmp_path: Path) -> None:
+    def write() -> bytes:
+        (tmp_path / "large").write_bytes(bytes(10_000))
+        return b""
+
+    with pytest.raises(UsageError):
+        run_limited(write, Limits(memory_bytes=2**26, time_s=10, file_bytes=1000))
+    assert (tmp_path / "large").stat().st_size <= 1000
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_resume_without_a_name_never_takes_an_imported_run(tmp_path: Path, inside: Inside) -> None:
+    """The name of an imported run may come last, and its client is a command of a stranger."""
+    owned = tmp_path / "OWNED"
+    client = f"command:sh -c 'id > {owned}; exit 1'"
+    header = made_header("zzzz")
+    grid = msgspec.structs.replace(header.experiment, clients=[client], servers=["embedded"])
+    evil = kept(tmp_path / "elsewhere", msgspec.structs.replace(header, experiment=grid), [])
+    export_run(evil, tmp_path / "evil.zip")
+    assert inside("import", "evil.zip").returncode == 0
+    said = inside("run", "--resume")
+    assert (said.returncode, owned.exists()) == (2, False)
+    assert "holds no run of this machine" in said.stderr
+    kept(tmp_path / "results", made_header("2026-own"), [])
+    assert latest_own_run(tmp_path / "results").id == "2026-own"
+    said = inside("run", "zzzz", "--resume")
+    assert (said.returncode, owned.exists()) == (2, False)
+    assert client in said.stderr
+    assert "--trust-commands" in said.stderr
+    (tmp_path / "results" / "zzzz" / "lock").mkdir()  # the run cannot be entered
+    said = inside("run", "zzzz", "--resume", "--trust-commands")
+    assert client in said.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_in("measure", "elapsed_ns", to=0),
+        set_in("measure", "operations", "get", "response", to="AAAA"),
+        set_in("trial", "cell", "workload", to="unknown"),
+        set_in("trial", "cell", "load", to="unknown"),
+        set_in("measure", "operations", "get", "ok", to=2**63),
+    ],
+)
+def test_a_bad_run_does_not_hide_the_others(
+    content: Members, tmp_path: Path, inside: Inside, change: Callable[[Document], None]
+) -> None:
+    """Also one that an earlier version imported, or that came by hand."""
+    kept(tmp_path / "results", made_header("2026-02-good"), trials("a", 500, 3))
+    bad = tmp_path / "results" / NAME
+    bad.mkdir()
+    for name, data in with_outcome(content, change).items():
+        (bad / name).write_bytes(data)
+    for arguments in (["history"], ["history", "a"]):
+        said = inside(*arguments)
+        assert said.returncode == 0, said.stderr
+        assert "2026-02-good" in said.stdout
+    assert inside("report", "2026-02-good").returncode == 0
+    for form in ("table", "json", "hgrm", "jmh-json", "html", "vega-lite"):
+        said = inside("report", NAME, "--format", form, "--out", "out")
+        assert said.returncode in (0, 2), said.stderr
+        assert len(said.stderr.splitlines()) <= 2
+    assert inside("compare", "2026-02-good", NAME).returncode in (0, 2)
+
+
+def test_a_header_of_a_million_blocks_is_no_work(tmp_path: Path, inside: Inside) -> None:
+    header = made_header("made")
+    grid = msgspec.structs.replace(header.experiment, blocks=3 * 10**6)
+    kept(tmp_path / "results", msgspec.structs.replace(header, experiment=grid), trials("a", 500))
+    began = time.process_time()
+    said = inside("history")
+    assert said.returncode == 0
+    assert "3,000,000" in said.stdout or "trials are more than" in said.stdout
+    assert inside("report", "made").returncode in (0, 2)
+    assert time.process_time() - began < 20
+
+
+def test_an_import_is_marked(content: Members, tmp_path: Path) -> None:
+    run, new = import_run(packed(tmp_path / "ok.zip", content), tmp_path / "there", rehearse)
+    assert new
+    assert run.imported
+    assert (run.folder / IMPORTED).is_file()

@@ -1,0 +1,54 @@
+"""The prefill: a busy machine has a second round, a server that refuses has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cachemark.model.errors import TrialError
+from cachemark.model.protocol import Done, Operation
+from cachemark.runs.trials.prefill import run_prefill
+
+
+def done(ok: int, **errors: int) -> Done:
+    attempts = ok + sum(errors.values())
+    sets = Operation(attempts=attempts, ok=ok, errors=errors)
+    return Done(phase="prefill", elapsed_ns=1, send_elapsed_ns=1, operations={"set": sets})
+
+
+def rounds(*answers: Done) -> Iterator[Done]:
+    return iter(answers)
+
+
+def test_what_was_stored_is_not_stored_again() -> None:
+    played = rounds(done(10), done(9))
+    assert run_prefill(lambda: next(played)) == done(10)
+    assert next(played) == done(9)
+
+
+def test_a_busy_machine_has_a_second_round() -> None:
+    played = rounds(done(8, timeout=2), done(10))
+    assert run_prefill(lambda: next(played)) == done(10)
+
+
+def test_two_rounds_are_enough() -> None:
+    played = rounds(done(8, timeout=2), done(9, timeout=1), done(10))
+    with pytest.raises(TrialError, match="1 × timeout") as caught:
+        run_prefill(lambda: next(played))
+    assert "--timeout-ms" in caught.value.remedy
+
+
+@pytest.mark.parametrize("errors", [{"server": 2}, {"server": 1, "timeout": 1}])
+def test_what_a_server_refuses_it_is_not_asked_again(errors: dict[str, int]) -> None:
+    played = rounds(done(8, **errors), done(10))
+    with pytest.raises(TrialError, match=r"1 × timeout|2 × server") as caught:
+        run_prefill(lambda: next(played))
+    assert "item limit" in caught.value.remedy
+
+
+def test_an_add_that_found_its_key_is_no_error_and_not_stored() -> None:
+    sets = Operation(attempts=5, ok=3)
+    short = Done(phase="prefill", elapsed_ns=1, send_elapsed_ns=1, operations={"set": sets})
+    with pytest.raises(TrialError, match="2 × not stored"):
+        run_prefill(lambda: short)
