@@ -8,7 +8,6 @@ from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
-from cachemark.report.audit import UNVERIFIED
 from cachemark.report.console import text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
@@ -61,7 +60,7 @@ def render(report: Report, width: int | None) -> str:
     for line in report.answers:
         console.print(escape(" ".join(line.split())))
     for line in [
-        *(note for note in report.notes if note.startswith(UNVERIFIED)),
+        *report.unverified,
         *default_lines(report.sections),
         *(f"Not played: {absence_text(absence)}" for absence in report.absences),
     ]:

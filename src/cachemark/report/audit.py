@@ -12,9 +12,6 @@ def sections(audit: Audit | None) -> list[Section]:
     return [*_servers(audit), *_levels(audit)] if audit else []
 
 
-UNVERIFIED = "Not verified: "
-
-
 def unverified_lines(audit: Audit | None) -> list[str]:
     """A line for each server whose counters could not all be compared with the clients' counts."""
     reasons = {
@@ -22,7 +19,7 @@ def unverified_lines(audit: Audit | None) -> list[str]:
         for fitness in (audit.servers if audit else [])
     }
     return [
-        f"{UNVERIFIED}{server} did not confirm all counts of the clients: {why}. "
+        f"Not verified: {server} did not confirm all counts of the clients: {why}. "
         "The bytes of every reply were checked."
         for server, why in reasons.items()
         if why

@@ -91,8 +91,8 @@ def _grid_report(
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not was_played(summary)],
         rejected=[*_rejected(outcomes), *noise_report.withheld_lines(outcomes)],
+        unverified=audited.unverified_lines(audit),
         notes=[
-            *audited.unverified_lines(audit),
             *_unplayed(experiment, outcomes),
             *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
@@ -144,7 +144,8 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         absences=_absences(summarise(outcomes)),
         missing=[],
         rejected=[],
-        notes=[*audited.unverified_lines(audit), *noise_report.noise_notes(outcomes)],
+        unverified=audited.unverified_lines(audit),
+        notes=noise_report.noise_notes(outcomes),
         environment=_environment(header),
         sections=[
             *capacity.sections(capacities, text, objective),

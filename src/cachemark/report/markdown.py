@@ -35,7 +35,7 @@ def render(report: Report, width: int | None) -> str:
     parts = (
         ("Not played", [absence_text(absence, code=True) for absence in report.absences]),
         ("Trials that do not count", report.rejected),
-        ("Notes", report.notes),
+        ("Notes", report.warnings),
         ("Environment", report.environment),
     )
     for heading, items in parts:

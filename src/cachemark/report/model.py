@@ -176,7 +176,10 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a run's report. `rounds`: what its sittings answer, if it has any."""
+    """The contents of a run's report. `rounds`: what its sittings answer, if it has any.
+
+    `unverified` has a line for each server that did not confirm all counts of the clients.
+    """
 
     header: RunHeader
     answers: list[str]
@@ -185,7 +188,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     absences: list[Absence]
     missing: list[CellSummary]
     rejected: list[str]
+    unverified: list[str] = []
     notes: list[str]
     environment: list[str]
     sections: list[Section] = []
     trials: list[TrialRow] = []
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before a figure is published."""
+        return [*self.unverified, *self.notes]

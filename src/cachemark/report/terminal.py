@@ -62,7 +62,7 @@ def _lists(console: Console, report: Report) -> None:
         ("", report.answers),
         ("Not played:", [absence_text(absence) for absence in report.absences]),
         ("Trials that do not count:", report.rejected),
-        ("", report.notes),
+        ("", report.warnings),
     )
     for heading, lines in parts:
         if lines:

@@ -56,7 +56,7 @@ def page(report: Report) -> Page:
         answers=_answers(report, anchors),
         answer_rows=first_lines,
         facts=_facts(report),
-        warnings=report.notes,
+        warnings=report.warnings,
         analysis=[
             descriptions.code_parts(" ".join(paragraph.split()))
             for paragraph in experiment.analysis.split("\n\n")
