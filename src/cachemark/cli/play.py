@@ -189,8 +189,12 @@ def _replays(plan: Plan) -> str:
         return ""
     return (
         f", and replays until each cell has {wanted} valid: at most {most * len(plan.trials)} "
-        f"trials, {_about(most * planned_s(plan))}"
+        f"trials, {_about(most * _planned_s(plan))}"
     )
+
+
+def _planned_s(plan: Plan) -> float:
+    return planned_s(plan, len(host.usable_cpus()))
 
 
 def _about(seconds: float) -> str:
@@ -200,7 +204,7 @@ def _about(seconds: float) -> str:
 def extent(plan: Plan) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
-    seed = f"{_about(planned_s(plan))}{_replays(plan)}, seed {experiment.seed}"
+    seed = f"{_about(_planned_s(plan))}{_replays(plan)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
         each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"

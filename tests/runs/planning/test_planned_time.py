@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 import pytest
 
+from cachemark.analysis.rounds.order import random_square, squares_for, turns
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import RoundsTiming
+from cachemark.model.experiment import Keys, RoundsTiming
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
 from cachemark.runs.next_trials.questions import check_looks
-from cachemark.runs.planning.planned_time import block_slices_s, planned_s
+from cachemark.runs.planning.planned_time import block_slices_s, planned_s, sitting_time
+from cachemark.runs.sittings.warm_up import USUAL_ROUNDS
 
 TEXT = """
 name = "x"
 question = "q"
-clients = ["a", "b", "c", "d"]
+clients = ["a"]
 servers = ["embedded"]
 blocks = 12
 timing = { warmup_ms = 1000, measure_ms = 1200 }
@@ -30,10 +36,45 @@ name = "one"
 """
 
 
-def plan_of(design: str = "rounds", **rounds: object) -> Plan:
+def plan_of(
+    design: str = "rounds",
+    *,
+    clients: Sequence[str] = ("a", "b", "c", "d"),
+    keys: int = 1000,
+    ops: int | None = None,
+    prefill: float = 1.0,
+    threads: int = 1,
+    depth: int = 1,
+    in_process: bool = False,
+    **rounds: Any,
+) -> Plan:
     found = parse(TEXT, "x.toml")
-    timing = RoundsTiming(slice_ms=100, **rounds)
-    return make_plan(msgspec.structs.replace(found, design=design, rounds=timing))
+    (workload,), (load,) = found.workloads, found.loads
+    replace = msgspec.structs.replace
+    workload = replace(workload, keys=Keys(count=keys), ops=ops, prefill=prefill)
+    names = {"in_process" if in_process else "clients": list(clients)}
+    return make_plan(
+        replace(
+            found,
+            **{"clients": [], **names},
+            design=design,
+            workloads=[workload],
+            loads=[replace(load, threads=threads, depth=depth)],
+            rounds=RoundsTiming(**{"slice_ms": 100, **rounds}),
+        )
+    )
+
+
+def slices_s(plan: Plan) -> float:
+    return sitting_time(plan, plan.sittings[0].sets, cpus=2).slices_s
+
+
+def warm_up_s(plan: Plan) -> float:
+    return sitting_time(plan, plan.sittings[0].sets, cpus=2).warm_up_s
+
+
+def starts_s(plan: Plan, cpus: int = 2) -> float:
+    return sitting_time(plan, plan.sittings[0].sets, cpus).starts_s
 
 
 def test_slices_are_counted_in_whole_squares_with_the_one_before_each_row() -> None:
@@ -41,11 +82,73 @@ def test_slices_are_counted_in_whole_squares_with_the_one_before_each_row() -> N
     assert block_slices_s(plan_of()) == pytest.approx(3 * 4 * 5 * 0.1)
 
 
-def test_a_longer_plan_takes_longer_up_to_its_limit() -> None:
-    whole = planned_s(plan_of())
-    assert whole > 12 * (block_slices_s(plan_of()) + 4 * 1.0)
-    assert planned_s(plan_of(max_s=60)) == 60
-    assert planned_s(plan_of("trials")) > 12 * 4 * (1.0 + 1.2)
+def test_the_squares_of_a_sitting_are_those_that_it_plays() -> None:
+    """The turns that the order of play has, for sets of every size, short slices and long ones."""
+    for arms in range(2, 9):
+        for slice_ms in (5, 30, 200, 500):
+            made = plan_of(slice_ms=slice_ms, clients=[f"c{number}" for number in range(arms)])
+            (part,) = made.sittings[0].sets
+            squares = squares_for(1200, slice_ms, arms)
+            order = random.Random(1)
+            played = sum(
+                len(list(turns(number, random_square(order, range(arms)))))
+                for number in range(squares)
+            )
+            assert len(part) == arms
+            assert block_slices_s(made) == pytest.approx(played * slice_ms / 1e3)
+
+
+def test_long_slices_take_longer_than_the_time_that_is_asked_for() -> None:
+    # A square of 4 arms has 4 rows: 16 slices and the 4 before the rows, however long they are.
+    usual, long = plan_of(slice_ms=30), plan_of(slice_ms=500)
+    assert slices_s(usual) == pytest.approx(10 * 20 * 0.03, rel=0.05)
+    assert slices_s(long) == pytest.approx(20 * 0.5, rel=0.05)
+
+
+def test_the_warm_up_ends_by_rounds_and_no_later_than_its_time() -> None:
+    # 1000 ms of warm-up: with slices of 30 ms usually less, with longer ones all of it.
+    assert warm_up_s(plan_of(slice_ms=30)) == pytest.approx(4 * USUAL_ROUNDS * 0.03, rel=0.05)
+    assert warm_up_s(plan_of(slice_ms=200)) == pytest.approx(4 * 1.0, rel=0.05)
+    assert warm_up_s(plan_of(slice_ms=300)) == pytest.approx(4 * 4 * 0.3, rel=0.05)
+
+
+def test_slices_last_until_the_operations_that_began_in_them_end() -> None:
+    one, many = plan_of(slice_ms=30), plan_of(slice_ms=30, threads=32, depth=8)
+    assert slices_s(many) > 1.5 * slices_s(one)
+    assert slices_s(plan_of(slice_ms=500, threads=32, depth=8)) < 1.1 * slices_s(
+        plan_of(slice_ms=500)
+    )
+
+
+def test_starts_cost_what_the_language_costs_and_share_the_cpus() -> None:
+    compiled = plan_of(clients=["c/libmemcached", "rust/memcache"])
+    virtual_machines = plan_of(clients=["java/folsom", "java/xmemcached"])
+    assert starts_s(virtual_machines) > starts_s(compiled) + 2
+    assert starts_s(virtual_machines, cpus=4) == pytest.approx(starts_s(virtual_machines) / 2)
+    assert starts_s(virtual_machines, cpus=64) == pytest.approx(starts_s(virtual_machines) / 2)
+    assert starts_s(virtual_machines, cpus=1) == starts_s(virtual_machines)
+
+
+def test_many_keys_take_time_to_store() -> None:
+    few, many = plan_of(keys=1000), plan_of(keys=101_000)
+    assert starts_s(many) - starts_s(few) == pytest.approx(4 * 100_000 / 8_000)
+
+
+def test_a_plan_is_the_sum_of_its_sittings_up_to_its_limit() -> None:
+    made = plan_of()
+    one = sum(sitting_time(made, made.sittings[0].sets, cpus=2))
+    assert 12 * one < planned_s(made, 2) < 13 * one
+    assert 60 < planned_s(plan_of(max_s=60), 2) < 70
+
+
+def test_trials_take_their_warm_up_window_and_start() -> None:
+    alone = planned_s(plan_of("trials"), 2)
+    assert alone > 12 * 4 * (1.0 + 1.2)
+    workload = {"ops": 80_000, "prefill": 0.0}
+    counted = planned_s(plan_of("trials", **workload), 2)
+    assert counted > 12 * 4 * (1.0 + 10.0)
+    in_process = planned_s(plan_of("trials", in_process=True, **workload), 2)
+    assert in_process < counted / 3
 
 
 def test_a_limit_without_room_for_the_first_look_is_refused() -> None:
@@ -71,4 +174,4 @@ def test_every_suite_has_time_for_its_first_look(name: str, *, quick: bool) -> N
 @pytest.mark.parametrize("name", [name for name in suites.names() if name != "quick"])
 def test_the_small_grid_of_every_suite_is_planned_for_five_minutes_at_most(name: str) -> None:
     plan = make_plan(expand(suites.find(name, quick=True), process.binary_path()))
-    assert planned_s(plan) <= 300
+    assert planned_s(plan, cpus=2) <= 300

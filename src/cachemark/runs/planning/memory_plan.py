@@ -11,28 +11,10 @@ from collections.abc import Mapping
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Plan
+from cachemark.runs.planning.languages import cost_of
 from cachemark.runs.trials.callers import processes_of
 
 _MIB = 2**20
-# The resident memory of one worker process in a sitting: that of the language's largest client in
-# the column `memory` of `python benchmarks/slices.py CLIENT…`, and about half of it more, as
-# experiments have larger tapes. It includes the runtime and the library.
-WORKER_MIB = {
-    "c": 16,
-    "go": 40,
-    "java": 220,
-    "native": 48,
-    "node": 120,
-    "perl": 30,
-    "php": 40,
-    "pypy": 150,
-    "python": 50,
-    "reference": 30,
-    "ruby": 50,
-    "rust": 16,
-}
-# A worker in a language that is not in the table.
-_OTHER_WORKER_MIB = 64
 # A server with few items. What it may store beyond is only used by experiments that fill it.
 _SERVER_MIB = 24
 
@@ -55,5 +37,5 @@ def _arm_bytes(plan: Plan, cell: Cell, spec: ClientSpec) -> int:
     workers = processes_of(load, client.concurrency)
     if client.concurrency == "forks":
         workers *= 1 + load.threads
-    each = WORKER_MIB.get(client.id.partition("/")[0], _OTHER_WORKER_MIB)
-    return (workers * each + _SERVER_MIB) * _MIB
+    each_mib = cost_of(client.id.partition("/")[0]).memory_mib
+    return (workers * each_mib + _SERVER_MIB) * _MIB

@@ -1,67 +1,140 @@
-"""How long a plan takes: what its settings say, and a rough estimate of the rest. Pure."""
+"""How long a plan takes: what its settings say, and estimates of the rest. Pure.
+
+A sitting starts its arms side by side, warms them up, plays whole squares, and ends its arms. A
+trial starts, warms up, plays its window, and ends. Both store the keys at their start.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cachemark.analysis.rounds.order import squares_for, williams
-from cachemark.model.experiment import Workload
+from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Trial
-from cachemark.model.plan import Plan, warmup_ms
+from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
+from cachemark.runs.planning.languages import cost_of_cell
+from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
 
-# A server and a worker that start alone, with the prefill, and their end.
-_START_S = 1.2
-# The same for each arm of a sitting, where several start side by side.
-_SHARED_START_S = 0.6
-# For workloads that end after a number of operations: what a slow client does with one caller, and
-# what it does if no operation has a reply.
-_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 40_000
+# A start keeps two CPUs busy: those of the worker and of the server.
+_CPUS_OF_START = 2
+# What an arm of a sitting takes after the last slice: its results, its verdict, its end.
+_ARM_END_S = 0.07
+# A turn takes longer than its slice: the request, CPU clocks, and the operations that have begun.
+_TURN_S = 0.0008
+# What a slow client does with one caller, with several callers, without a reply, without a server.
+_OPS_PER_S, _SEVERAL_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 12_000, 100_000
+_IN_PROCESS_OPS_PER_S = 300_000
+# An operation on many keys takes as long as one on a single key, and so much of it for each key.
+_KEY_PART = 0.1
 
 
-def planned_s(plan: Plan) -> float:
-    """About how long the whole plan takes; a run that stops when it is settled may end earlier."""
+class SittingTime(NamedTuple):
+    """The parts of a sitting, one after the other, in seconds."""
+
+    starts_s: float
+    warm_up_s: float
+    slices_s: float
+    ends_s: float
+
+
+def planned_s(plan: Plan, cpus: int) -> float:
+    """About how long the whole plan takes; a run that stops when it is settled may end earlier.
+
+    `cpus` is the number of CPUs that the run may use.
+    """
+    first = _checks_s(plan)
     if plan.sittings:
-        whole = sum(_sitting_s(plan, sitting.sets) for sitting in plan.sittings)
+        whole = sum(sum(sitting_time(plan, sitting.sets, cpus)) for sitting in plan.sittings)
         limit_s = plan.experiment.rounds.max_s
-        return whole if limit_s is None else min(whole, limit_s)
+        return first + (whole if limit_s is None else min(whole, limit_s))
     each_s = plan.typical_trials / max(1, len(plan.trials))
-    return sum(_trial_s(plan, trial) for trial in plan.trials) * each_s
+    return first + sum(_trial_s(plan, trial) for trial in plan.trials) * each_s
 
 
 def block_slices_s(plan: Plan) -> float:
     """How long the counted slices of one block of sittings take at least."""
+    slice_s = plan.experiment.rounds.slice_ms / 1e3
     first = [sitting for sitting in plan.sittings if sitting.block == 0]
-    return sum(_slices_s(plan, part) for sitting in first for part in sitting.sets)
+    return sum(_turns(plan, part) * slice_s for sitting in first for part in sitting.sets)
 
 
-def _sitting_s(plan: Plan, sets: Sequence[Sequence[Trial]]) -> float:
+def sitting_time(plan: Plan, sets: Sequence[Sequence[Trial]], cpus: int) -> SittingTime:
+    """The parts of one sitting."""
     arms = [trial for part in sets for trial in part]
-    warm_up_s = sum(_warmup_s(plan, arm) for arm in arms)
-    slices_s = sum(_slices_s(plan, part) for part in sets)
-    return _SHARED_START_S * len(arms) + warm_up_s + slices_s
+    at_once = min(len(arms), max(1, cpus / _CPUS_OF_START))
+    slice_ms = plan.experiment.rounds.slice_ms
+    warm_up_s = 0.0
+    for arm in arms:
+        longest_ms = warmup_ms(plan.workload(arm.cell), plan.experiment.timing)
+        rounds = min(USUAL_ROUNDS, most_rounds(longest_ms, slice_ms))
+        warm_up_s += rounds * _turn_s(plan, arm)
+    slices_s = 0.0
+    for part in sets:
+        each_s = sum(_turn_s(plan, arm) for arm in part) / len(part)
+        slices_s += _turns(plan, part) * each_s
+    return SittingTime(
+        starts_s=sum(_start_s(plan, arm) for arm in arms) / at_once,
+        warm_up_s=warm_up_s,
+        slices_s=slices_s,
+        ends_s=len(arms) * _ARM_END_S,
+    )
 
 
-def _slices_s(plan: Plan, part: Sequence[Trial]) -> float:
+def _checks_s(plan: Plan) -> float:
+    """What is looked at before the first trial starts each client."""
+    starts = {trial.cell.client: cost_of_cell(trial.cell).start_s for trial in plan.trials}
+    return sum(starts.values())
+
+
+def _turns(plan: Plan, part: Sequence[Trial]) -> int:
     """The slices of a set, with the uncounted one before each row."""
     timing, rounds = plan.experiment.timing, plan.experiment.rounds
     arms = len(part)
     rows = squares_for(timing.measure_ms, rounds.slice_ms, arms) * len(williams(arms))
-    return rows * (arms + (arms > 1)) * rounds.slice_ms / 1e3
+    return rows * (arms + (arms > 1))
 
 
-def _warmup_s(plan: Plan, trial: Trial) -> float:
-    return warmup_ms(plan.workload(trial.cell), plan.experiment.timing) / 1e3
+def _turn_s(plan: Plan, arm: Trial) -> float:
+    """A slice, and the rest of the operations that begin in it."""
+    workload, load = plan.workload(arm.cell), plan.load(arm.cell)
+    begun = load.processes * load.threads * load.depth if load.schedule == "closed" else 0
+    rest_s = begun / _ops_per_s(arm, workload, load)
+    return plan.experiment.rounds.slice_ms / 1e3 + _TURN_S + rest_s
+
+
+def _start_s(plan: Plan, trial: Trial) -> float:
+    """Until the keys are stored, and the end of the processes."""
+    workload, load = plan.workload(trial.cell), plan.load(trial.cell)
+    keys = len(workload.keys.names or ()) or workload.keys.count
+    stored_s = keys * workload.prefill / _ops_per_s(trial, _SETS, load)
+    return load.processes * cost_of_cell(trial.cell).start_s + stored_s
+
+
+_SETS = Workload(name="prefill", mix={"set": 1})
 
 
 def _trial_s(plan: Plan, trial: Trial) -> float:
-    workload = plan.workload(trial.cell)
-    window_s = _window_s(workload, plan.experiment.timing.measure_ms)
+    workload, timing = plan.workload(trial.cell), plan.experiment.timing
     starts = 2 if workload.server_warmup_ops else 1
-    return starts * _START_S + _warmup_s(plan, trial) + window_s
+    window_s = _window_s(trial, workload, plan.load(trial.cell), timing.measure_ms)
+    return starts * _start_s(plan, trial) + warmup_ms(workload, timing) / 1e3 + window_s
 
 
-def _window_s(workload: Workload, measure_ms: int) -> float:
+def _window_s(trial: Trial, workload: Workload, load: Load, measure_ms: int) -> float:
     if workload.ops is None:
         return measure_ms / 1e3
-    quiet = all(kind.endswith("noreply") for kind in (*workload.mix, *workload.sequence))
-    return workload.ops / (_NOREPLY_OPS_PER_S if quiet else _OPS_PER_S)
+    return workload.ops / _ops_per_s(trial, workload, load)
+
+
+def _ops_per_s(trial: Trial, workload: Workload, load: Load) -> float:
+    """What a slow client does."""
+    if trial.cell.server == NO_SERVER:
+        return _IN_PROCESS_OPS_PER_S
+    kinds = [*workload.mix, *(step.partition("@")[0] for step in workload.sequence)]
+    if kinds and all(kind.endswith("noreply") for kind in kinds):
+        return _NOREPLY_OPS_PER_S
+    callers = load.processes * load.threads * load.depth
+    rate = _OPS_PER_S if callers == 1 else _SEVERAL_OPS_PER_S
+    keys = workload.run if any(kind in ("mget", "mset") for kind in kinds) else 1
+    return rate / (1 + _KEY_PART * (keys - 1))

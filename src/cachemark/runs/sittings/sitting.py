@@ -27,7 +27,7 @@ from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.arm import Arm, start_side_by_side, starting_threads
 from cachemark.runs.sittings.slice_log import CpuReading, Place
-from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm
+from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm, most_rounds
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
 from cachemark.runs.trials.window import Window, use_between
@@ -107,8 +107,8 @@ class _Sitting:
 
     def _warm_up(self) -> None:
         """Play rounds without counting, until each arm is warm or has had its time."""
-        longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
-        for _ in range(-(-longest_us // self._uncounted.length_us)):
+        longest_ms = max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
+        for _ in range(most_rounds(longest_ms, self._setting.rounds.slice_ms)):
             self._display.doing("warms up")
             cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
             self._order.shuffle(cold)

@@ -13,6 +13,8 @@ from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
 
 # Two stretches of so many slices are compared. A JIT compiler works for seconds, by leaps.
 _STRETCH = 8
+# So many slices are seldom too few: most clients are warm after 16 to 30.
+USUAL_ROUNDS = 22
 # A client whose typical slice still gains more than this is not warm.
 _GAIN = 1.03
 # Fewer operations in a slice than this make its figures a matter of where the slice ends.
@@ -30,6 +32,11 @@ class WarmUpSlice(msgspec.Struct, frozen=True):
 
     ops: int
     wall_ns: int
+
+
+def most_rounds(longest_ms: float, slice_ms: float) -> int:
+    """How many rounds the warm-up of a sitting has at most."""
+    return math.ceil(longest_ms / slice_ms)
 
 
 def is_warm(slices: Sequence[WarmUpSlice]) -> bool:
