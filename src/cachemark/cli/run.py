@@ -85,8 +85,9 @@ def run(
     if storage.resume:
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
-    if overrides.max is not None and not uses_rounds(planned):
-        warn("--max has no effect: this run plays trials, not rounds; use --blocks, --measure-ms")
+    if not uses_rounds(planned):
+        for option in _only_of_rounds(overrides):
+            warn(f"{option} has no effect: this run plays trials, not rounds")
     planned = for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
     parties = parties_of(planned)
     if dry_run:
@@ -98,6 +99,12 @@ def run(
         return _show(*play_new(planned, parties, hosts, storage.out), details=details)
     stored_run = new_run(planned, parties, storage.out)
     return play_and_show(stored_run, parties, details=details, web=web)
+
+
+def _only_of_rounds(typed: Overrides) -> list[str]:
+    """The typed options that say how rounds are played."""
+    values = {"--slice-ms": typed.slice_ms, "--until": typed.until, "--max": typed.max}
+    return [option for option, value in values.items() if value is not None]
 
 
 def _check_web(hosts: Path | None) -> None:

@@ -220,7 +220,7 @@ class _Campaign:
     def play_sittings(self) -> None:
         """One sitting after the other, until every question is answered or the time is over."""
         plan = self._plan
-        schedule = Stopping(plan, time.monotonic())
+        schedule = Stopping(plan, time.monotonic(), self._outcomes)
         for _, block in groupby(plan.sittings, lambda sitting: sitting.block):
             played = False
             for sitting in block:

@@ -135,7 +135,9 @@ def test_the_sentences_say_what_is_settled_and_what_is_not() -> None:
 def test_before_there_is_an_answer_the_sentences_say_so() -> None:
     within = first_line(run(RATES, 2), final=False)
     assert within.startswith("Within 2 sittings, fast has the highest rate")
-    assert "That is no answer yet" in within
+    assert within.endswith("That is no answer yet: it takes 6 sittings.")
+    timed = first_line(run(RATES, 2), final=False, sitting_s=40)
+    assert timed.endswith("it takes 6 sittings, about 3 more minutes.")
     so_far = first_line(run(RATES, 5), final=False)
     assert so_far.startswith("So far, after 5 sittings, fast has the highest rate")
     assert so_far.endswith("The first answer comes after 6.")

@@ -85,7 +85,9 @@ def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> N
 
 def test_a_pair_of_a_retired_arm_is_marked_and_keeps_its_answer() -> None:
     made = [*run(RATES, 6), *run({"b": 20_000, "c": 20_000}, 3, first=6)]
-    looked = look(read_sittings(made), StopRule(), final=True, retired=retired_arms(made))
+    rule = StopRule()
+    retired = retired_arms(made, rule.looks)
+    looked = look(read_sittings(made), rule, final=True, retired=retired)
     found = contrast_family(looked, all_pairs([A, B, C]), "rate")
     assert (found[A, B].answer, found[A, B].stopped_early, found[A, B].sittings) == (
         "above",

@@ -7,6 +7,7 @@ import math
 import msgspec
 import pytest
 
+from cachemark.analysis.rounds.looks import LOOKS
 from cachemark.analysis.rounds.pairs import (
     estimate_pair,
     first_sittings,
@@ -117,11 +118,19 @@ def test_the_first_sittings_are_those_of_the_first_blocks() -> None:
 
 def test_an_arm_has_retired_when_later_sittings_went_on_without_it() -> None:
     made = [*run({"a": 1000, "b": 900, "c": 500}, 6), *run({"a": 1000, "b": 900}, 3, first=6)]
-    assert retired_arms(made) == {C}
+    assert retired_arms(made, LOOKS) == {C}
     failed = msgspec.structs.replace(made[2], state="failed", verdict=None, rounds=None)
     moved = msgspec.structs.replace(failed, trial=msgspec.structs.replace(failed.trial, block=8))
-    assert retired_arms([*made, moved]) == frozenset()
-    assert retired_arms([]) == frozenset()
+    assert retired_arms([*made, moved], LOOKS) == frozenset()
+    assert retired_arms([], LOOKS) == frozenset()
+
+
+def test_an_arm_without_the_last_sitting_of_a_run_that_was_broken_off_has_not_retired() -> None:
+    made = [*run({"a": 1000, "b": 900, "c": 500}, 7), *run({"a": 1000, "b": 900}, 1, first=7)]
+    assert retired_arms(made, LOOKS) == frozenset()
+    # Without looks, nobody leaves.
+    made = [*run({"a": 1000, "b": 900, "c": 500}, 6), *run({"a": 1000, "b": 900}, 1, first=6)]
+    assert retired_arms(made, ()) == frozenset()
 
 
 def test_arms_of_two_sets_that_share_a_sitting_are_compared_directly() -> None:

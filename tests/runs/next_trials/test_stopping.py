@@ -149,6 +149,38 @@ def test_no_sitting_begins_that_would_end_too_late() -> None:
     assert not stopping.next_sets(plan.sittings[3], [], 80.0)
 
 
+TWO_LOADS = """[[loads]]
+name = "two"
+threads = 2
+"""
+
+
+def test_a_block_is_played_whole_or_not_at_all() -> None:
+    whole = parse(TEXT + TWO_LOADS, "x.toml")
+    plan = make_plan(msgspec.structs.replace(whole, rounds=RoundsTiming(max_s=100)))
+    assert [sitting.block for sitting in plan.sittings[:4]] == [0, 0, 1, 1]
+    stopping = Stopping(plan, 0.0)
+    for number, now_s in enumerate((0.0, 20.0, 40.0, 85.0)):
+        # Two more sittings of 20 s end at 80 s; that one of them takes longer does not matter.
+        assert stopping.next_sets(plan.sittings[number], [], now_s)
+    assert not stopping.next_sets(plan.sittings[4], [], 90.0)
+    assert not stopping.next_sets(plan.sittings[5], [], 90.0)
+    # Only of the first block, a part is played.
+    stopping = Stopping(plan, 0.0)
+    assert stopping.next_sets(plan.sittings[0], [], 0.0)
+    assert not stopping.next_sets(plan.sittings[1], [], 60.0)
+
+
+def test_a_run_that_goes_on_has_used_the_time_of_its_sittings() -> None:
+    plan = make_plan(experiment(max_s=100))
+    before = [
+        msgspec.structs.replace(one, wall_ms=30_000)
+        for one in played(plan, 2, {"a": 1e4, "b": 2e4, "c": 4e4})
+    ]
+    assert Stopping(plan, 5000.0, before).next_sets(plan.sittings[2], before, 5005.0)
+    assert not Stopping(plan, 5000.0, before).next_sets(plan.sittings[2], before, 5008.0)
+
+
 def test_the_loop_without_a_library_is_never_ranked() -> None:
     small = msgspec.structs.replace(
         experiment(), in_process=["ruby/memory_store", "ruby/null", "ruby/other"]

@@ -162,7 +162,7 @@ def answers(
 ) -> Answers:
     """The answers after some whole blocks; `final`: the run is over."""
     sittings = read_sittings(outcomes, figures)
-    looked = look(sittings, rule, final=final, retired=retired_arms(outcomes))
+    looked = look(sittings, rule, final=final, retired=retired_arms(outcomes, rule.looks))
     open_loops = {of.trial.cell.load for of in outcomes if of.load.schedule != "closed"}
     groups = [
         _group(looked, question, figures, primary_figure(closed=question.load not in open_loops))

@@ -140,8 +140,11 @@ def first_sittings(sittings: Sittings, count: int) -> Sittings:
     return {key: arms for key, arms in sittings.items() if key.block < count}
 
 
-def retired_arms(outcomes: Sequence[Outcome]) -> frozenset[Cell]:
-    """The arms that were played, and left before the run's last sitting."""
+def retired_arms(outcomes: Sequence[Outcome], looks: Sequence[int]) -> frozenset[Cell]:
+    """The arms that were played, and left at a look, before the run's last sitting.
+
+    A run that was broken off has arms without its last sitting, too: these have not left.
+    """
     played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
     last: dict[Cell, int] = {}
     for outcome in outcomes:
@@ -149,7 +152,7 @@ def retired_arms(outcomes: Sequence[Outcome]) -> frozenset[Cell]:
         cell = outcome.trial.cell
         last[cell] = max(last.get(cell, 0), outcome.trial.block)
     end = max((last[cell] for cell in played), default=0)
-    return frozenset(cell for cell in played if last[cell] < end)
+    return frozenset(cell for cell in played if last[cell] < end and last[cell] + 1 in looks)
 
 
 def estimate_pair(sittings: Sittings, first: Cell, second: Cell, figure: str) -> PairEstimate:

@@ -55,9 +55,11 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     first, second = question.name(lead.first), question.name(lead.second)
     best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
     if lead.scope == "within":
+        wanted = max(of.rule.first, MIN_SITTINGS)
         return (
             f"Within {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
-            f" That is no answer yet: it takes {max(of.rule.first, MIN_SITTINGS)} sittings."
+            f" That is no answer yet: it takes {wanted} sittings"
+            f"{_minutes_words(wanted - lead.sittings, sitting_s)}."
         )
     if of.answered_at == 0:
         return (

@@ -24,9 +24,12 @@ from cachemark.runs.next_trials.questions import asked, stop_rule
 
 
 class Stopping:
-    """The stopping rule of one campaign; `began_s` is when it began, on the caller's clock."""
+    """The stopping rule of one campaign; `now_s` is the time of the caller's clock.
 
-    def __init__(self, plan: Plan, began_s: float) -> None:
+    `played` are the outcomes of a run that goes on: their sittings count, and so does their time.
+    """
+
+    def __init__(self, plan: Plan, now_s: float, played: Sequence[Outcome] = ()) -> None:
         self._plan = plan
         self._rounds = plan.experiment.rounds
         self._rule = stop_rule(plan.experiment)
@@ -34,15 +37,18 @@ class Stopping:
         self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
         self._needed = {_client_of(cell) for cell in plan.playable if is_repeat(cell)}
         self._shared = shared_cells(plan)
-        self._began_s = began_s
-        self._sittings = 0
+        self._in_block = Counter(sitting.block for sitting in plan.sittings)
+        times_s = _sitting_times_s(played)
+        self._began_s = now_s - sum(times_s.values())
+        self._sittings = len(times_s)
+        self._last_block: int | None = None
         self._looked_at: dict[int, frozenset[Cell]] = {}
 
     def next_sets(
         self, sitting: Sitting, outcomes: Sequence[Outcome], now_s: float
     ) -> list[list[Trial]]:
         """The sets of a sitting that are to be played now; empty for none."""
-        if self._out_of_time(now_s):
+        if self._out_of_time(sitting, now_s):
             return []
         retired = self._retired(sitting.block, outcomes)
         still_open = self._open_sets(sitting, retired)
@@ -63,12 +69,22 @@ class Stopping:
         counted = left - self._shared or left
         return [any(trial.cell in counted for trial in part) for part in sitting.sets]
 
-    def _out_of_time(self, now_s: float) -> bool:
-        """Whether a sitting of the usual length would end too late; the first one is played."""
+    def _out_of_time(self, sitting: Sitting, now_s: float) -> bool:
+        """Whether sittings of the usual length would end too late; the first one is played.
+
+        A block is played whole or not at all, so that every question has the same number of
+        sittings. Only of the first block, as many are played as there is time for.
+        """
         if self._rounds.max_s is None or not self._sittings:
             return False
+        if sitting.block and sitting.block == self._last_block:
+            return False
         spent_s = now_s - self._began_s
-        return spent_s + spent_s / self._sittings > self._rounds.max_s
+        coming = self._in_block[sitting.block] if sitting.block else 1
+        if spent_s * (1 + coming / self._sittings) > self._rounds.max_s:
+            return True
+        self._last_block = sitting.block
+        return False
 
     def _retired(self, block: int, outcomes: Sequence[Outcome]) -> frozenset[Cell]:
         """The cells that have left before a block: at the last look, all of theirs was answered."""
@@ -99,6 +115,16 @@ def shared_cells(plan: Plan) -> frozenset[Cell]:
     block = [sitting.trials for sitting in plan.sittings if sitting.block == 0]
     times = Counter(trial.cell for trials in block for trial in trials)
     return frozenset(cell for cell, count in times.items() if count > 1)
+
+
+def _sitting_times_s(outcomes: Sequence[Outcome]) -> dict[int | None, float]:
+    """How long each sitting of these outcomes took."""
+    times_s: dict[int | None, float] = {}
+    for outcome in outcomes:
+        if outcome.rounds is not None:
+            number = outcome.trial.sitting
+            times_s[number] = max(times_s.get(number, 0.0), outcome.wall_ms / 1e3)
+    return times_s
 
 
 def _client_of(cell: Cell) -> str:

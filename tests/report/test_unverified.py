@@ -1,0 +1,38 @@
+"""A server that did not confirm the clients' counts: said first, in every form, and once."""
+
+from __future__ import annotations
+
+from cachemark.checks.probe.result import CONSERVATION, ProbeResult
+from cachemark.report import answers, markdown, terminal
+from cachemark.report.build import build
+from cachemark.report.html import render as html
+from cachemark.report.model import Report
+from cachemark.runs.audit.value import Audit, Fitness
+from tests.builders.outcomes import experiment, header, measured
+
+SAID = "Not verified: embedded did not confirm all counts of the clients: counters: no `stats`."
+
+
+def report(*findings: ProbeResult) -> Report:
+    clients = {"native": 3000, "python/fast": 2000}
+    made = [measured(client, block, rate) for block in range(5) for client, rate in clients.items()]
+    audit = Audit(servers=[Fitness(server="embedded", checks=9, findings=list(findings))])
+    return build(header(experiment(list(clients))), made, audit)
+
+
+def test_a_server_that_confirmed_no_counts_is_said_first_and_is_no_note() -> None:
+    silent = ProbeResult(name="counters", fit=False, seen="no `stats`", excludes=[CONSERVATION])
+    made = report(silent)
+    (line,) = made.unverified
+    assert line.startswith(SAID)
+    assert line not in made.notes
+    assert made.warnings == [line, *made.notes]
+    assert f"## Notes\n\n- {line}" in markdown.render(made, None)
+    for render in (answers.render, terminal.render):
+        assert " ".join(render(made, 2000).split()).count(SAID) == 1
+    assert html(made, None).count("did not confirm all counts") == 1
+
+
+def test_nothing_is_said_about_a_server_whose_counters_were_compared() -> None:
+    slow = ProbeResult(name="slow", fit=False, seen="a second", excludes=["get"])
+    assert report().unverified == report(slow).unverified == []
