@@ -52,7 +52,7 @@ def check_playable(experiment: Experiment, parties: Parties) -> Plan:
     """
     host.placement(experiment.placement, host.usable_cpus())
     plan = make_plan(experiment)
-    check_looks(plan)
+    check_looks(plan, len(host.usable_cpus()))
     with temporary_folder() as folder:
         tapes = TapeCache(parties.engine, folder).check(plan)
     for line in work_lines(plan, tapes):

@@ -11,7 +11,10 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat
-from cachemark.runs.planning.planned_time import block_slices_s
+from cachemark.runs.planning.planned_time import block_s
+
+# A time limit is refused if even a machine that needs less than planned has too little time.
+_PART_OF_PLANNED = 0.75
 
 
 def stop_rule(experiment: Experiment) -> StopRule:
@@ -21,16 +24,19 @@ def stop_rule(experiment: Experiment) -> StopRule:
     return StopRule(margin=experiment.margin_percent / 100, looks=looks)
 
 
-def check_looks(plan: Plan) -> None:
-    """Raise UsageError if a run that stops when it is settled has no time for its first look."""
+def check_looks(plan: Plan, cpus: int) -> None:
+    """Raise UsageError if a run that stops when it is settled has no time for its first look.
+
+    `cpus` is the number of CPUs that the run may use.
+    """
     limit_s, rule = plan.experiment.rounds.max_s, stop_rule(plan.experiment)
     if limit_s is None or not rule.looks or not plan.sittings:
         return
-    block_s = block_slices_s(plan)
-    if not looks_that_fit(limit_s, block_s, rule.looks):
+    each_s = block_s(plan, cpus)
+    if not looks_that_fit(limit_s, _PART_OF_PLANNED * each_s, rule.looks):
         raise UsageError(
-            f"the first answer comes after {rule.first} sittings, whose slices alone take "
-            f"{rule.first * block_s:.0f} s; the time limit is {limit_s} s",
+            f"the first answer comes after {rule.first} sittings, which take about "
+            f"{rule.first * each_s:.0f} s; the time limit is {limit_s} s",
             "a longer --max (rounds.max_s), fewer clients or servers, a shorter "
             "timing.measure_ms, or --until fixed",
         )

@@ -52,11 +52,10 @@ def planned_s(plan: Plan, cpus: int) -> float:
     return first + sum(_trial_s(plan, trial) for trial in plan.trials) * each_s
 
 
-def block_slices_s(plan: Plan) -> float:
-    """How long the counted slices of one block of sittings take at least."""
-    slice_s = plan.experiment.rounds.slice_ms / 1e3
+def block_s(plan: Plan, cpus: int) -> float:
+    """About how long a sitting of every cell takes."""
     first = [sitting for sitting in plan.sittings if sitting.block == 0]
-    return sum(_turns(plan, part) * slice_s for sitting in first for part in sitting.sets)
+    return sum(sum(sitting_time(plan, sitting.sets, cpus)) for sitting in first)
 
 
 def sitting_time(plan: Plan, sets: Sequence[Sequence[Trial]], cpus: int) -> SittingTime:
