@@ -52,6 +52,11 @@ def told(experiment: Experiment) -> list[tuple[str, str, int]]:
     return [(load.name, load.wire, load.depth) for load in experiment.loads]
 
 
+def test_the_command_line_says_what_is_ranked() -> None:
+    assert changed(Overrides()).rank == "clients"
+    assert changed(Overrides(rank="servers")).rank == "servers"
+
+
 def test_a_name_tells_the_wire_that_is_played() -> None:
     assert told(changed(Overrides(wire="meta"))) == [("meta", "meta", 1), ("meta-deep", "meta", 8)]
     assert changed(Overrides(wire="meta")).workloads[1].loads == ["meta-deep"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import pytest
 
@@ -25,9 +27,9 @@ def played(client: str, server: str, rate: int, block: int, index: int) -> Outco
     return msgspec.structs.replace(made, trial=msgspec.structs.replace(made.trial, cell=cell))
 
 
-def report(*clients: str) -> Report:
+def report(*clients: str, rank: Literal["clients", "servers"] = "clients") -> Report:
     """Each client on every server; the second one does half as much."""
-    planned = msgspec.structs.replace(experiment(list(clients)), servers=list(RATES))
+    planned = msgspec.structs.replace(experiment(list(clients)), servers=list(RATES), rank=rank)
     outcomes = [
         played(client, server, rate // (1 + number), block, 0)
         for block in range(5)
@@ -66,6 +68,14 @@ def test_the_answer_and_the_pictures_compare_servers() -> None:
     names = [name for name, _ in plot_files(made, "svg")]
     assert any(name.startswith("ranking") for name in names)
     assert summary_png(made, one_sentence(made)).startswith(b"\x89PNG")
+
+
+def test_the_servers_of_each_client_are_ranked_where_the_experiment_says_so() -> None:
+    made = report("a", "b", rank="servers")
+    assert [(group.kind, group.common) for group in made.groups] == [
+        ("servers", "a"), ("servers", "b"),
+    ]  # fmt: skip
+    assert one_sentence(made).startswith("memcached:binary=new is first in both comparisons")
 
 
 def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None:

@@ -186,7 +186,7 @@ def test_the_answer_is_one_sentence(made: Report) -> None:
     assert conclusions.one_sentence(one) == made.answers[0]
 
 
-@pytest.mark.parametrize(("times", "apart"), [(0.4, []), (4, ["get · four · in the process"])])
+@pytest.mark.parametrize(("times", "apart"), [(0.1, []), (0.4, ["get · four · in the process"])])
 def test_caches_in_the_process_never_leave_slivers_of_the_others(
     times: float, apart: list[str]
 ) -> None:

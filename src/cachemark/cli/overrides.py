@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.cli.changed_settings import replaced, without_none
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
 from cachemark.cli.typed_search import searched
 from cachemark.cli.work_options import WorkOptions, typed_work
@@ -120,6 +121,10 @@ class Overrides(WorkOptions):
         str | None,
         Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
     ] = None
+    rank: Annotated[
+        Literal["clients", "servers"] | None,
+        Parameter(help="rank the clients of each server, or the servers of each client"),
+    ] = None
     margin: Annotated[
         float | None, Parameter(help="smallest difference that matters, in percent")
     ] = None
@@ -135,7 +140,7 @@ def apply(
     reads the options of the work.
     """
     typed, preset = typed_work(overrides, engine)
-    changed: dict[str, Any] = _without_none(
+    changed: dict[str, Any] = without_none(
         servers=_servers(experiment, overrides),
         **_blocks(experiment, overrides),
         seed=overrides.seed,
@@ -143,21 +148,22 @@ def apply(
         awake=overrides.awake or None,
         design=overrides.design,
         margin_percent=overrides.margin,
+        rank=overrides.rank,
     )
-    changed["rounds"] = _replace(
+    changed["rounds"] = replaced(
         experiment.rounds,
         slice_ms=overrides.slice_ms,
         until=overrides.until,
         max_s=None if overrides.max is None else _seconds(overrides.max),
     )
     changed |= _clients(experiment, overrides, in_process)
-    changed["timing"] = _replace(
+    changed["timing"] = replaced(
         experiment.timing,
         warmup_ms=overrides.warmup_ms,
         measure_ms=overrides.measure_ms,
         timeout_ms=overrides.timeout_ms,
     )
-    changed["placement"] = _replace(
+    changed["placement"] = replaced(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
     grid = _grid_name(experiment, overrides)
@@ -170,7 +176,7 @@ def apply(
         raise UsageError("--fill: no workload fills a server", "one with fill_percent does")
     ended = [_ended(workload, overrides) for workload in workloads]
     changed["workloads"] = typed_workloads(ended, typed, preset)
-    result = _replace(experiment, **changed)
+    result = replaced(experiment, **changed)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
     result = _designed(result, overrides, typed, changed=bool(typed) or ended != workloads)
     check(result, "command line")
@@ -180,7 +186,7 @@ def apply(
 def _blocks(experiment: Experiment, overrides: Overrides) -> dict[str, int | None]:
     """The typed number of blocks; where trials are replayed, as many of them shall be valid."""
     blocks, until_valid = overrides.blocks, overrides.until_valid
-    _replace(experiment, until_valid=until_valid)  # its error names the typed option
+    replaced(experiment, until_valid=until_valid)  # its error names the typed option
     return {
         "blocks": until_valid if blocks is None else blocks,
         "until_valid": blocks if until_valid is None and experiment.until_valid else until_valid,
@@ -250,7 +256,7 @@ def _workloads(
     grid = _grid_name(experiment, overrides)
     selected = _select_by_name("workload", overrides.workload, experiment.workloads, grid)
     changed = [
-        _replace(workload, loads=_renamed_loads(workload.loads, loads))
+        replaced(workload, loads=_renamed_loads(workload.loads, loads))
         for workload in selected
         if workload.loads is None or not loads.keys().isdisjoint(workload.loads)
     ]
@@ -276,7 +282,7 @@ def _ended(workload: Workload, overrides: Overrides) -> Workload:
         if not 0 < scale <= _MAX_SCALE:
             raise UsageError(f"--scale {scale:g}: out of range", f"write up to {_MAX_SCALE}")
         changed = scaled(changed, scale)
-    return _replace(changed)
+    return replaced(changed)
 
 
 def _grid_name(experiment: Experiment, overrides: Overrides) -> str:
@@ -313,7 +319,7 @@ def _check_distinct(pairs: list[tuple[Load, Load]]) -> None:
 def _loads(
     old: Load, overrides: Overrides, typed: WorkSettings, all_loads: list[Load]
 ) -> list[Load]:
-    base = _replace(
+    base = replaced(
         old,
         name=_renamed_wire(old, overrides.wire),
         connections=overrides.connections,
@@ -330,8 +336,8 @@ def _loads(
     stem = re.sub(r"-?[0-9]+-threads$", "", _renamed_wire(alike[0], overrides.wire))
     prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
     # The count first: a name made of a wrong one would be refused in its stead.
-    counted = [_replace(base, threads=threads) for threads in overrides.threads]
-    return [_replace(load, name=f"{prefix}{load.threads}-threads") for load in counted]
+    counted = [replaced(base, threads=threads) for threads in overrides.threads]
+    return [replaced(load, name=f"{prefix}{load.threads}-threads") for load in counted]
 
 
 def _renamed_wire(load: Load, wire: str | None) -> str:
@@ -353,21 +359,3 @@ def _renamed_loads(loads: list[str] | None, new_loads: dict[str, list[Load]]) ->
         return None
     replaced = (old for old in loads if old in new_loads)
     return list(dict.fromkeys(new.name for old in replaced for new in new_loads[old]))
-
-
-def _without_none(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
-
-def _replace(value: _Struct, **fields: Any) -> _Struct:
-    """Change the given fields, and check the result as if it were read from a file."""
-    changed = msgspec.structs.replace(value, **_without_none(**fields))
-    try:
-        return msgspec.convert(msgspec.to_builtins(changed), type(value))
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        option = place.rstrip("`").replace("_", "-")
-        raise UsageError(f"--{option}: {what}") from error

@@ -5,27 +5,16 @@ An experiment is a grid, clients × servers × workloads × loads, repeated in `
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-# Above any real count or time, and below what JSON readers turn into a floating-point number.
-_MAX_VALUE = 2**40
-Positive = Annotated[int, Meta(ge=1, le=_MAX_VALUE)]
+from cachemark.model.setting_types import MAX_ENTRIES, MAX_VALUE, Name, Names, Positive
+from cachemark.model.setting_types import described as _is
+
 # What happens to a trial if the machine was noisy; `auto` is explained in verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-# The entries of one axis of a grid.
-MAX_ENTRIES = 1000
-Names = Annotated[list[str], Meta(max_length=MAX_ENTRIES)]
-
-
-def _is(description: str, *examples: object, **limits: Any) -> Meta:
-    """What a setting means, and examples: docs/experiment.md and error messages print them."""
-    return Meta(description=description, examples=list(examples) or None, **limits)
-
-
 # A probability distribution. The engine defines them, and checks the text before the first trial.
 _LAW = r"^[a-zA-Z0-9.:=,+-]+$"
 Distribution = Annotated[str, Meta(pattern=_LAW)]
@@ -149,7 +138,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = None
     ops: Annotated[Positive | None, _is("play this number of operations", 100_000)] = None
     warmup_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=_MAX_VALUE)] | None,
+        Annotated[int, Meta(ge=0, le=MAX_VALUE)] | None,
         _is("warm-up, instead of the experiment's", 0),
     ] = None
     server_warmup_ops: Annotated[
@@ -168,7 +157,7 @@ class Measure(TomlTable, frozen=True, kw_only=True):
     Its response times are those of the cell. The load's other settings are the generators'.
     """
 
-    rate: Annotated[float, _is("operations per second, Poisson", 1000, gt=0, le=_MAX_VALUE)] = 1000
+    rate: Annotated[float, _is("operations per second, Poisson", 1000, gt=0, le=MAX_VALUE)] = 1000
     connections: Annotated[Positive, _is("connections of the measuring client", 1)] = 1
     generator: Annotated[str, _is("the client that makes the load", "native")] = "native"
 
@@ -233,7 +222,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
 class Timing(TomlTable, frozen=True, kw_only=True):
     """How long each part of a trial lasts."""
 
-    warmup_ms: Annotated[int, _is("warm-up before the window", 500, ge=0, le=_MAX_VALUE)] = 500
+    warmup_ms: Annotated[int, _is("warm-up before the window", 500, ge=0, le=MAX_VALUE)] = 500
     measure_ms: Annotated[Positive, _is("the measured window", 1000)] = 1000
     timeout_ms: Annotated[Positive, _is("an operation that takes longer is an error", 1000)] = 1000
     ready_ms: Annotated[
@@ -315,6 +304,10 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
         list[Workload], _is("tables `[[workloads]]`", min_length=1, max_length=MAX_ENTRIES)
     ]
     loads: Annotated[list[Load], _is("tables `[[loads]]`", min_length=1, max_length=MAX_ENTRIES)]
+    rank: Annotated[
+        Literal["clients", "servers"],
+        _is("rank the clients of each server, or the servers of each client"),
+    ] = "clients"
     analysis: Annotated[str, _is("a text for the report: what the figures mean")] = ""
     seed: Annotated[int, _is("of the order of trials and of the tapes", 1, ge=0, le=2**53)] = 1
     blocks: Annotated[

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, cast
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import MAX_ENTRIES
+from cachemark.model.setting_types import MAX_ENTRIES
 
 Table = dict[str, Any]
 # Settings of a load that may be a list: one load for each value.

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Load, Name, TomlTable
+from cachemark.model.experiment import Load, TomlTable
+from cachemark.model.setting_types import Name
 
 Role = Literal["server", "client", "load"]
 # What every hosts file has. Load generators are only for loads with a measuring client.

@@ -85,7 +85,9 @@ def _grid_report(
         groups = [rounds.with_rounds(group, answers) for group in groups]
     return Report(
         header=header,
-        answers=rounds.sentences(answers, outcomes) if answers else list(map(group_answer, groups)),
+        answers=rounds.sentences(answers, outcomes, experiment.rank)
+        if answers
+        else list(map(group_answer, groups)),
         rounds=answers,
         groups=groups,
         absences=_absences(summaries),

@@ -34,7 +34,7 @@ def make_groups(
 ) -> list[Group]:
     """The groups in the order of the experiment; what runs in the process comes last.
 
-    Where only one client meets several servers, the servers are compared.
+    Servers are compared where the experiment ranks them, or only one client meets several.
     """
     tables: dict[tuple[str, str], _Members] = {}
     for summary in summaries:
@@ -64,10 +64,13 @@ def was_played(summary: CellSummary) -> bool:
 def _groups_of(table: _Members, outcomes: Sequence[Outcome], experiment: Experiment) -> list[Group]:
     """The groups of one workload and load."""
     networked = [member for member in table if member.cell.server != NO_SERVER]
-    if len({member.cell.client for member in networked}) == 1 and len(networked) > 1:
+    clients = dict.fromkeys(member.cell.client for member in networked)
+    several = len({member.cell.server for member in networked}) > 1
+    if several and (experiment.rank == "servers" or len(clients) == 1):
         rest = [member for member in table if member.cell.server == NO_SERVER]
-        servers = _group("servers", networked, outcomes, experiment)
-        return [servers, *([_group("clients", rest, outcomes, experiment)] if rest else [])]
+        of_client = [[one for one in networked if one.cell.client == name] for name in clients]
+        servers = [_group("servers", own, outcomes, experiment) for own in of_client]
+        return [*servers, *([_group("clients", rest, outcomes, experiment)] if rest else [])]
     by_server: dict[str, _Members] = {}
     for member in table:
         by_server.setdefault(member.cell.server, []).append(member)

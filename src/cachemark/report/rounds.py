@@ -55,11 +55,15 @@ def round_answers(
     return answers(outcomes, asked(experiment, here), rule, final=final, figures=figures)
 
 
-def sentences(answers: Answers, outcomes: Sequence[Outcome]) -> list[str]:
-    """The answers in words; each names its workload, load and what its cells share."""
+def sentences(answers: Answers, outcomes: Sequence[Outcome], rank: Kind = "clients") -> list[str]:
+    """The answers in words; each names its workload, load and what its cells share.
+
+    Where clients are ranked (`rank`), the servers of several clients are one line.
+    """
     seconds = sitting_seconds(outcomes)
     lines: list[str] = []
     several = len({answer.question.common for answer in _servers(answers)}) > 1
+    several = several and rank == "clients"
     for answer in answers.groups:
         question = answer.question
         if several and question.kind == "servers":
@@ -98,16 +102,17 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
 def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
     """The ranking of each question after some whole blocks, by the figure that decides it.
 
-    Where clients are compared, the servers of each client are not ranked as well.
+    Clients and servers are not ranked both: the experiment says which, where there is a choice.
     """
     answers = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
     groups = answers.groups if answers else []
-    of_clients = any(answer.question.kind == "clients" for answer in groups)
+    kinds = {answer.question.kind for answer in groups}
+    ranked = experiment.rank if experiment.rank in kinds else next(iter(kinds), "clients")
     return [
         (answer.question, ranking)
         for answer in groups
         if (ranking := answer.ranking(answer.primary)) is not None
-        and (answer.question.kind == "clients" or not of_clients)
+        and answer.question.kind == ranked
     ]
 
 

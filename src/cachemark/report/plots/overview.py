@@ -9,7 +9,7 @@ import msgspec
 from cachemark.analysis.number_format import size, size_with_error
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.model.outcome import Cell
-from cachemark.report.model import ClientRow, Group, Report
+from cachemark.report.model import ClientRow, Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role, identity
@@ -68,7 +68,7 @@ def _panel(report: Report, work: ServerGroups) -> Panel:
     first = work.groups[0]
     closed = first.metric == "rate"
     grid, get, write = (
-        _grid(report, work.groups),
+        _grid(report, work),
         _figure_getter(first.metric),
         _figure_formatter(first.metric),
     )
@@ -140,7 +140,7 @@ def _small(
     get: _Getter,
     write: _Formatter,
 ) -> Plot:
-    grid = _grid(report, work.groups)
+    grid = _grid(report, work)
     items = _items(grid, get, write)
     bars_text = "; ".join(item.description for item in items)
     return Plot(
@@ -186,14 +186,15 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         return client if self.coloured or len(self.servers) == 1 else f"{client} · {server}"
 
 
-def _grid(report: Report, groups: list[Group]) -> _Grid:
+def _grid(report: Report, work: ServerGroups) -> _Grid:
+    groups = work.groups
     cells = {row.summary.cell: row for group in groups for row in group.rows}
     rows = {(cell.client, cell.server): row for cell, row in cells.items()}
     experiment = report.header.experiment
     return _Grid(
         clients=_ordered([client for client, _ in rows], experiment.clients),
-        # All of the report's: a colour is one server's in every plot.
-        servers=_ordered(servers_of(report), experiment.servers),
+        # Those of all plots of this kind: a colour is one server's in each of them.
+        servers=_ordered(sorted(work.servers), experiment.servers),
         rows=rows,
         firsts=frozenset(
             row.summary.cell

@@ -9,14 +9,19 @@ from cachemark.report.model import Group, Report
 from cachemark.report.plots.plot import slug
 from cachemark.report.plots.ranking import ranked_figure
 
-# A bar shorter than this part of its axis is a sliver: thinner than the line of its own interval.
-_MIN_BAR_PART = 1 / 50
+# Where the longest bar is shorter than this part of its axis, all of them are slivers: in a small
+# panel, thinner than the lines of their own intervals.
+_MIN_BAR_PART = 1 / 10
 
 
 class ServerGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """The groups of one workload and load; `apart` if all of them are in-process caches."""
+    """The groups of one workload and load; `apart` if all of them are in-process caches.
+
+    `servers` are those of all groups of the report that are shown in the same way.
+    """
 
     groups: list[Group]
+    servers: frozenset[str]
     apart: bool = False
 
     @property
@@ -35,7 +40,7 @@ def server_groups(report: Report) -> list[ServerGroups]:
     """All groups, in the order of the experiment.
 
     In-process caches are shown beside clients that use the network, unless the bars of the latter
-    would be too short to read; then they have an axis of their own.
+    would somewhere be too short to read; then all of them come last, with axes of their own.
     """
     experiment = report.header.experiment
     workloads = [workload.name for workload in experiment.workloads]
@@ -44,16 +49,28 @@ def server_groups(report: Report) -> list[ServerGroups]:
     for group in report.groups:
         key = (workloads.index(group.workload), loads.index(group.load))
         together.setdefault(key, []).append(group)
-    return [work for key in sorted(together) for work in _split(together[key])]
+    works = [together[key] for key in sorted(together)]
+    if not any(_dwarfs(groups) for groups in works):
+        return _alike(works)
+    networked = [[group for group in groups if group.server != NO_SERVER] for groups in works]
+    in_process = [[group for group in groups if group.server == NO_SERVER] for groups in works]
+    return [*_alike(networked), *_alike(in_process, apart=True)]
 
 
-def _split(groups: list[Group]) -> list[ServerGroups]:
+def _alike(works: list[list[Group]], *, apart: bool = False) -> list[ServerGroups]:
+    """The works that have a group left, with the servers of all of them."""
+    rows = [row for groups in works for group in groups for row in group.rows]
+    servers = frozenset(row.summary.cell.server for row in rows)
+    return [ServerGroups(groups=groups, servers=servers, apart=apart) for groups in works if groups]
+
+
+def _dwarfs(groups: list[Group]) -> bool:
+    """Whether in-process caches would leave slivers of the bars of the others."""
     in_process = [group for group in groups if group.server == NO_SERVER]
     networked = [group for group in groups if group.server != NO_SERVER]
     rates = groups[0].metric == "rate"
-    if networked and rates and _highest(networked) < _MIN_BAR_PART * _highest(in_process):
-        return [ServerGroups(groups=networked), ServerGroups(groups=in_process, apart=True)]
-    return [ServerGroups(groups=groups)]
+    shortest = _MIN_BAR_PART * _highest(in_process)
+    return bool(networked) and rates and _highest(networked) < shortest
 
 
 def _highest(groups: list[Group]) -> float:
