@@ -29,7 +29,10 @@ def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
         assert outcome.rounds is not None
         assert outcome.measure is not None
         slices = outcome.rounds.slices
-        assert len({len(getattr(slices, name)) for name in slices.__struct_fields__}) == 1
+        lengths = {name: len(getattr(slices, name)) for name in slices.__struct_fields__}
+        # Only several hosts have a skew.
+        assert (lengths.pop("late_ns"), lengths.pop("skew_ns")) == (0, 0)
+        assert len(set(lengths.values())) == 1
         counted = sum(op.ok for op in outcome.measure.operations.values())
         assert sum(slices.ops) == counted > 0
         assert sum(slices.elapsed_ns) == pytest.approx(outcome.measure.elapsed_ns, rel=0.01)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.rate_search import searches
+from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
     PERCENTILES,
@@ -81,13 +82,10 @@ def _grid_report(
     groups = make_groups(summaries, outcomes, experiment)
     trials = trial_rows(outcomes)
     answers = rounds.round_answers(experiment, outcomes)
-    if answers is not None:
-        groups = [rounds.with_rounds(group, answers) for group in groups]
+    said, groups = _answered(answers, groups, outcomes, experiment)
     return Report(
         header=header,
-        answers=rounds.sentences(answers, outcomes, experiment.rank)
-        if answers
-        else list(map(group_answer, groups)),
+        answers=said,
         rounds=answers,
         groups=groups,
         absences=_absences(summaries),
@@ -116,6 +114,19 @@ def _grid_report(
         ],
         trials=trials,
     )
+
+
+def _answered(
+    answers: Answers | None,
+    groups: list[Group],
+    outcomes: Sequence[Outcome],
+    experiment: Experiment,
+) -> tuple[list[str], list[Group]]:
+    """The answers in words, and the groups in the order that the answers give them."""
+    if answers is None:
+        return list(map(group_answer, groups)), groups
+    said = rounds.sentences(answers, outcomes, experiment.rank)
+    return said, [rounds.with_rounds(group, answers) for group in groups]
 
 
 def _disturbances(outcomes: Sequence[Outcome], groups: Sequence[Group]) -> list[str]:
