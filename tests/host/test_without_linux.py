@@ -13,7 +13,7 @@ import pytest
 from cachemark.host.placement import usable_cpus
 from tests.conftest import ROOT
 
-STORE = ROOT / "tests" / "runs" / "earlier_versions" / "0.1.0"
+STORE = ROOT / "tests" / "runs" / "storage" / "earlier_versions" / "0.1.0"
 PROGRAM = Path(__file__).parent / "without_linux.py"
 READING = [
     ["--version"],

@@ -10,7 +10,7 @@ import pytest
 from cachemark.model.outcome import OUTCOME_FORMAT, from_line, to_line
 from tests.builders.outcomes import measured
 
-STORE = Path(__file__).parent.parent / "runs" / "earlier_versions" / "0.1.0"
+STORE = Path(__file__).parent.parent / "runs" / "storage" / "earlier_versions" / "0.1.0"
 LINES = [line for path in STORE.glob("*/*.jsonl") for line in path.read_bytes().splitlines()]
 
 

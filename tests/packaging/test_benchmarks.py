@@ -13,6 +13,7 @@ from cachemark.checks.fidelity.tools import TOOLS
 from tests.conftest import ROOT, Cli
 
 SERVERS = ("null", "embedded")
+DEPTHS = (1, 16)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +60,7 @@ def tables(printed: str) -> dict[str, dict[str, list[str]]]:
 
 @pytest.mark.slow("plays every load generator on PATH")
 def test_peers_beside_the_native_client() -> None:
-    """Every tool has a row, whether it is on this machine or not; no client is without a cost."""
+    """Every tool has a row, whether it is on this machine or not; no cost is missing in silence."""
     options = ["--rounds", "1", "--seconds", "0.2", "--no-fidelity", "--server", "embedded"]
     ended = subprocess.run(
         [sys.executable, "benchmarks/peers.py", *options],
@@ -72,12 +73,19 @@ def test_peers_beside_the_native_client() -> None:
     assert ended.returncode == 0, ended.stderr
     costs, ratios, memory = tables(ended.stdout).values()
     assert [name for name in TOOLS if name not in costs or name not in memory] == []
-    for name in ("null client", "native"):
-        assert float(costs[name][0]) > 0, ended.stderr
-        assert float(costs[name][2]) > 0, ended.stderr
+    # On a busy machine, a program may get no CPU in its fifth of a second.
+    measured = [
+        (name, number)
+        for name in ("null client", "native")
+        for number, depth in enumerate(DEPTHS)
+        if f"{name}, depth {depth}: left out" not in ended.stderr
+    ]
+    assert measured, ended.stderr
+    for name, number in measured:
+        assert float(costs[name][2 * number]) > 0, ended.stderr
         assert float(memory[name][0]) > 0, ended.stderr
-    assert ratios["native"][:2] == ["1", "1"]
-    assert [float(cell) > 0 for cell in ratios["null client"]] == [True] * 3, ended.stderr
+        if ("native", number) in measured:
+            assert float(ratios[name][number]) > 0, ended.stderr
     assert "tape is a part of its memory" in ended.stdout
 
 

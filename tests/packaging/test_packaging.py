@@ -29,6 +29,7 @@ def test_an_installed_cachemark_carries_workers_cases_and_sources() -> None:
         "workers": "cachemark/_workers",
         "conformance": "cachemark/_conformance",
         "engine": "cachemark/_engine",
+        "site/html": "cachemark/_site/html",
     }
     assert set(wheel["packages"]) == set(wheel["sources"])
 
