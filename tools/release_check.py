@@ -1,7 +1,7 @@
 """Check that the packages in dist/ are a release: what a person forgets, in one list.
 
 Each check gives a line: ok, or what is wrong and what to do. The exit status is 1 if one is wrong.
-The engine's crates are documented and packaged as crates.io would do it, which takes minutes.
+The crates are documented and packaged as the crate registry would do it, which takes minutes.
 """
 
 from __future__ import annotations

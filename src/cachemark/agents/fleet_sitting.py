@@ -33,7 +33,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import warmup_ms
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
-from cachemark.runs.sittings.warm_up import check_length, is_warm
+from cachemark.runs.sittings.warm_up import check_length, is_warm, most_rounds
 
 # By the first start the request must have reached all hosts: some time, and some for each host.
 _START_AHEAD_NS = 200_000_000
@@ -124,8 +124,8 @@ class _FleetSitting:
 
     def _warm_up(self) -> None:
         """Play rounds without counting, until each arm is warm or has had its time."""
-        longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
-        left, together = -(-longest_us // self._length_us), 1
+        longest_ms = max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
+        left, together = most_rounds(longest_ms, self._setting.rounds.slice_ms), 1
         while left > 0:
             self._display.doing("warms up")
             cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up_slices)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 
 from cachemark.agents.slice_messages import (
     ArmFailure,
@@ -24,8 +23,8 @@ from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Slice
+from cachemark.runs.sittings.sitting import turn_cost
 
-_EMPTY_SLICES = 5
 # The workers have the request so long before the planned start.
 _AHEAD_NS = 2_000_000
 
@@ -64,13 +63,8 @@ class SlicePlayer:
         self._workers_cpu[arm] = meter
         server = self._servers.get(arm)
         self._servers_cpu[arm] = CpuMeter(server.pids if server else [])
-        costs: list[tuple[int, int]] = []
-        for _ in range(_EMPTY_SLICES):
-            cpu_ns, began_ns = meter.read_ns(), time.monotonic_ns()
-            fleet.slice(Slice(length_us=0))
-            costs.append((time.monotonic_ns() - began_ns, meter.read_ns() - cpu_ns))
-        walls, cpus = zip(*costs, strict=True)
-        return TurnCost(wall_ns=int(median(walls)), cpu_ns=int(median(cpus)))
+        wall_ns, cpu_ns = turn_cost(fleet, meter)
+        return TurnCost(wall_ns=wall_ns, cpu_ns=cpu_ns)
 
     def play(self, slices: Sequence[PlannedSlice]) -> HostSlices:
         """Play slices in their order. A failure of an arm's workers leaves out the arm's others."""

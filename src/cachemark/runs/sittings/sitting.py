@@ -17,6 +17,7 @@ from statistics import median
 import msgspec
 
 from cachemark.analysis.rounds.order import Turn, random_square, squares_for, turns
+from cachemark.endpoints.fleet import Fleet
 from cachemark.host import NoiseMonitor
 from cachemark.host.cpu_meter import CpuMeter, StealMeter
 from cachemark.host.memory import check_memory
@@ -93,7 +94,7 @@ class _Sitting:
         self._warm_up()
         for arm in self.arms:
             arm.attempt(arm.begin)
-            arm.attempt(lambda ends, arm=arm: self._measure_turn_cost(arm, ends))
+            arm.attempt(lambda ends, arm=arm: _measure_turn_cost(arm, ends))
         self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
         noise = self._played_with_noise()
         for members in self._sets:
@@ -125,17 +126,6 @@ class _Sitting:
     def _check_length(self, arm: Arm) -> None:
         load = arm.setting.load
         check_length(arm.warm_up, self._uncounted.length_us, load.processes * load.threads)
-
-    def _measure_turn_cost(self, arm: Arm, ends: Endpoints) -> None:
-        """What a slice costs beside its own length: play some that have none."""
-        costs: list[tuple[int, int]] = []
-        empty = Slice(length_us=0, lead_in_us=0)
-        for _ in range(_EMPTY_SLICES):
-            cpu, began = arm.worker_cpu.read_ns(), time.monotonic_ns()
-            ends.fleet.slice(empty)
-            costs.append((time.monotonic_ns() - began, arm.worker_cpu.read_ns() - cpu))
-        walls, cpus = zip(*costs, strict=True)
-        arm.turn_cost = (int(median(walls)), int(median(cpus)))
 
     def _played_with_noise(self) -> HostNoise:
         noise = NoiseMonitor()
@@ -224,6 +214,24 @@ def rows_of(
     for number in range(squares_for(measure_ms, slice_ms, len(alive))):
         rows += by_row(turns(number, random_square(order, alive)))
     return rows
+
+
+def turn_cost(fleet: Fleet, workers: CpuMeter) -> tuple[int, int]:
+    """What a slice costs beside its own length, in ns of time and of CPU time: some have none.
+
+    Raises TrialError.
+    """
+    costs: list[tuple[int, int]] = []
+    for _ in range(_EMPTY_SLICES):
+        cpu_ns, began_ns = workers.read_ns(), time.monotonic_ns()
+        fleet.slice(Slice(length_us=0))
+        costs.append((time.monotonic_ns() - began_ns, workers.read_ns() - cpu_ns))
+    walls, cpus = zip(*costs, strict=True)
+    return int(median(walls)), int(median(cpus))
+
+
+def _measure_turn_cost(arm: Arm, ends: Endpoints) -> None:
+    arm.turn_cost = turn_cost(ends.fleet, arm.worker_cpu)
 
 
 def by_row(played: Iterator[Turn]) -> list[list[Turn]]:
