@@ -124,8 +124,10 @@ function bar(row, most) {
 
 // The interval of a row in words. Of clients in turns, it is that of the ratio to the first.
 function interval(row, of) {
-  const first = of.rows[0].value;
-  if (of.in_turns && row === of.rows[0]) return "1";
+  // The first has no ratio to itself. The native client may stand above it: it is a yardstick, and no choice.
+  const winner = of.rows.find((one) => !one.low) ?? of.rows[0];
+  const first = winner.value;
+  if (of.in_turns && row === winner) return "1";
   if (!row.low) return of.in_turns && row.value ? (row.value / first).toFixed(2) : "–";
   const [value, low, high] = [row.value, row.low, row.high].map((one) => (one / first).toFixed(2));
   const shown = of.by_rate ? figure : time;
