@@ -33,9 +33,11 @@ def played(
     connections: int = 0,
     server_misses: int = 0,
     several_servers: bool = False,
-    at_end: ProcessSample = _IDLE,
+    at_fault: ProcessSample = _IDLE,
+    at_end: ProcessSample | None = None,
 ) -> Played:
     """Calls as (begin, end, answer) in ms, in the order of their ends."""
+    at_end = at_end or at_fault
     calls = [
         Call(
             begin_ns=begin * _MS,
@@ -53,7 +55,7 @@ def played(
         calls=calls,
         answers=[answer for _, _, answer in answers],
         phases=_PHASES,
-        samples=Samples(before=_IDLE, fault_end=at_end, after=at_end),
+        samples=Samples(begin=_IDLE, before=at_fault, fault_end=at_end, after=at_end),
         returned=returned,
         unsent=0,
         connections=connections,
@@ -87,6 +89,23 @@ def test_a_single_failure_begins_the_count_of_right_answers_again() -> None:
     found = figures(played([*good(0, 1000), *good(2000, 2500), *late, *good(2500, 4000)]))
     assert found.recovery_ms == 501
     assert figures(played([*good(0, 1000), *good(3100, 4000)])).recovery_ms is None
+
+
+def test_a_runtime_that_still_compiles_is_not_degraded() -> None:
+    busy_before, busy_later = (
+        msgspec.structs.replace(_IDLE, cpu_ns=_IDLE.cpu_ns + ms * _MS) for ms in (800, 1600)
+    )
+    found = figures(played(QUIET, at_fault=busy_before, at_end=busy_later))
+    assert (found.cpus, found.cpus_more) == (pytest.approx(0.8), pytest.approx(0.0))
+    assert not findings(found, "common")
+
+
+def test_the_cpu_time_of_a_short_fault_is_not_judged() -> None:
+    busy = msgspec.structs.replace(_IDLE, cpu_ns=90 * _MS)
+    short = msgspec.structs.replace(_PHASES, fault_end_ns=1100 * _MS)
+    found = figures(msgspec.structs.replace(played(QUIET, at_end=busy), phases=short))
+    assert found.cpus == pytest.approx(0.9)
+    assert found.cpus_more is None
 
 
 BROKEN: dict[str, Played] = {

@@ -15,6 +15,7 @@ GOOD_IN_A_ROW = 100
 _FEWEST_CALLS = 10
 TIMELINE_SLICE_MS = 100
 _MS = 1_000_000
+_CPUS_NS = 1000 * _MS
 _Judged = Sequence[tuple[Call, Answer]]
 
 
@@ -40,8 +41,9 @@ class ProcessSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples before the fault, at its end, and when the calls had ended."""
+    """Samples as the calls begin, before the fault, at its end, and when the calls had ended."""
 
+    begin: ProcessSample
     before: ProcessSample
     fault_end: ProcessSample
     after: ProcessSample
@@ -56,11 +58,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     had, or those that no server answered with a miss, whichever are more. `failed_share` is the
     share of the calls in the fault that failed, if one of several servers had it. `connections`
     were opened from the fault's begin to the end of all, `connections_per_s` is their rate in that
-    time. `cpus` is the CPU time that the client used in the fault, in CPUs. `lost_calls` is 1 if
-    calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls
-    went on after the fault. Of the machine:
-    `longest_pause_ms` is by how much a sleeping thread woke up too late, and `waiting_threads` how
-    many threads of client, server and proxy were runnable without a CPU, on average.
+    time. `cpus` is the CPU time that the client used in the fault, in CPUs, and `cpus_more` by how
+    much that is more than before the fault: a runtime that still compiles does so in both. It is
+    None of a fault below 1 s, in which the first stack trace may be most of it. `lost_calls` is 1
+    if calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls
+    went on after the fault. Of the machine: `longest_pause_ms` is by how much a sleeping thread
+    woke up too late, and `waiting_threads` how many threads of client, server and proxy were
+    runnable without a CPU, on average.
     """
 
     calls: int
@@ -84,6 +88,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     descriptors_grown: int
     rss_grown_bytes: int
     end: str = ""
+    cpus_more: float | None = None
     watched_s: float = 0.0
     longest_pause_ms: float = 0.0
     waiting_threads: float = 0.0
@@ -119,7 +124,9 @@ def figures(played: Played) -> Figures:
     ]
     counted = Counter(played.answers)
     misses = sum(call.outcome == "miss" and not call.is_write for call in played.calls)
-    fault_ns = max(1, phases.fault_end_ns - phases.fault_ns)
+    fault_ns = phases.fault_end_ns - phases.fault_ns
+    cpus = _cpus(samples.before, samples.fault_end, fault_ns)
+    cpus_before = _cpus(samples.begin, samples.before, phases.fault_ns - phases.start_ns)
     return Figures(
         calls=len(judged),
         during=dict(Counter(answer for _, answer in in_fault)),
@@ -137,7 +144,8 @@ def figures(played: Played) -> Figures:
         unsent=played.unsent,
         connections=played.connections,
         connections_per_s=played.connections / (phases.end_ns - phases.fault_ns) * 1e9,
-        cpus=(samples.fault_end.cpu_ns - samples.before.cpu_ns) / fault_ns,
+        cpus=cpus,
+        cpus_more=cpus - cpus_before if fault_ns >= _CPUS_NS else None,
         threads_grown=samples.after.threads - samples.before.threads,
         descriptors_grown=samples.after.descriptors - samples.before.descriptors,
         rss_grown_bytes=samples.after.rss_bytes - samples.before.rss_bytes,
@@ -158,6 +166,10 @@ def timeline(
         at = (call.end_ns - phases.start_ns) // (TIMELINE_SLICE_MS * _MS)
         slice_counts[min(max(at, 0), slices - 1)][answer] += 1
     return [dict(counts) for counts in slice_counts]
+
+
+def _cpus(first: ProcessSample, last: ProcessSample, between_ns: int) -> float:
+    return (last.cpu_ns - first.cpu_ns) / max(1, between_ns)
 
 
 def _failed_share(judged: _Judged) -> float | None:

@@ -56,6 +56,8 @@ class Window:
                 gives_up=fault.gives_up,
             )
         )
+        self._wait_until(start_ns)
+        begin = sample(self._worker.pid)
         self._wait_until(start_ns + fault.before_ms * _MS)
         before, opened, waits = sample(self._worker.pid), injected.connections(), self._waits_ns()
         fault_ns = injected.begin()
@@ -71,7 +73,7 @@ class Window:
         after = sample(self._worker.pid)
         self.waited_ns = sum(ns - waits.get(pid, 0) for pid, ns in self._waits_ns().items())
         self.connections = injected.connections() - opened
-        self.samples = Samples(before=before, fault_end=fault_end, after=after)
+        self.samples = Samples(begin=begin, before=before, fault_end=fault_end, after=after)
         self.phases = Phases(
             start_ns=start_ns, fault_ns=fault_ns, fault_end_ns=fault_end_ns, end_ns=end_ns
         )

@@ -93,6 +93,7 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
     figures = outcome.figures
     if figures is None:
         return []
+    more = "" if figures.cpus_more is None else f", {figures.cpus_more:+.2f} to before it"
 
     def ms(value: float | None) -> str:
         return "–" if value is None else f"{value:,.1f} ms"
@@ -109,7 +110,7 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
         ("p99 of calls in the fault", ms(figures.p99_during_ms)),
         ("recovered after the fault", ms(figures.recovery_ms)),
         ("connections opened since its begin", f"{figures.connections:,}"),
-        ("CPUs used in the fault", f"{figures.cpus:.2f}"),
+        ("CPUs used in the fault", f"{figures.cpus:.2f}{more}"),
         ("more threads, descriptors", f"{figures.threads_grown:+}, {figures.descriptors_grown:+}"),
         ("calls that were due and never sent", f"{figures.unsent:,}"),
         ("watched after the fault", f"{figures.watched_s:.1f} s"),
