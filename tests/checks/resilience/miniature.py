@@ -47,7 +47,7 @@ WAYS = {
     "retries": Way(retries=True),
     # A worker counts a miss that takes as long as its time-out as a time-out.
     "hides_errors": Way(errors_are_misses=True, timeout_share=0.5),
-    "leaks": Way(leaked_sockets=8),
+    "leaks": Way(leaked_sockets=32),
     "any_key": Way(checks_key=False),
     "accepts_parts": Way(accepts_parts=True),
     "storms": Way(extra_connections=150),

@@ -123,7 +123,7 @@ BROKEN: dict[str, Played] = {
     ),
     "reconnects": played(QUIET, connections=301),
     "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
-    "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=19)),
+    "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=61)),
     "threads": played(QUIET, at_end=msgspec.structs.replace(_IDLE, threads=13)),
 }
 
