@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import select
 import selectors
+import signal
 import subprocess
 import time
 
 from cachemark.host import process
-from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
     PROTOCOL_VERSION,
@@ -38,6 +39,8 @@ from cachemark.model.protocol import (
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
+# What a process does to itself; SIGKILL comes from others, as in a system without memory.
+_CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 class Worker:
@@ -227,7 +230,8 @@ class Worker:
             return TrialError(f"{self.name}: closed its output")
         how = f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
         last = self._child.last_stderr_line()
-        return TrialError(f"{self.name}: {how}" + (f": {last}" if last else ""))
+        kind = WorkerCrashedError if -status in _CRASHES else TrialError
+        return kind(f"{self.name}: {how}" + (f": {last}" if last else ""))
 
 
 def _invalid_done_reason(done: Done) -> str:

@@ -46,6 +46,10 @@ class HostLostError(TrialError):
         self.host = host
 
 
+class WorkerCrashedError(TrialError):
+    """A worker ended by a signal of its own doing, such as that of a failed assertion."""
+
+
 class UnsupportedError(TrialError):
     """A trial cannot run here: a package is missing, or the client lacks a capability."""
 

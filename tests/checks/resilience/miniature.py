@@ -5,6 +5,7 @@ A copy of this file in the Python worker's folder is a client, whose name is its
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from typing import NamedTuple
@@ -38,6 +39,7 @@ class Way(NamedTuple):
     moves_keys_s: float = 0.0
     fails_all_s: float = 0.0
     closes_interrupted: bool = True
+    aborts: bool = False
 
 
 WAYS = {
@@ -47,6 +49,7 @@ WAYS = {
     "retries": Way(retries=True),
     # A worker counts a miss that takes as long as its time-out as a time-out.
     "hides_errors": Way(errors_are_misses=True, timeout_share=0.5),
+    "crashes": Way(aborts=True),
     "leaks": Way(leaked_sockets=32),
     "any_key": Way(checks_key=False),
     "accepts_parts": Way(accepts_parts=True),
@@ -144,6 +147,8 @@ class Connection:
         return True
 
     def after_failure(self):
+        if WAY.aborts:
+            os.abort()
         self._kept += [self._open_quietly() for _ in range(WAY.leaked_sockets)]
         for _ in range(WAY.extra_connections):
             if (extra := self._open_quietly()) is not None:

@@ -115,6 +115,14 @@ def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -
     assert not never & broken_rules(miniature("perfect", tmp_path), tmp_path, fault)
 
 
+def test_a_client_whose_process_dies_in_a_call_is_caught(tmp_path: Path) -> None:
+    client = miniature("crashes", tmp_path)
+    name = CellName(client=client.id, profile="common", fault="fault", sitting=1)
+    outcome = CellPlayer(tmp_path).play(ClientSpec(text=client.id, client=client), name, FROZEN)
+    assert (outcome.verdict, outcome.failed) == ("hangs", "")
+    assert [(each.rule, "signal 6" in each.why) for each in outcome.findings] == [("crash", True)]
+
+
 def test_a_client_that_rests_is_watched_until_it_is_back(tmp_path: Path) -> None:
     """It leaves its server alone for 4 s after a failure: longer than each client plays."""
     watched = fault(Freeze(), after_at_most_ms=60_000)

@@ -17,13 +17,13 @@ from cachemark.checks.resilience.faults import Fault
 from cachemark.checks.resilience.figures import Played, figures, timeline
 from cachemark.checks.resilience.injection import Injection, impossible, injection
 from cachemark.checks.resilience.tape import KEYS, write_tape
-from cachemark.checks.resilience.verdict import findings, verdict_of
+from cachemark.checks.resilience.verdict import crash, findings, verdict_of
 from cachemark.checks.resilience.window import Window
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
-from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.protocol import Answer, Done, Failure, Prepare, Progress, Ready, Run
 
 CALLERS = 4
@@ -93,8 +93,6 @@ class CellPlayer:
                     raise
                 return replace(outcome, not_applicable=error.text)
             _prefill(worker)
-            played = Window(worker, fault, injected, request.timeout_ms)
-            answer = played.play(self._calls_path)
             outcome = replace(
                 outcome,
                 library=ready.library,
@@ -103,6 +101,14 @@ class CellPlayer:
                 wire=request.wire,
                 server=f"memcached {injected.server_version}",
             )
+            played = Window(worker, fault, injected, request.timeout_ms)
+            try:
+                answer = played.play(self._calls_path)
+            except WorkerCrashedError as error:
+                if not played.fault_began:
+                    raise
+                ended = crash(error.text.removeprefix(f"{worker.name}: "))
+                return replace(outcome, verdict=ended.verdict, findings=[ended])
             return self._judged(outcome, played, injected, answer)
 
     def _prepare(

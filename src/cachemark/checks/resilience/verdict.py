@@ -70,6 +70,13 @@ RULES: tuple[Rule, ...] = (
          "it has {value:,.0f} more threads than before"),
 )
 # fmt: on
+# Only the end of the client's process tells; it has no figures then.
+CRASH = Rule("crash", "hangs", "", None, "its process ended in a call, and needs a restart: {end}")
+
+
+def crash(end: str) -> Finding:
+    """What a client broke whose process ended by a signal of its own doing; `end` says how."""
+    return Finding(rule=CRASH.name, verdict=CRASH.verdict, why=CRASH.why.format(end=end))
 
 
 def findings(figures: Figures, profile: str) -> list[Finding]:

@@ -34,6 +34,7 @@ class Window:
         self._progress: Progress | None = None
         self._late = SleepOvershoot()
         self.connections = self.server_misses = self.waited_ns = 0
+        self.fault_began = False
 
     @property
     def longest_pause_ns(self) -> int:
@@ -60,6 +61,7 @@ class Window:
         begin = sample(self._worker.pid)
         self._wait_until(start_ns + fault.before_ms * _MS)
         before, opened, waits = sample(self._worker.pid), injected.connections(), self._waits_ns()
+        self.fault_began = True
         fault_ns = injected.begin()
         try:
             self._wait_until(fault_ns + fault.during_ms * _MS)

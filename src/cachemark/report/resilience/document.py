@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cachemark.checks.resilience.faults import Fault, all_faults
-from cachemark.checks.resilience.verdict import RULES, Rule
+from cachemark.checks.resilience.verdict import CRASH, RULES, Rule
 
 _TABLE = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def with_tables(page: str) -> str:
     """A page with the tables of today between its marks."""
-    tables = {"faults": _faults(all_faults().values()), "rules": _rules(RULES)}
+    tables = {"faults": _faults(all_faults().values()), "rules": _rules([CRASH, *RULES])}
     return _TABLE.sub(lambda mark: f"{mark[1]}{tables[mark[2]]}{mark[3]}", page)
 
 
@@ -35,6 +35,8 @@ def _rules(rules: Iterable[Rule]) -> str:
 def _rule(rule: Rule) -> str:
     limit = "never came" if rule.limit is None else f"{rule.limit:g}"
     only = ", in the profile `common`" if rule.common_only else ""
+    if not rule.figure:
+        return f"| {rule.name} | {rule.verdict} | – | once |\n"
     return f"| {rule.name} | {rule.verdict} | `{rule.figure}` | {limit}{only} |\n"
 
 
