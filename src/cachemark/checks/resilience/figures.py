@@ -57,13 +57,14 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     `misses` are all reads that found nothing; `false_misses` are those of keys that the server
     had, or those that no server answered with a miss, whichever are more. `failed_share` is the
     share of the calls in the fault that failed, if one of several servers had it. `connections`
-    were opened from the fault's begin to the end of all, `connections_per_s` is their rate in that
-    time. `cpus` is the CPU time that the client used in the fault, in CPUs, and `cpus_more` by how
-    much that is more than before the fault: a runtime that still compiles does so in both. It is
-    None of a fault below 1 s, in which the first stack trace may be most of it. `lost_calls` is 1
-    if calls never returned; `end` says so in the worker's words. `watched_s` is how long the calls
-    went on after the fault. Of the machine: `longest_pause_ms` is by how much a sleeping thread
-    woke up too late, and `waiting_threads` how many threads of client, server and proxy were
+    were opened from the fault's begin to the end of all; `connections_per_s` is their number per
+    second until the client had recovered, so that it does not fall while a healthy client is
+    watched. `cpus` is the CPU time that the client used in the fault, in CPUs, and `cpus_more` by
+    how much that is more than before the fault: a runtime that still compiles does so in both. It
+    is None of a fault below 1 s, in which the first stack trace may be most of it. `lost_calls` is
+    1 if calls never returned; `end` says so in the worker's words. `watched_s` is how long the
+    calls went on after the fault. Of the machine: `longest_pause_ms` is by how much a sleeping
+    thread woke up too late, and `waiting_threads` how many threads of client, server and proxy were
     runnable without a CPU, on average.
     """
 
@@ -125,6 +126,7 @@ def figures(played: Played) -> Figures:
     counted = Counter(played.answers)
     misses = sum(call.outcome == "miss" and not call.is_write for call in played.calls)
     fault_ns = phases.fault_end_ns - phases.fault_ns
+    recovery_ms = _recovery_ms(later, phases)
     cpus = _cpus(samples.before, samples.fault_end, fault_ns)
     cpus_before = _cpus(samples.begin, samples.before, phases.fault_ns - phases.start_ns)
     return Figures(
@@ -139,11 +141,11 @@ def figures(played: Played) -> Figures:
         first_error_ms=_first_error_ms(judged, phases),
         longest_ms=max((c.end_ns - c.begin_ns for c, _ in judged), default=0) / _MS,
         p99_during_ms=_p99_ms(overlapping),
-        recovery_ms=_recovery_ms(later, phases),
+        recovery_ms=recovery_ms,
         lost_calls=int(not played.returned),
         unsent=played.unsent,
         connections=played.connections,
-        connections_per_s=played.connections / (phases.end_ns - phases.fault_ns) * 1e9,
+        connections_per_s=played.connections / _trouble_s(phases, recovery_ms),
         cpus=cpus,
         cpus_more=cpus - cpus_before if fault_ns >= _CPUS_NS else None,
         threads_grown=samples.after.threads - samples.before.threads,
@@ -166,6 +168,13 @@ def timeline(
         at = (call.end_ns - phases.start_ns) // (TIMELINE_SLICE_MS * _MS)
         slice_counts[min(max(at, 0), slices - 1)][answer] += 1
     return [dict(counts) for counts in slice_counts]
+
+
+def _trouble_s(phases: Phases, recovery_ms: float | None) -> float:
+    """From the fault's begin until the client had recovered, or all ended; at least a second."""
+    if recovery_ms is None:
+        return max(1.0, (phases.end_ns - phases.fault_ns) / 1e9)
+    return max(1.0, (phases.fault_end_ns - phases.fault_ns) / 1e9 + recovery_ms / 1e3)
 
 
 def _cpus(first: ProcessSample, last: ProcessSample, between_ns: int) -> float:
