@@ -121,7 +121,7 @@ BROKEN: dict[str, Played] = {
         [*QUIET, *((1500, 1501, "connection") for _ in range(9)), (1600, 1601, "right")],
         several_servers=True,
     ),
-    "reconnects": played(QUIET, connections=110),
+    "reconnects": played(QUIET, connections=310),
     "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
     "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=61)),
     "threads": played(QUIET, at_end=msgspec.structs.replace(_IDLE, threads=13)),
