@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachemark.checks.resilience.faults import all_faults
-from cachemark.checks.resilience.verdict import RULES
+from cachemark.checks.resilience.verdict import CRASH, RULES
 from cachemark.report.resilience.document import with_tables
 from tests.conftest import ROOT
 
@@ -19,4 +19,6 @@ def test_tables_have_a_row_for_each_fault_and_rule() -> None:
         with_tables(marks.format(name)).splitlines()[3:-1] for name in ("faults", "rules")
     )
     assert [row.split("`")[1] for row in faults] == list(all_faults())
-    assert [row.split("|")[1].strip() for row in rules] == [rule.name for rule in RULES]
+    assert [row.split("|")[1].strip() for row in rules] == [
+        rule.name for rule in (CRASH, *RULES)
+    ]
