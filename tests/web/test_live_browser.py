@@ -8,12 +8,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from cachemark.web.live.events import Ended, Position
+from cachemark.web.live.events import Ended, Place, Position, Ranked
 from cachemark.web.live.log import EventLog
 from tests.builders.stored_runs import kept, made_header
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
 from tests.web.serving import Visitor, served
 from tests.web.test_live import started, trial
+from tests.web.test_live_ranking import in_turns
 
 __all__ = ["browser"]
 
@@ -75,6 +76,25 @@ def test_a_run_that_has_just_begun_is_shown_when_its_first_event_comes(
         expect(page.get_by_role("button", name="Resume")).to_be_hidden()
         EventLog(visitor.settings.root / "now").write(started())
         expect(page.locator("#standing")).to_have_text("Running: before the first trial")
+
+
+def test_ratios_are_those_to_the_first_below_a_yardstick(
+    browser: Browser, visitor: Visitor
+) -> None:
+    work = ["embedded", "mixed", "one"]
+    log = EventLog(visitor.settings.root / "now")
+    log.write(in_turns())
+    places = [
+        # One sitting gives no interval: the yardstick looks like a first one.
+        Place(name="native", cell=["native", *work], value=150.0),
+        Place(name="best", cell=["best", *work], value=100.0, is_first=True),
+        Place(name="second", cell=["second", *work], value=80.0, low=75.0, high=85.0),
+    ]
+    log.write(Ranked(title="embedded · mixed · one", by_rate=True, at=0, places=places))
+    with opened(browser, visitor) as page:
+        page.goto(PAGE)
+        ratios = page.locator("#rankings tbody tr td:nth-child(3)")
+        expect(ratios).to_have_text(["1.50", "1", "0.80 (0.75–0.85)"])
 
 
 def test_a_table_that_is_drawn_anew_stays_focused_and_scrolled(

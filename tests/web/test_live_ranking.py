@@ -58,6 +58,7 @@ def test_it_is_that_of_the_sentences_where_means_say_otherwise(tmp_path: Path) -
     (ranking,) = state.rankings()
     assert ranking.in_turns
     assert [row.name for row in ranking.rows] == ["faster", "slower"]
+    assert [row.is_first for row in ranking.rows] == [True, False]
     first, second = ranking.rows
     assert first.value is not None
     assert second.value is not None

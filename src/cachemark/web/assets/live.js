@@ -124,14 +124,14 @@ function bar(row, most) {
 
 // The interval of a row in words. Of clients in turns, it is that of the ratio to the first.
 function interval(row, of) {
-  // The first has no ratio to itself. The native client may stand above it: it is a yardstick, and no choice.
-  const winner = of.rows.find((one) => !one.low) ?? of.rows[0];
-  const first = winner.value;
-  if (of.in_turns && row === winner) return "1";
-  if (!row.low) return of.in_turns && row.value ? (row.value / first).toFixed(2) : "–";
-  const [value, low, high] = [row.value, row.low, row.high].map((one) => (one / first).toFixed(2));
   const shown = of.by_rate ? figure : time;
-  return of.in_turns ? `${value} (${low}–${high})` : `${shown(row.low)} to ${shown(row.high)}`;
+  if (!of.in_turns) return row.low ? `${shown(row.low)} to ${shown(row.high)}` : "–";
+  // A yardstick, such as the native client, may stand above the first.
+  const first = of.rows.find((one) => one.is_first);
+  if (!first || !row.value) return "–";
+  if (row === first) return "1";
+  const [value, low, high] = [row.value, row.low, row.high].map((one) => (one / first.value).toFixed(2));
+  return row.low ? `${value} (${low}–${high})` : value;
 }
 
 function rankingTable(of) {

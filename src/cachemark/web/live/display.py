@@ -165,7 +165,7 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
 def ranked(standing: Standing) -> Iterator[Ranked]:
     """The rankings as events."""
     for question, ranking in standing:
-        first = ranking.places[0].value
+        first = ranking.places[0]
         places = [_place(place, first) for place in ordered_places(ranking)]
         title = " · ".join((question.common, question.workload, question.load))
         for at in range(0, len(places), _PLACES_IN_A_LINE):
@@ -175,14 +175,15 @@ def ranked(standing: Standing) -> Iterator[Ranked]:
             )
 
 
-def _place(place: RankedPlace, first: float) -> Place:
+def _place(place: RankedPlace, first: RankedPlace) -> Place:
     ratio = place.to_winner.ratio if place.to_winner else None
     return Place(
         name=place.name[:MAX_NAME],
         cell=_cell_names(place.cell),
         value=place.value,
-        low=first * ratio.low if ratio and ratio.low is not None else None,
-        high=first * ratio.high if ratio and ratio.high is not None else None,
+        is_first=place is first,
+        low=first.value * ratio.low if ratio and ratio.low is not None else None,
+        high=first.value * ratio.high if ratio and ratio.high is not None else None,
     )
 
 

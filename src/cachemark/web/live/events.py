@@ -75,12 +75,14 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in a ranking by turns: its figure, with the interval of its ratio to the first.
 
-    The figure is at the level that all cells have in common.
+    The figure is at the level that all cells have in common. A yardstick, such as the native
+    client, can stand above the first: the first is the best choice.
     """
 
     name: str
     cell: list[str]
     value: float
+    is_first: bool = False
     low: float | None = None
     high: float | None = None
 

@@ -28,6 +28,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A client in a ranking: its figure with its interval, and how many of its trials count."""
 
     name: str
+    is_first: bool
     value: float | None
     low: float | None
     high: float | None
@@ -245,6 +246,7 @@ class LiveState:
                         place.name,
                         self._trials.get(numbers.get(tuple(place.cell), -1), []),
                         Interval(value=place.value, low=place.low, high=place.high),
+                        is_first=place.is_first,
                     )
                     for place in places
                 ],
@@ -264,9 +266,12 @@ def _mean_of_trials(trials: list[TrialEnded], metric: str) -> Interval | None:
     return absolute_figure(values) if values else None
 
 
-def _row(name: str, trials: list[TrialEnded], interval: Interval | None) -> Row:
+def _row(
+    name: str, trials: list[TrialEnded], interval: Interval | None, *, is_first: bool = False
+) -> Row:
     return Row(
         name=name,
+        is_first=is_first,
         value=interval.value if interval else None,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
