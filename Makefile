@@ -6,6 +6,8 @@ PYTHON ?= python3
 UV := .tools/bin/uv
 RUN := $(UV) run --locked --quiet
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Another program, such as Debian's own upgrades, may be installing: wait for it.
+APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600
 
 # The interpreter is the machine's own: uv fetches none.
 export UV_PYTHON_DOWNLOADS := never
@@ -129,21 +131,20 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 	@$(RUN) cachemark servers --setup infinispan
 
 # program:package
-DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules openssl:openssl pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
+DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules pypy3:pypy3 yrmcdsd:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
   memccapable:libmemcached-tools openssl:openssl \
   ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
 debian: ## Debian packages that the tests need: servers, PyPy, a browser, readers of exports (through sudo if not root)
-	@missing=""; \
+	@missing=""; PATH="$$PATH:/usr/sbin:/sbin"; \
 	for pair in $(DEBIAN); do \
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "debian: please install$$missing by hand: there is no apt-get"; exit 1; fi; \
 	echo "debian: installing$$missing with $(SUDO) apt-get"; \
-	$(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive \
-	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null
+	$(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null
 
 dist: $(UV) ## Wheels and sdists of the last commit into dist/, with checksums
 	@$(UV) run --no-project --quiet python tools/dist.py
@@ -170,6 +171,6 @@ $(UV):
 	@$(PYTHON) -m venv .tools 2>/dev/null || { \
 	  rm -rf .tools; \
 	  echo "setup: Python's venv is missing: installing python3-venv with $(SUDO) apt-get"; \
-	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv >/dev/null && \
+	  $(APT_GET) update -qq && $(APT_GET) install -y -qq python3-venv >/dev/null && \
 	  $(PYTHON) -m venv .tools; }
 	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)

@@ -68,7 +68,7 @@ def test_what_debian_has_is_installed_once(inside: Inside, path: Path) -> None:
         assert rows(said.stdout)["memaslap"] == ("ready", str(path / "memcaslap"))
     asked = (path / "asked").read_text().splitlines()
     assert [line for line in asked if "install" in line] == [
-        "install -y -qq --no-install-recommends libmemcached-tools"
+        "install -y -qq --no-install-recommends libmemcached-tools -o DPkg::Lock::Timeout=600"
     ]
 
 

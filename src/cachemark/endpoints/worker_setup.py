@@ -136,7 +136,9 @@ def _update_package_lists() -> None:
 
 def _apt_get(*words: str) -> None:
     as_root = [] if os.geteuid() == 0 else ["sudo"]
-    command = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *words]
+    # Another program, such as Debian's own upgrades, may be installing: wait for it.
+    wait = ["-o", "DPkg::Lock::Timeout=600"]
+    command = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *words, *wait]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if ended.returncode:
         raise UsageError(f"{' '.join(command)} failed", "see its message above")
