@@ -16,7 +16,7 @@ SET_GET = {"wire": "text", "operation": "set-get"}
 
 def measured(client: str, *entries: dict[str, Any]) -> JmhMeasurement:
     kept, results = jmh.parse_results(msgspec.json.encode(entries))
-    return JmhMeasurement(client=client, entries=kept, results=results, missing_benchmarks=[])
+    return JmhMeasurement(client=client, entries=kept, results=results)
 
 
 def rate(score: float, params: dict[str, str], threads: int = 32) -> dict[str, Any]:

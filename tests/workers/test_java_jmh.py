@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -61,23 +62,24 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
 
 
 def measured(*entries: dict[str, Any]) -> JmhMeasurement:
-    """What came of a client, from JMH's JSON."""
+    """A measurement, from JMH's JSON."""
     kept, results = jmh.parse_results(msgspec.json.encode(entries))
-    return JmhMeasurement(
-        client="java/folsom", entries=kept, results=results, missing_benchmarks=[]
-    )
+    return JmhMeasurement(client="java/folsom", entries=kept, results=results)
+
+
+def played(client: str, settings: Settings, server: str) -> list[JmhMeasurement]:
+    return list(jmh.measurements(parse_client(client, CLIENTS), settings, server))
 
 
 def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
     percentiles = {"50.0": 0.5, "99.0": 1234.5, "99.9": 5000.0}
     counted = [[[[0.5, 300], [1234.5, 60]], [[5000.0, 8]]]]  # 368: enough for p99 alone
-    found = jmh.table_rows(
-        measured(
-            entry("thrpt", "get"),
-            entry("sample", "get", scorePercentiles=percentiles, rawDataHistogram=counted),
-            entry("thrpt", "set", score=12_345.6, scoreError="NaN"),
-        )
-    )
+    entries = [
+        entry("thrpt", "get"),
+        entry("sample", "get", scorePercentiles=percentiles, rawDataHistogram=counted),
+        entry("thrpt", "set", score=12_345.6, scoreError="NaN"),
+    ]
+    found = jmh.table_rows(measured(one) for one in entries)
     assert found == [
         ["java/folsom", "text", "get", "100 B", "2", "1.00 k ±2.0 %", "500 ns", "1.23 ms", "–"],
         ["java/folsom", "text", "set", "100 B", "2", "12.3 k", "–", "–", "–"],
@@ -89,15 +91,11 @@ def test_figures_in_another_unit_are_refused() -> None:
         measured(entry("thrpt", "get", scoreUnit="ops/us"))
 
 
-def test_what_has_no_figure_is_told_with_its_reason() -> None:
-    why = jmh.failure_reasons(PRINTED)
-    settings = Settings(operations=("get", "touch"))
-    results = measured(entry("thrpt", "get"), entry("sample", "get")).results
-    assert jmh.missing_benchmarks(settings, settings.wires, results, why) == [
-        "throughput, touch of 100 B, text: JMH does not say why",
-        "latency, touch of 100 B, text: cachemark.worker.Unsupported: "
-        "caffeine: no touch on the wire none",
-    ]
+def test_the_reason_of_a_failure_is_read() -> None:
+    assert jmh.failure_reason(PRINTED) == (
+        "cachemark.worker.Unsupported: caffeine: no touch on the wire none"
+    )
+    assert jmh.failure_reason("# Warmup Iteration   1: 12 ops/s\n") == "JMH does not say why"
 
 
 @pytest.mark.parametrize(
@@ -110,15 +108,14 @@ def test_what_jmh_cannot_run_is_refused(client: str, text: str) -> None:
 
 
 def test_the_original_is_its_operations_threads_and_iterations() -> None:
-    words = jmh.arguments(parse_client("java/folsom", CLIENTS), jmh.ORIGINAL, "h:1", 128)
-    text = " ".join(words)
+    spec = parse_client("java/folsom", CLIENTS)
+    *_, last = jmh.benchmarks(spec, jmh.ORIGINAL)
+    text = " ".join(jmh.arguments(spec, jmh.ORIGINAL, last, "h:1"))
     for part in (
-        "-p wire=text,binary", "-p operation=set-get,mget", "-p data=original", "-p keys=5000",
-        "-p batch=50", "-p sameKeys=true", "-p depth=8", "-p timeoutMs=10000", "-t 128", "-wi 20",
-        "-i 20",
+        "-p wire=binary", "-p operation=mget", "-p data=original", "-p keys=5000", "-p batch=50",
+        "-p sameKeys=true", "-p depth=8", "-p timeoutMs=10000", "-t 128", "-wi 20", "-i 20",
     ):  # fmt: skip
         assert part in text
-    assert jmh.ORIGINAL.threads == (32, 128)
 
 
 def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +129,7 @@ def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         raise TrialError("ended here")
 
     monkeypatch.setattr(module, "jar", note)
-    monkeypatch.setattr(module, "measure", ended)
+    monkeypatch.setattr(module, "measurements", ended)
     with pytest.raises(TrialError):
         module.jmh(times=module.Iterations(original=True))
     assert named == ["java/spymemcached", "java/folsom", "java/xmemcached"]
@@ -145,27 +142,35 @@ def test_what_has_ended_is_printed_when_the_rest_is_not_measured(
     end: type[BaseException],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     module: Any = importlib.import_module("cachemark.cli.jmh")
 
-    def first_alone(spec: ClientSpec, *_: object, **__: object) -> JmhMeasurement:
-        if spec.text == "java/folsom":
-            return measured(entry("thrpt", "get", score=12_345.6))
+    def first_alone(*_: object, **__: object) -> Generator[JmhMeasurement]:
+        yield measured(entry("thrpt", "get", score=12_345.6))
         raise end("ended here")
 
     def present(_: ClientSpec) -> None:
         """As if every jar were there."""
 
     monkeypatch.setattr(module, "jar", present)
-    monkeypatch.setattr(module, "measure", first_alone)
+    monkeypatch.setattr(module, "measurements", first_alone)
+    kept = tmp_path / "jmh.json"
     with pytest.raises(end):
-        module.jmh("java/folsom", "java/xmemcached")
-    assert "12.3 k" in capsys.readouterr().out
+        module.jmh("java/folsom", "java/xmemcached", json=kept)
+    said = capsys.readouterr().out
+    assert "12.3 k" in said
+    assert "These are 1 of 8 benchmarks." in said
+    assert [one["primaryMetric"]["score"] for one in msgspec.json.decode(kept.read_bytes())] == [
+        12_345.6
+    ]
 
 
 def test_profilers_are_handed_on() -> None:
     settings = Settings(profilers=("gc", "stack:lines=3"))
-    words = jmh.arguments(parse_client("java/folsom", CLIENTS), settings, "h:1", 1)
+    spec = parse_client("java/folsom", CLIENTS)
+    first, *_ = jmh.benchmarks(spec, settings)
+    words = jmh.arguments(spec, settings, first, "h:1")
     assert [words[at + 1] for at, word in enumerate(words) if word == "-prof"] == [
         "gc",
         "stack:lines=3",
@@ -188,11 +193,9 @@ def test_one_operation_of_set_get_is_eight_commands_of_four_keys() -> None:
         iteration_ms=300,
     )
     with running(parse_spec(MEMCACHED)) as server:
-        came = jmh.measure(
-            parse_client("java/folsom", CLIENTS), settings, f"remote:{server.addresses[0]}"
-        )
+        (came,) = played("java/folsom", settings, f"remote:{server.addresses[0]}")
         stats = server.stats()
-    assert came.missing_benchmarks == []
+    assert came.failure == ""
     (result,) = came.results
     assert result.params["operation"] == "set-get"
     hits, sets, items = (stats.number(name) for name in ("get_hits", "cmd_set", "curr_items"))
@@ -215,12 +218,13 @@ def test_a_call_that_fails_is_no_figure() -> None:
         iterations=1,
         iteration_ms=100,
     )
-    came = jmh.measure(parse_client("java/folsom", CLIENTS), settings, MEMCACHED)
-    assert [one.params["valueSize"] for one in came.results] == ["100"]
-    assert came.missing_benchmarks == [
-        f"throughput, get of {2 << 20} B, text: java.lang.IllegalStateException: "
+    small, large = played("java/folsom", settings, MEMCACHED)
+    assert [one.params["valueSize"] for one in small.results] == ["100"]
+    assert large.results == []
+    assert large.failure == (
+        f"throughput, get of {2 << 20} B, text, 1 thread: java.lang.IllegalStateException: "
         "set: an error of kind server"
-    ]
+    )
 
 
 @runs_java
@@ -232,7 +236,7 @@ def test_a_jmh_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(jmh, "_START_S", 0.5)
     settings = Settings(operations=("get",), modes=("throughput",), warmups=0, iterations=0)
     with pytest.raises(TrialError, match=r"did not end within 1 s; .*\nwaiting for a reply"):
-        jmh.measure(parse_client("java/caffeine", CLIENTS), settings, MEMCACHED)
+        played("java/caffeine", settings, MEMCACHED)
 
 
 # Client, wire, operation, threads that share one connection.
@@ -287,9 +291,9 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
             return told.ok / done.elapsed_ns * 1e9
 
         before = rates()
-        came = jmh.measure(parse_client(client, CLIENTS), settings, MEMCACHED)
+        (came,) = played(client, settings, MEMCACHED)
         own = before + rates()
-    assert came.missing_benchmarks == []
+    assert came.failure == ""
     (entry,) = came.entries
     (theirs,) = entry["primaryMetric"]["rawData"]
     print(f"{client} {wire} {operation}, {threads} threads, best of {WINDOWS} s: ", end="")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark import host
+from cachemark.analysis.number_format import count_of
 from cachemark.cli.output import console, write_out
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -37,11 +38,12 @@ from cachemark.runs.jmh import (
     Operation,
     Settings,
     Wire,
+    benchmarks,
     jar,
-    measure,
+    measurements,
     table_rows,
 )
-from cachemark.runs.jmh_progress import JmhProgress, benchmark_count
+from cachemark.runs.jmh_progress import JmhProgress
 
 _ONE = Number(gte=1)
 _QUICK = 3
@@ -154,7 +156,7 @@ def jmh(
 ) -> int:
     """Run Java clients under JMH, each with a fresh server, and print a table.
 
-    If it is interrupted, the table has the clients that have ended. The exit status is 1 if a
+    If it is interrupted, the table has the benchmarks that have ended. The exit status is 1 if a
     benchmark has no figure. The jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
@@ -169,11 +171,12 @@ def jmh(
     usable = host.usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
+    count = sum(len(benchmarks(spec, settings)) for spec in specs)
     measured: list[JmhMeasurement] = []
     try:
-        with _output(specs, settings, own=verbose or bool(settings.profilers)) as on_output:
-            for spec in specs:
-                measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
+        with _output(count, settings, own=verbose or bool(settings.profilers)) as on_output:
+            for one in _all_measurements(specs, settings, server, cpus, on_output):
+                measured.append(one)
                 if json is not None:
                     entries = [entry for each in measured for entry in each.entries]
                     write_out(json, json_text(entries))
@@ -181,19 +184,31 @@ def jmh(
         # What was measured took minutes.
         if measured:
             _print_results(measured, settings, server)
+            console().print(f"\nThese are {len(measured)} of {count_of(count, 'benchmark')}.")
         raise
     return _print_results(measured, settings, server)
 
 
+def _all_measurements(
+    specs: Sequence[ClientSpec],
+    settings: Settings,
+    server: str,
+    cpus: tuple[str, str],
+    on_output: Callable[[bytes], None],
+) -> Generator[JmhMeasurement]:
+    for spec in specs:
+        # Closed at once if the loop ends early: it has a server.
+        with closing(measurements(spec, settings, server, cpus=cpus, on_output=on_output)) as one:
+            yield from one
+
+
 @contextmanager
-def _output(
-    specs: list[ClientSpec], settings: Settings, *, own: bool
-) -> Generator[Callable[[bytes], None]]:
+def _output(count: int, settings: Settings, *, own: bool) -> Generator[Callable[[bytes], None]]:
     """What takes JMH's output: it shows the `own` one, or a line for each benchmark."""
     if own:
         yield _forward_output
         return
-    progress = JmhProgress(benchmark_count(specs, settings), settings, time.monotonic())
+    progress = JmhProgress(count, settings, time.monotonic())
     errors = plain_console(stderr=True, soft_wrap=True)
     errors.print(progress.plan())
     with errors.status("") as status:
@@ -255,13 +270,10 @@ def _print_results(measured: list[JmhMeasurement], settings: Settings, server: s
         table.add_column(
             column, justify="left" if column in COLUMNS[:_TEXT_COLUMNS] else "right", no_wrap=True
         )
-    for each in measured:
-        for row in table_rows(each):
-            table.add_row(*row[: len(columns)])
+    for row in table_rows(measured):
+        table.add_row(*row[: len(columns)])
     print_line(table)
-    failed = [
-        f"{each.client}: {failure}" for each in measured for failure in each.missing_benchmarks
-    ]
+    failed = [f"{each.client}: {each.failure}" for each in measured if each.failure]
     if failed:
         print_line("\nNo figure:")
     for line in failed:

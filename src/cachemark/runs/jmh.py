@@ -6,16 +6,17 @@ fails ends its benchmark, so JMH has no figure for it. The reason is read from J
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import groupby, product, starmap
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from cachemark.analysis import number_format
+from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import min_sample_size
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
@@ -40,11 +41,6 @@ _POLL_S = 0.5
 _START_S = 60.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
-# Mode, wire, operation and value size: a benchmark of a client.
-Key = tuple[str, ...]
-_PARTS = ("wire", "operation", "valueSize")
-_BENCHMARK = re.compile(r"# Benchmark: .*\.(\w+)$")
-_PARAMETERS = re.compile(r"# Parameters: \((.*)\)$")
 # The last columns of a row are times.
 TIME_COLUMNS = 3
 COLUMNS = ("client", "wire", "operation", "value", "threads", "ops/s", "p50", "p99", "p99.9")
@@ -90,6 +86,22 @@ ORIGINAL = Settings(
 )
 
 
+class Benchmark(msgspec.Struct, frozen=True):
+    """What JMH plays at a time, beside what is the same for all."""
+
+    threads: int
+    mode: Mode
+    wire: Wire
+    operation: Operation
+    value_size: int
+
+    @property
+    def name(self) -> str:
+        """For a message."""
+        threads = count_of(self.threads, "thread")
+        return f"{self.mode}, {self.operation} of {self.value_size} B, {self.wire}, {threads}"
+
+
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of JMH's JSON; an unknown error is the string NaN."""
 
@@ -113,12 +125,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a client: JMH's entries, the same decoded, and benchmarks without a figure."""
+    """A benchmark of a client: JMH's entries, the same decoded, and why there is none, if so."""
 
     client: str
     entries: list[Any]
     results: list[Result]
-    missing_benchmarks: list[str]
+    failure: str = ""
 
 
 def jar(spec: ClientSpec) -> Path:
@@ -136,15 +148,17 @@ def jar(spec: ClientSpec) -> Path:
     return path
 
 
-def arguments(spec: ClientSpec, settings: Settings, address: str, threads: int) -> list[str]:
-    """JMH's arguments for a client, a server and a number of threads. Pure."""
+def arguments(
+    spec: ClientSpec, settings: Settings, benchmark: Benchmark, address: str
+) -> list[str]:
+    """JMH's arguments for a benchmark of a client. Pure."""
     parameters: dict[str, object] = {
         "client": spec.client.id.partition("/")[2],
         "server": address,
-        "wire": ",".join(wires_of(spec, settings)),
-        "operation": ",".join(dict.fromkeys(settings.operations)),
+        "wire": benchmark.wire,
+        "operation": benchmark.operation,
         "data": settings.data,
-        "valueSize": ",".join(str(size) for size in dict.fromkeys(settings.value_sizes)),
+        "valueSize": benchmark.value_size,
         "keys": settings.keys,
         "batch": settings.batch,
         "sameKeys": str(settings.same_keys).lower(),
@@ -153,12 +167,12 @@ def arguments(spec: ClientSpec, settings: Settings, address: str, threads: int) 
         "profile": spec.options.get("profile", "common"),
         "timeoutMs": settings.timeout_ms,
     }
-    words = [rf"Memcached\.({'|'.join(dict.fromkeys(settings.modes))})$"]
+    words = [rf"Memcached\.{benchmark.mode}$"]
     for name, value in parameters.items():
         words += ["-p", f"{name}={value}"]
     for profiler in settings.profilers:
         words += ["-prof", profiler]
-    words += ["-t", str(threads), "-f", str(settings.forks)]
+    words += ["-t", str(benchmark.threads), "-f", str(settings.forks)]
     words += ["-wi", str(settings.warmups), "-w", f"{settings.iteration_ms}ms"]
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
 
@@ -169,71 +183,55 @@ def wires_of(spec: ClientSpec, settings: Settings) -> tuple[str, ...]:
     return wires[:1] if spec.client.in_process else wires
 
 
+def benchmarks(spec: ClientSpec, settings: Settings) -> list[Benchmark]:
+    """The benchmarks of a client, each once, in the order of play. Pure."""
+    parts = (
+        settings.threads,
+        settings.modes,
+        wires_of(spec, settings),
+        settings.operations,
+        settings.value_sizes,
+    )
+    return list(starmap(Benchmark, product(*map(dict.fromkeys, parts))))
+
+
 def timeout_s(settings: Settings) -> float:
-    """The time limit of JMH, in s: twice its iterations, and the start of every fork. Pure."""
-    benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
-    forks = benchmarks * len(settings.wires) * max(1, settings.forks)
+    """The time limit of a benchmark, in s: twice its iterations, and the starts of JVMs. Pure."""
     iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
-    return _START_S + forks * (_START_S + 2 * iterations_s)
+    return _START_S + max(1, settings.forks) * (_START_S + 2 * iterations_s)
 
 
-def measure(
+def measurements(
     spec: ClientSpec,
     settings: Settings,
     server: str,
     *,
     cpus: tuple[str, str] = ("", ""),
     on_output: Callable[[bytes], None] | None = None,
-) -> JmhMeasurement:
-    """Run a client's benchmarks, for each number of threads on a fresh server and on their CPUs.
+) -> Generator[JmhMeasurement]:
+    """Run a client's benchmarks one after the other, and give each when it has ended.
 
-    `on_output` is given JMH's own output as it comes. Raises UsageError, TrialError.
+    Each is a JMH of its own, as JMH writes its results when all has ended. Each number of threads
+    has a fresh server. `on_output` is given JMH's own output as it comes. Raises UsageError,
+    TrialError.
     """
-    parts = [
-        _measure_threads(spec, settings, server, threads, cpus=cpus, on_output=on_output)
-        for threads in dict.fromkeys(settings.threads)
-    ]
-    return JmhMeasurement(
-        client=spec.text,
-        entries=[entry for part in parts for entry in part.entries],
-        results=[result for part in parts for result in part.results],
-        missing_benchmarks=[text for part in parts for text in part.missing_benchmarks],
-    )
-
-
-def _measure_threads(
-    spec: ClientSpec,
-    settings: Settings,
-    server: str,
-    threads: int,
-    *,
-    cpus: tuple[str, str],
-    on_output: Callable[[bytes], None] | None,
-) -> JmhMeasurement:
     path = jar(spec)
     target = parse_spec(NO_SERVER if spec.client.in_process else server)
     lacking = missing(target)
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
-    with (
-        temporary_folder() as folder,
-        running(target, cpus=cpus[0]) as started,
-    ):
-        result = folder / "result.json"
-        # A folder of its own: JMH lets one run at a time use the common one.
-        command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]
-        command += arguments(spec, settings, _address(spec, started.addresses), threads)
-        command += ["-rf", "json", "-rff", str(result)]
-        printed = _run_jmh(command, cpus[1], folder / "log", on_output, timeout_s(settings))
-        entries, results = parse_results(result.read_bytes() if result.exists() else b"")
-    return JmhMeasurement(
-        client=spec.text,
-        entries=entries,
-        results=results,
-        missing_benchmarks=missing_benchmarks(
-            settings, wires_of(spec, settings), results, failure_reasons(printed)
-        ),
-    )
+    for _, group in groupby(benchmarks(spec, settings), lambda one: one.threads):
+        with running(target, cpus=cpus[0]) as started:
+            address = _address(spec, started.addresses)
+            for benchmark in group:
+                words = ["-jar", str(path), *arguments(spec, settings, benchmark, address)]
+                entries, results, printed = _run_jmh(words, cpus[1], on_output, timeout_s(settings))
+                yield JmhMeasurement(
+                    client=spec.text,
+                    entries=entries,
+                    results=results,
+                    failure="" if results else f"{benchmark.name}: {failure_reason(printed)}",
+                )
 
 
 def _address(spec: ClientSpec, addresses: list[str]) -> str:
@@ -245,19 +243,32 @@ def _address(spec: ClientSpec, addresses: list[str]) -> str:
 
 
 def _run_jmh(
+    words: Sequence[str], cpus: str, on_output: Callable[[bytes], None] | None, limit_s: float
+) -> tuple[list[Any], list[Result], str]:
+    """Run JMH; its entries, the same decoded, and its output. Raises TrialError."""
+    with temporary_folder() as folder:
+        result = folder / "result.json"
+        # A folder of its own: JMH lets one run at a time use the common one.
+        command = ["java", f"-Djava.io.tmpdir={folder}", *words]
+        command += ["-rf", "json", "-rff", str(result)]
+        printed = _output_of(command, cpus, folder / "log", on_output, limit_s)
+        return *parse_results(result.read_bytes() if result.exists() else b""), printed
+
+
+def _output_of(
     command: list[str],
     cpus: str,
     log: Path,
     on_output: Callable[[bytes], None] | None,
-    timeout_s: float,
+    limit_s: float,
 ) -> str:
-    """Run JMH, and return its output. Raises TrialError."""
+    """Run a command to its end. Raises TrialError."""
     with (
         log.open("wb") as out,
         log.open("rb") as printed,
         process.start(command, cpus=cpus, stdout=out.fileno()) as child,
     ):
-        until = time.monotonic() + timeout_s
+        until = time.monotonic() + limit_s
         ended = False
         while not ended:
             ended = child.wait(_POLL_S)
@@ -265,7 +276,7 @@ def _run_jmh(
                 on_output(printed.read())
             if not ended and time.monotonic() > until:
                 raise TrialError(
-                    f"JMH did not end within {timeout_s:g} s; its last words:\n{_tail(log)}"
+                    f"JMH did not end within {limit_s:g} s; its last words:\n{_tail(log)}"
                 )
         status, stderr = child.exited(), child.log_tail()
     if status:
@@ -292,59 +303,27 @@ def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
     return msgspec.json.decode(document), results
 
 
-def failure_reasons(printed: str) -> dict[Key, str]:
-    """The reasons of failed benchmarks, from JMH's output. Pure."""
-    reasons: dict[Key, str] = {}
-    key: Key = ("",) * 4
+def failure_reason(printed: str) -> str:
+    """Why a benchmark failed, from JMH's output. Pure."""
     lines = iter(printed.splitlines())
-    for line in lines:
-        if match := _BENCHMARK.match(line):
-            key = (match[1], "", "", "")
-        elif match := _PARAMETERS.match(line):
-            of = dict(part.split(" = ", 1) for part in match[1].split(", "))
-            key = (key[0], *(of.get(name, "") for name in _PARTS))
-        elif line.endswith("<failure>"):
-            reasons[key] = next((each.strip() for each in lines if each.strip()), _NO_REASON)
-    return reasons
+    if not any(line.endswith("<failure>") for line in lines):
+        return _NO_REASON
+    return next((line.strip() for line in lines if line.strip()), _NO_REASON)
 
 
-def missing_benchmarks(
-    settings: Settings, wires: Sequence[str], results: list[Result], why: dict[Key, str]
-) -> list[str]:
-    """The requested benchmarks without a figure, each with its reason. Pure."""
-    have = {
-        (one.benchmark.rpartition(".")[2], *(one.params[name] for name in _PARTS))
-        for one in results
-    }
-    wanted: list[Key] = [
-        (mode, wire, operation, str(size))
-        for mode in dict.fromkeys(settings.modes)
-        for wire in wires
-        for operation in dict.fromkeys(settings.operations)
-        for size in dict.fromkeys(settings.value_sizes)
-    ]
-    return [
-        f"{mode}, {operation} of {size} B, {wire}: {why.get(key, _NO_REASON)}"
-        for key in wanted
-        if key not in have
-        for mode, wire, operation, size in [key]
-    ]
-
-
-def table_rows(measured: JmhMeasurement) -> list[list[str]]:
-    """A row for each wire, operation, value and number of threads of a client. Pure."""
-    cells: dict[tuple[str, str, str, int], dict[str, Metric]] = {}
-    for result in measured.results:
+def table_rows(measured: Iterable[JmhMeasurement]) -> list[list[str]]:
+    """A row for each client, wire, operation, value and number of threads. Pure."""
+    cells: dict[tuple[str, str, str, str, str], dict[str, Metric]] = {}
+    for client, result in ((one.client, result) for one in measured for result in one.results):
         of = result.params
         wire = "–" if of["server"] == NO_SERVER else of["wire"]
         size = "9..12" if of.get("data") == "original" else of["valueSize"]
-        cell = (wire, of["operation"], size, result.threads)
+        cell = (client, wire, of["operation"], f"{size} B", str(result.threads))
         cells.setdefault(cell, {})[result.mode] = result.metric
     return [
-        [measured.client, wire, operation, f"{size} B", str(threads), _rate(found.get("thrpt")),
-         *_percentiles(found.get("sample"))]
-        for (wire, operation, size, threads), found in cells.items()
-    ]  # fmt: skip
+        [*cell, _rate(found.get("thrpt")), *_percentiles(found.get("sample"))]
+        for cell, found in cells.items()
+    ]
 
 
 def _rate(metric: Metric | None) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
 from cachemark.analysis.number_format import count_of
-from cachemark.endpoints.clients import ClientSpec
-from cachemark.runs.jmh import Settings, wires_of
+from cachemark.runs.jmh import Settings
 
 # Beside its iterations, roughly: the start of a JVM, connecting, and storing the keys.
 _START_S = 3.0
@@ -28,15 +26,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     ended: bool
-
-
-def benchmark_count(specs: Sequence[ClientSpec], settings: Settings) -> int:
-    """How many benchmarks JMH plays for some clients. Pure."""
-    parts = (settings.threads, settings.modes, settings.operations, settings.value_sizes)
-    each = 1
-    for part in parts:
-        each *= len(dict.fromkeys(part))
-    return sum(each * len(wires_of(spec, settings)) for spec in specs)
 
 
 class JmhProgress:
