@@ -8,14 +8,11 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from cachemark.cli.output import console
+from cachemark.endpoints.client_readiness import query_worker
 from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.wire import supported_wires
-from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.protocol import Ready
 
-_HELLO_S = 20.0
 _NOTES = ("note", "its own default settings")
 _COLUMNS = ("client", "library", "version", "released", "protocols", "callers", "state")
 
@@ -37,7 +34,7 @@ def clients(
 
 
 def _row(client: Client) -> list[str]:
-    ready, state = _query_worker(client)
+    ready, state = query_worker(client)
     protocols = supported_wires(ready) if ready else []
     return [
         client.id,
@@ -48,22 +45,3 @@ def _row(client: Client) -> list[str]:
         client.concurrency,
         state,
     ]
-
-
-def _query_worker(client: Client) -> tuple[Ready | None, str]:
-    """What the client's worker reports, and whether it can run."""
-    if missing := client.missing():
-        return None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup)
-    try:
-        with Worker(client.command, name=client.id) as worker:
-            ready = worker.hello(_HELLO_S)
-            worker.bye()
-    except UnsupportedError as error:
-        return None, _with_remedy(error.text.removeprefix(f"{client.id}: "), error.remedy)
-    except TrialError as error:
-        return None, f"failed: {error.text}"
-    return ready, "ready"
-
-
-def _with_remedy(reason: str, remedy: str) -> str:
-    return f"{reason}: {remedy}" if remedy else reason

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark.checks.fidelity.tools import TOOLS, Tool
+from cachemark.cli import setup_lists
 from cachemark.endpoints.clients import workers_folder
 from cachemark.endpoints.worker_setup import (
     SetupResult,
@@ -16,10 +16,9 @@ from cachemark.endpoints.worker_setup import (
     install_packages,
     worker_folders,
 )
+from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 
-# Not a language: the other load generators, which `cachemark fidelity --tool` runs.
-_PEERS = "peers"
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 
 
@@ -33,17 +32,24 @@ def setup(
     """Build the workers of all languages, or of some, each inside its own folder.
 
     If a toolchain is missing, it prints how to install it, and continues with the next language.
-    `peers` is no language: it lists the other load generators of `cachemark fidelity --tool`, and
-    how to get each of them. The exit status is 1 if a build failed, or if a named language is
-    missing.
+    Two names are no languages, but lists of software that you get from its authors, with what is
+    here and how to get the rest: `peers`, the other load generators of `cachemark fidelity --tool`;
+    and `originals`, the servers and libraries of the five original benchmarks. The exit status is 1
+    if a build failed, or if a named language is missing.
     """
     console = plain_console(soft_wrap=True)
-    named = tuple(name for name in languages if name != _PEERS)
+    lists = [name for name in setup_lists.LISTS if name in languages]
+    named = tuple(name for name in languages if name not in lists)
+    for name in named:
+        if has_it := setup_lists.list_of(name):
+            raise UsageError(f"{name!r} is no language", f"`cachemark setup {has_it}` has it")
+    if install and languages == (setup_lists.ORIGINALS_LIST,):
+        raise UsageError("--install: Debian has none of the originals", "leave it out")
     folders = worker_folders(workers_folder(), named)
-    if _PEERS in languages:
-        _set_up_peers(console, install=install)
-        if not named:
-            return 0
+    for name in lists:
+        _show_list(console, name, install=install)
+    if lists and not named:
+        return 0
     results = _build(console, folders, install=install)
     if install and (packages := _packages(results)):
         console.print(f"setup: installing {' '.join(packages)}")
@@ -82,21 +88,12 @@ def _show(console: Console, result: SetupResult) -> None:
         console.print(f"{'':27} {remedy}")
 
 
-def _set_up_peers(console: Console, *, install: bool) -> None:
-    """Install the load generators that Debian has, if asked to, and list all. Raises UsageError."""
-    absent = [tool.package for tool in TOOLS.values() if tool.package and not tool.program()]
-    if install and absent:
-        console.print(f"setup: installing {' '.join(absent)}")
-        install_packages(absent)
-    for tool in TOOLS.values():
-        program = tool.program()
-        state = "ready" if program else "missing"
-        console.print(f"[{_COLOURS[state]}]{state:8}[/] {tool.name:18} ", end="")
-        console.print(program or _remedy(tool), markup=False)
-
-
-def _remedy(tool: Tool) -> str:
-    if tool.package:
-        return f"`cachemark setup --install {_PEERS}` installs Debian's {tool.package}"
-    tried = f" (tried: {tool.tried})" if tool.tried else ""
-    return f"build it as {tool.home} says{tried}, and put {tool.programs[0]} on PATH"
+def _show_list(console: Console, name: str, *, install: bool) -> None:
+    """Install what Debian has of a list, if asked to, and show all of it. Raises UsageError."""
+    if install and (packages := setup_lists.packages(name)):
+        console.print(f"setup: installing {' '.join(packages)}")
+        install_packages(packages)
+    for listed in setup_lists.LISTS[name]():
+        state = "ready" if listed.ready else "missing"
+        console.print(f"[{_COLOURS[state]}]{state:8}[/] {listed.name:20} ", end="")
+        console.print(listed.text, markup=False)

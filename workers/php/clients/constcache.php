@@ -165,7 +165,7 @@ final class Client extends BaseClient
     private static function load(string $path): FFI
     {
         if (!is_file($path)) {
-            throw new RuntimeException(self::VARIABLE . ' names no library of github.com/angelasong/ConstCache');
+            throw new RuntimeException(self::VARIABLE . ' names no shared library of github.com/angelasong/ConstCache');
         }
         return FFI::cdef(
             SystemV::FUNCTIONS . '

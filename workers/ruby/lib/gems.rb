@@ -48,7 +48,7 @@ module Gems
   # How to get a library that is not there.
   def remedy(name)
     bundle = File.exist?(gemfile(name)) ? "CACHEMARK_GEMS=#{name} cachemark setup ruby, or " : ''
-    "#{bundle}#{variable(name)}=/path/of/its/source"
+    "#{bundle}#{variable(name)}=/path/of/its/source[:/path/of/what/it/needs]"
   end
 
   def variable(name) = "CACHEMARK_GEM_#{name.tr('-', '_').upcase}"

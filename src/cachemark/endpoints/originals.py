@@ -1,0 +1,61 @@
+"""The servers and libraries of the five original benchmarks that users get from their authors.
+
+This has only the version that cachemark was tried with. Where each is, and how cachemark is told of
+it, is what its server or client says when it is missing.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.endpoints.client_readiness import query_worker
+from cachemark.endpoints.clients import Client
+from cachemark.endpoints.servers import kinds, readiness
+
+
+class Original(msgspec.Struct, frozen=True):
+    """A kind of server or a client, and the version of its software that was tried."""
+
+    name: str
+    tried: str
+
+
+ORIGINALS = (
+    Original("quickcached", "2.0.2, commit 081f8fd"),
+    Original("emcache", "commit e681301"),
+    Original("php/constcache", "0.4, commit 7348740"),
+    Original("ruby/memcache-client", "1.8.5, commit a014dc2"),
+    Original("ruby/memcached", "tag memcached-1.8.0"),
+    Original("ruby/memcached_rails", "tag memcached-1.8.0"),
+    Original("ruby/memcached_store", "tag v2.3.4, with memcached 1.8.0"),
+    Original(
+        "ruby/dalli_store",
+        "tag v2.7.10, with activesupport of the tag v5.2.8.1 of rails/rails",
+    ),
+)
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What is here of an original. `text`: how to name it; or why it is missing, and the remedy."""
+
+    ready: bool
+    text: str
+
+
+def found_here(original: Original, clients: dict[str, Client]) -> Found:
+    """Look for an original on this machine."""
+    if "/" not in original.name:
+        kind = next(kind for kind in kinds() if kind.name == original.name)
+        state = readiness(kind)
+        if state == "ready":
+            return Found(ready=True, text=f"--server {kind.name}")
+        return Found(ready=False, text=f"{state} (tried: {original.tried})")
+    client = clients.get(original.name)
+    if client is None:
+        return Found(ready=False, text="this folder of workers does not have it")
+    ready, state = query_worker(client)
+    if ready is None:
+        text = f"{state}; its source is {client.home} (tried: {original.tried})"
+        return Found(ready=False, text=text)
+    text = f"--client {client.id}: {ready.library} {ready.library_version}"
+    return Found(ready=True, text=text)
