@@ -128,7 +128,7 @@ class Worker
     @player&.close
     @player = nil
     setup = Prepare.new(request)
-    tape = Tape.new(setup.tape)
+    tape = Tape.new(setup.tape, arrays: setup.arrays?)
     reason = setup.refusal(@client, tape)
     raise Unsupported, "#{@name}: #{reason}" if reason
 

@@ -10,7 +10,7 @@ class Client < BaseClient
   LIBRARY = 'memcache-client'
   WIRES = %w[text].freeze
   FEATURES = %w[shared cluster].freeze
-  OPTIONS = { 'hashing' => 'default' }.freeze
+  OPTIONS = { 'hashing' => 'default', **VALUES }.freeze
 
   class << self
     def load = require('memcache')

@@ -12,7 +12,7 @@ class Client < BaseClient
   LIBRARY = 'memcached'
   WIRES = %w[text binary].freeze
   FEATURES = %w[unix cluster].freeze
-  OPTIONS = { 'hashing' => 'default|ketama' }.freeze
+  OPTIONS = { 'hashing' => 'default|ketama', **VALUES }.freeze
 
   class << self
     def load = require('memcached')

@@ -12,7 +12,7 @@ class Client < BaseClient
   LIBRARY = 'memcached_rails'
   WIRES = %w[text].freeze
   FEATURES = %w[unix cluster].freeze
-  OPTIONS = { 'hashing' => 'default' }.freeze
+  OPTIONS = { 'hashing' => 'default', **VALUES }.freeze
 
   class << self
     def load

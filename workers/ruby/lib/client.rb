@@ -10,6 +10,8 @@ class BaseClient
   FEATURES = [].freeze
   # The pattern of each option's values.
   OPTIONS = {}.freeze
+  # Of clients whose library marshals values.
+  VALUES = { 'values' => 'bytes|array' }.freeze
   # The expected answer where none is known before: it equals nothing, so each answer is verified.
   VERIFIED = Object.new.freeze
 

@@ -38,6 +38,9 @@ class Prepare
   # Whether the ground is the one that all clients share, or the library as it comes.
   def common? = @options.fetch('profile', 'common') == 'common'
 
+  # Whether memcached_bench's value, an empty array, stands for values as long as its marshalled form.
+  def arrays? = @options['values'] == 'array'
+
   # The servers as host:port, or as a path.
   def addresses = @servers.map { |server| server.delete_prefix('unix:') }
 
@@ -63,6 +66,7 @@ class Prepare
       !local && few && !features.include?('shared') && 'one connection for each thread',
       !local && few && (threads % connections).positive? && 'threads that do not share evenly',
       *options.map { |name, value| refused_option(client, name, value) },
+      arrays? && common? && 'values=array with raw values: only a library with its own settings (@defaults) marshals it',
       client.refusal(tape, self)
     ]
   end

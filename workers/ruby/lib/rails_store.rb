@@ -6,7 +6,7 @@
 class RailsStore < BaseClient
   LIBRARY = 'activesupport'
   FEATURES = %w[unix shared cluster merges].freeze
-  OPTIONS = { 'hashing' => 'default', 'local_cache' => 'on|off' }.freeze
+  OPTIONS = { 'hashing' => 'default', 'local_cache' => 'on|off', **VALUES }.freeze
   # Any answer but nil and false, and but what was raised in place of one.
   TRUTHY = Object.new
   def TRUTHY.===(answer) = answer && !answer.is_a?(StandardError) ? true : false

@@ -30,6 +30,9 @@ class Tape
   VALUED = (WRITES + BATCHES + %w[get gets gat]).freeze
   # What each counter is stored as.
   COUNTER = '1000000000'.b.freeze
+  # memcached_bench's value; as many bytes as it has marshalled.
+  ARRAY = [].freeze
+  ARRAY_BYTES = Marshal.dump(ARRAY).bytesize
   HEADER_BYTES = 184
   RECORD_BYTES = 16
   RECORD = 'CCS<L<L<L<'
@@ -38,7 +41,9 @@ class Tape
 
   attr_reader :prefill_count, :op_count, :pool_bytes, :period_ns, :group, :kinds, :repeats, :first_counter
 
-  def initialize(path)
+  # `arrays`: values of ARRAY_BYTES are ARRAY, for libraries that marshal values.
+  def initialize(path, arrays: false)
+    @arrays = arrays
     @data = File.binread(path).freeze
     check(@data.bytesize >= HEADER_BYTES, 'no header of 184 bytes', 0)
     check_format
@@ -84,6 +89,7 @@ class Tape
   # The value of a key at a length, whichever write it came from; nil if there can be none.
   def value(key, length)
     return if length > @pool_bytes
+    return ARRAY if @arrays && length == ARRAY_BYTES
 
     @pool.byteslice(((key * 786_433) + (length * 97)) % (@pool_bytes - length + 1), length)
   end

@@ -22,7 +22,7 @@ module Verify
 
   # A value that was read, at whatever length it was written.
   def found(tape, op, value)
-    right?(tape, op.numbers[0], value) ? (value.bytesize << SIZE_BIT) | 1 : WRONG
+    right?(tape, op.numbers[0], value) ? (bytes(value) << SIZE_BIT) | 1 : WRONG
   end
 
   # Values that were read, by key; what is not there was not found.
@@ -32,10 +32,21 @@ module Verify
     there = op.numbers.zip(values.values_at(*op.keys)).reject { |_, value| value.nil? }
     return WRONG unless there.all? { |number, value| right?(tape, number, value) }
 
-    (there.sum { |_, value| value.bytesize } << SIZE_BIT) | there.size
+    (there.sum { |_, value| bytes(value) } << SIZE_BIT) | there.size
   end
 
   def right?(tape, number, value)
-    value.is_a?(String) && (!tape.verified? || value.b == tape.value(number, value.bytesize))
+    bytes = bytes(value)
+    return false unless bytes
+
+    !tape.verified? || (value.is_a?(String) ? value.b : value) == tape.value(number, bytes)
+  end
+
+  # The bytes that a value counts as; nil if no tape has such a value.
+  def bytes(value)
+    case value
+    when String then value.bytesize
+    when Tape::ARRAY then Tape::ARRAY_BYTES
+    end
   end
 end
