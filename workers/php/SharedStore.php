@@ -101,7 +101,7 @@ final class SharedStore
         $bytes = FFI::string($this->buffer, $this->length->cdata);
         return match ($this->flags->cdata) {
             self::TEXT => $bytes,
-            self::WHOLE_NUMBER => (int) $bytes,
+            self::WHOLE_NUMBER => self::number(rtrim($bytes)), // after a decrement there may be spaces
             self::SERIALIZED => unserialize($bytes),
             default => throw new RuntimeException("the item has flags that SharedStore does not set: {$this->flags->cdata}"),
         };
@@ -134,11 +134,14 @@ final class SharedStore
         return self::check($status, self::NOT_FOUND) === self::OK;
     }
 
-    /** Add to a whole number, or subtract (it stops at 0); false if there is no such key. */
-    public function incr(string $key, int $delta = 1): int|false
+    /**
+     * Add to a whole number (it wraps at 2^64), or subtract (it stops at 0); false if there is no such key. A result
+     * above PHP_INT_MAX is a string of digits.
+     */
+    public function incr(string $key, int $delta = 1): int|string|false
     {
         $status = $this->ffi->cm_store_incr($this->store, $key, strlen($key), $delta, $this->numberPlace);
-        return self::check($status, self::NOT_FOUND) === self::OK ? $this->number->cdata : false;
+        return self::check($status, self::NOT_FOUND) === self::OK ? self::number(sprintf('%u', $this->number->cdata)) : false;
     }
 
     /** Remove all items. */
@@ -173,6 +176,13 @@ final class SharedStore
     {
         $number = is_int($value) && $value >= 0;
         return $number ? [(string) $value, self::WHOLE_NUMBER] : [serialize($value), self::SERIALIZED];
+    }
+
+    /** A number as PHP has it, or its digits if PHP has no such int. */
+    private static function number(string $digits): int|string
+    {
+        $number = (int) $digits;
+        return (string) $number === $digits ? $number : $digits;
     }
 
     private function makeRoom(int $bytes): bool

@@ -66,7 +66,6 @@ class Prepare
       !local && few && !features.include?('shared') && 'one connection for each thread',
       !local && few && (threads % connections).positive? && 'threads that do not share evenly',
       *options.map { |name, value| refused_option(client, name, value) },
-      arrays? && common? && 'values=array with raw values: only a library with its own settings (@defaults) marshals it',
       client.refusal(tape, self)
     ]
   end
@@ -74,6 +73,7 @@ class Prepare
   def refused_option(client, name, value)
     pattern = { 'profile' => 'common|defaults' }.merge(client::OPTIONS)[name]
     return "no option #{name}" unless pattern
+    return 'values=array, but values are raw: only a library with its own settings (@defaults) marshals it' if name == 'values' && arrays? && common?
 
     "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
   end

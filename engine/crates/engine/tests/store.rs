@@ -56,6 +56,7 @@ fn each_refusal_has_a_sentence_and_a_remedy() {
         (&["destroy", "no-such-store"], "make it first"),
         (&["dump", "a/b"], "is no name of a store"),
         (&["init", "x", "--memory", "lots"], "write 1048576, 512k, 64m or 1g"),
+        (&["init", "x", "--memory", "63k"], "needs 65536 bytes of memory, and 64512 were given"),
         (&["init", "x", "--mode", "1777"], "write 0600 or 0660"),
         (&["init", "x", "--hash-power", "40"], "not between 10 and 32"),
         (&["init", "x", "--memory", "1m", "--hash-power", "20"], "more than half"),
@@ -63,4 +64,15 @@ fn each_refusal_has_a_sentence_and_a_remedy() {
         let (status, _, error) = store(words);
         assert!(status == Some(2) && error.contains(says), "{words:?}: {status:?} {error}");
     }
+}
+
+#[test]
+fn a_store_that_shared_memory_has_no_room_for_is_made_with_a_note() {
+    let name = Name(format!("test-too-large-{}", process::id()));
+    let (made, _, note) = store(&["init", &name.0, "--memory", "1024g"]);
+    assert_eq!(made, Some(0), "{note}");
+    assert!(note.contains("less than the store may use"), "{note}");
+    let small = Name(format!("test-small-{}", process::id()));
+    let (made, _, note) = store(&["init", &small.0, "--memory", "64k"]);
+    assert_eq!((made, note.as_str()), (Some(0), ""));
 }

@@ -53,7 +53,8 @@ const char *cm_store_error(void);
 
 /* Make a store. `name`: 1 to 200 letters, digits, dots, hyphens, underscores. `memory_bytes`: at least 64 KiB.
  * `hash_power`: the hash table has 2^hash_power slots (10 to 32) for ever; with -1 it grows. `mode`: the
- * permissions of its file, such as 0600. Returns OK, EXISTS, INVALID or SYSTEM. */
+ * permissions of its file, such as 0600. The system gives memory when it is written: where /dev/shm has no more, the
+ * program that writes is killed (SIGBUS). Returns OK, EXISTS, INVALID or SYSTEM. */
 int cm_store_init(const char *name, uint64_t memory_bytes, int hash_power, uint32_t mode);
 
 /* Open a store. Returns OK, NOT_FOUND, INVALID or SYSTEM. */
@@ -93,8 +94,8 @@ int cm_store_flush(cm_store *store);
 /* Returns OK or INVALID. It locks the store for a moment. */
 int cm_store_stat(cm_store *store, cm_store_statistics *statistics);
 
-/* Write the items to a new file, a line of JSON each; with their values if `values` is not 0. Returns OK,
- * EXISTS, INVALID or SYSTEM. */
+/* Write the items to a new file, which its owner alone may read, a line of JSON each; with their values if `values`
+ * is not 0. Returns OK, EXISTS, INVALID or SYSTEM. */
 int cm_store_dump(cm_store *store, const char *path, int values);
 
 #ifdef __cplusplus

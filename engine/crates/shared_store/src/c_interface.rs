@@ -5,8 +5,9 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::slice;
 
 use cachemark_storage::{Arithmetic, Mode, Outcome};
@@ -19,6 +20,9 @@ use crate::named_store::{NamedStore, Settings};
 const ABI: u32 = 1;
 /// As in memcached.
 const KEY_BYTES_MAX: usize = 250;
+
+/// In place of a hash power.
+const GROWS: c_int = -1;
 
 const OK: c_int = 0;
 const NOT_FOUND: c_int = 1;
@@ -137,7 +141,8 @@ pub unsafe extern "C" fn cm_store_init(
     let Ok(memory_bytes) = usize::try_from(memory_bytes) else {
         return failed(INVALID, "more memory than there are addresses");
     };
-    let hash_power = u32::try_from(hash_power).ok();
+    // A table of 2^0 slots is refused like all that are too small.
+    let hash_power = (hash_power != GROWS).then(|| u32::try_from(hash_power).unwrap_or(0));
     let settings = Settings { memory_bytes, hash_power, mode };
     // SAFETY: the header asks for it.
     unsafe { with_text(name, |name| status(NamedStore::create(name, &settings).map(drop))) }
@@ -355,7 +360,13 @@ pub unsafe extern "C" fn cm_store_dump(
     values: c_int,
 ) -> c_int {
     let dump = |path: &str| {
-        let written = File::create_new(path)
+        // As private as a store is by default.
+        let mut options = OpenOptions::new();
+        let written = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
             .and_then(|file| write_items(store, values != 0, &mut BufWriter::new(file)));
         match written {
             Ok(_) => OK,

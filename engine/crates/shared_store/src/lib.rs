@@ -14,4 +14,4 @@ mod named_store;
 
 pub use clock::now_s;
 pub use dump::write_items;
-pub use named_store::{NamedStore, Settings};
+pub use named_store::{NamedStore, Settings, free_bytes};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cachemark_storage::Store;
+use cachemark_storage::{LIMIT_BYTES_MIN, Store};
 
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cachemark-store.";
@@ -38,8 +38,16 @@ impl NamedStore {
     pub fn create(name: &str, settings: &Settings) -> io::Result<NamedStore> {
         let path = path_of(name)?;
         if settings.mode > MODE_MAX {
-            let text = format!("mode {:o} is not between 0 and {MODE_MAX:o}", settings.mode);
-            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+            return Err(invalid(format!(
+                "mode {:o} is not between 0 and {MODE_MAX:o}",
+                settings.mode
+            )));
+        }
+        if settings.memory_bytes < LIMIT_BYTES_MIN {
+            return Err(invalid(format!(
+                "a store needs {LIMIT_BYTES_MIN} bytes of memory, and {} were given",
+                settings.memory_bytes
+            )));
         }
         let unfinished = Unfinished::beside(&path);
         let store = Store::create(&unfinished.0, settings.memory_bytes, settings.hash_power)?;
@@ -108,8 +116,24 @@ fn explain(error: io::Error, name: &str) -> io::Error {
         ErrorKind::PermissionDenied => {
             io::Error::new(error.kind(), format!("the store {name:?} belongs to somebody else"))
         }
-        _ => error,
+        kind => {
+            let text =
+                format!("{FOLDER}/{PREFIX}{name}: {error}: remove it, and make the store anew");
+            io::Error::new(kind, text)
+        }
     }
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// Bytes that programs can still store in shared memory; none if the system does not say. Who writes to a
+/// store when nothing is left is killed by the system.
+pub fn free_bytes() -> Option<u64> {
+    let found = rustix::fs::statvfs(FOLDER).ok()?;
+    // A file system without a limit says that it has no blocks.
+    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn path_of(name: &str) -> io::Result<PathBuf> {
@@ -118,7 +142,7 @@ fn path_of(name: &str) -> io::Result<PathBuf> {
         let text = format!(
             "{name:?} is no name of a store: 1 to {NAME_BYTES_MAX} letters, digits, dots, hyphens or underscores"
         );
-        return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        return Err(invalid(text));
     }
     Ok(Path::new(FOLDER).join(format!("{PREFIX}{name}")))
 }

@@ -74,3 +74,15 @@ fn a_name_that_could_lead_elsewhere_is_refused() {
         assert_eq!(error, expected, "{name:?}");
     }
 }
+
+#[test]
+fn what_is_no_store_is_named_with_its_file() {
+    let name = Name::of("damaged");
+    let path = NamedStore::create(&name.0, &SETTINGS).expect("a store").path().to_owned();
+    for bytes in [&b""[..], &[0; 4096]] {
+        std::fs::write(&path, bytes).expect("a file");
+        let error = NamedStore::open(&name.0).err().expect("refused").to_string();
+        let place = format!("{}: no store", path.display());
+        assert!(error.starts_with(&place) && error.ends_with("make the store anew"), "{error}");
+    }
+}

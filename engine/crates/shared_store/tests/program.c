@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,7 +54,10 @@ static void wrong_arguments(cm_store *store) {
     CHECK(cm_store_init("no/name", 1 << 20, -1, 0600) == CM_STORE_INVALID);
     CHECK(cm_store_init(NULL, 1 << 20, -1, 0600) == CM_STORE_INVALID);
     CHECK(cm_store_init("a-name", 1 << 20, 9, 0600) == CM_STORE_INVALID);
+    CHECK(cm_store_init("a-name", 1 << 20, -2, 0600) == CM_STORE_INVALID);
     CHECK(cm_store_init("a-name", 1 << 20, -1, 01000) == CM_STORE_INVALID);
+    CHECK(cm_store_init("a-name", (64 << 10) - 1, -1, 0600) == CM_STORE_INVALID);
+    CHECK(strstr(cm_store_error(), "65535") != NULL);
     CHECK(cm_store_open("no-such-store-of-anybody", &store) == CM_STORE_NOT_FOUND);
     CHECK(cm_store_destroy("no-such-store-of-anybody") == CM_STORE_NOT_FOUND);
 }
@@ -62,7 +66,10 @@ static void whole_store(cm_store *store, const char *dump) {
     cm_store_statistics is = {.size = sizeof is};
     CHECK(cm_store_stat(store, &is) == CM_STORE_OK);
     CHECK(is.items >= 2 && is.item_bytes > 0 && is.table_bytes > 0 && is.limit_bytes == 1 << 20);
+    umask(0);
     CHECK(cm_store_dump(store, dump, 1) == CM_STORE_OK);
+    struct stat file;
+    CHECK(stat(dump, &file) == 0 && (file.st_mode & 0777) == 0600);
     CHECK(cm_store_dump(store, dump, 1) == CM_STORE_EXISTS);
     CHECK(cm_store_dump(store, "/no/such/folder/x", 1) == CM_STORE_SYSTEM);
     CHECK(cm_store_flush(store) == CM_STORE_OK);

@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind};
 use std::process::ExitCode;
 
-use cachemark_store::{NamedStore, Settings, now_s, write_items};
+use cachemark_store::{NamedStore, Settings, free_bytes, now_s, write_items};
 use clap::Subcommand;
 use serde::Serialize;
 
 use crate::options::units;
-use crate::process::{fail, print_compact_json, print_text, stdout_failed};
+use crate::process::{fail, print_compact_json, print_error, print_text, stdout_failed};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -84,6 +84,13 @@ fn init(name: &str, memory: u64, hash_power: Option<u32>, mode: u32) -> io::Resu
     let memory_bytes = usize::try_from(memory)
         .map_err(|_| io::Error::new(ErrorKind::InvalidInput, "more memory than addresses"))?;
     let store = NamedStore::create(name, &Settings { memory_bytes, hash_power, mode })?;
+    if let Some(free) = free_bytes().filter(|free| *free < memory) {
+        print_error(&format!(
+            "store: note: shared memory has {} MiB free, less than the store may use: a program that writes when \
+             nothing is left is killed (SIGBUS); `mount -o remount,size=` gives /dev/shm more",
+            free >> 20
+        ));
+    }
     print_text(format_args!("{name}: {}\n", store.path().display()));
     Ok(())
 }
