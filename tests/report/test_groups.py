@@ -13,6 +13,7 @@ from cachemark.report.answers import compare_command
 from cachemark.report.answers import render as answers
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
+from cachemark.report.groups import group_answer
 from cachemark.report.model import Report
 from cachemark.report.plots import plot_files, summary_png
 from cachemark.report.tables import HIT_RATIO, ranking_table
@@ -85,6 +86,25 @@ def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None
     ]
     assert all([row.name for row in group.rows] == ["a", "b"] for group in made.groups)
     assert compare_command(made) == "cachemark compare made --client a --client b"
+
+
+@pytest.mark.parametrize(
+    ("clients", "says"),
+    [
+        (("native", "python/a"), "only python/a is compared, with "),
+        (("a",), "only a has a valid figure, with "),
+    ],
+)
+def test_a_library_alone_beside_the_native_client_is_not_said_to_be_the_only_valid_one(
+    clients: tuple[str, ...], says: str
+) -> None:
+    outcomes = [
+        measured(client, block, 1000 + number, index=2 * block + number)
+        for block in range(5)
+        for number, client in enumerate(clients)
+    ]
+    made = build(header(experiment(list(clients))), outcomes)
+    assert says in group_answer(made.groups[0])
 
 
 def test_a_hit_ratio_is_shown_where_a_read_missed() -> None:

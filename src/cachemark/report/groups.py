@@ -233,7 +233,9 @@ def group_answer(group: Group) -> str:
     value = _figure(ranked[0].summary, group.metric) or 0.0
     figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
     if len(ranked) == 1:
-        return f"{place}: only {client} has a valid figure, {figure}."
+        # The native client may have one too: it is no rival of a library.
+        only = "is compared" if any(row.yardstick for row in group.rows) else "has a valid figure"
+        return f"{place}: only {client} {only}, with {figure}."
     if group.lead is None:
         return f"{place}: nobody is named first: {group.no_first}; {client} has {figure}."
     return f"{place}: {client} is first with {figure}; {_second_place(group.lead)}."
