@@ -19,6 +19,4 @@ def test_tables_have_a_row_for_each_fault_and_rule() -> None:
         with_tables(marks.format(name)).splitlines()[3:-1] for name in ("faults", "rules")
     )
     assert [row.split("`")[1] for row in faults] == list(all_faults())
-    assert [row.split("|")[1].strip() for row in rules] == [
-        rule.name for rule in (CRASH, *RULES)
-    ]
+    assert [row.split("|")[1].strip() for row in rules] == [rule.name for rule in (CRASH, *RULES)]
