@@ -114,6 +114,12 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 		}
 	}
 	for name, value := range request.Options {
+		if name == "tls" && slices.Contains(c.Features, "tls") {
+			if _, err := readTrust(value); err != nil {
+				return cannot("%s: option tls: %s", c.Library, err)
+			}
+			continue
+		}
 		allowed, known := c.Options[name]
 		if !known || !slices.Contains(allowed, value) {
 			return cannot("%s: no option %s=%s; it has %s", c.Library, name, value, c.optionList())

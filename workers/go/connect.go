@@ -9,8 +9,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +23,7 @@ import (
 type connector struct {
 	setup   *Prepare
 	dialer  net.Dialer
+	trust   *x509.CertPool // the certificates to trust; nil: no TLS
 	opening atomic.Bool
 	later   atomic.Int64 // connections opened after the first ones
 
@@ -34,6 +38,13 @@ func newConnector(setup *Prepare) *connector {
 
 // open has the library make its first connections: one for each caller and server.
 func (c *connector) open(ping func() error) error {
+	if path := c.setup.Options["tls"]; path != "" {
+		trust, err := readTrust(path)
+		if err != nil {
+			return err
+		}
+		c.trust = trust
+	}
 	callers := c.setup.Callers
 	if !c.setup.Common() {
 		callers = 1 // how many its pool keeps is the library's own affair
@@ -57,7 +68,7 @@ func (c *connector) open(ping func() error) error {
 }
 
 func (c *connector) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	connection, err := c.dialer.DialContext(ctx, network, address)
+	connection, err := c.connect(ctx, network, address)
 	switch {
 	case !c.opening.Load():
 		c.later.Add(1)
@@ -68,6 +79,27 @@ func (c *connector) dial(ctx context.Context, network, address string) (net.Conn
 		}
 	}
 	return connection, err
+}
+
+func (c *connector) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.trust == nil {
+		return c.dialer.DialContext(ctx, network, address)
+	}
+	// It takes the name that the certificate must have from the address.
+	dialer := tls.Dialer{NetDialer: &c.dialer, Config: &tls.Config{RootCAs: c.trust}}
+	return dialer.DialContext(ctx, network, address)
+}
+
+func readTrust(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: it has no certificate", path)
+	}
+	return pool, nil
 }
 
 func (c *connector) arrive(address string) chan struct{} {

@@ -9,7 +9,7 @@ func init() {
 	register("gomemcache", &Client{
 		Library:  "github.com/bradfitz/gomemcache",
 		Wires:    []string{"text"},
-		Features: []string{"threads", "open_loop", "unix", "cluster"},
+		Features: []string{"threads", "open_loop", "unix", "cluster", "tls"},
 		Options:  poolOptions,
 		New:      func() Session { return &gomemcacheSession{} },
 	})

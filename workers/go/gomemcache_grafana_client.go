@@ -22,7 +22,7 @@ func init() {
 	register("gomemcache-grafana", &Client{
 		Library:  "github.com/grafana/gomemcache",
 		Wires:    []string{"text"},
-		Features: []string{"threads", "open_loop", "unix", "cluster"},
+		Features: []string{"threads", "open_loop", "unix", "cluster", "tls"},
 		Options:  poolOptions,
 		New:      func() Session { return &grafanaSession{} },
 	})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import namedtuple
+from pathlib import Path
 
 # `text` is the address as it was given; `path` of a Unix socket, or `host` and `port`.
 Server = namedtuple("Server", "text host port path")
@@ -12,6 +14,16 @@ ON_OFF = ("on", "off")
 
 class Unsupported(Exception):  # noqa: N818
     """What this client cannot do; the arguments are the reason and the remedy."""
+
+
+class AnyFile(tuple):
+    """The values of an option that is the path of a file."""
+
+    def __contains__(self, value):
+        return Path(value).is_file()
+
+    def __iter__(self):
+        return iter(("a PEM file",))
 
 
 class Prepare:
@@ -40,6 +52,11 @@ class Prepare:
     def on(self, option, default):
         """Whether an option of the client is on."""
         return self.options.get(option, "on" if default else "off") == "on"
+
+    def tls_context(self):
+        """Trust in the certificates of the option `tls` alone; None without it."""
+        file = self.options.get("tls")
+        return ssl.create_default_context(cafile=file) if file else None
 
     def shared(self, make):
         """What `make` returns, made once for the sessions of all threads."""
@@ -94,6 +111,8 @@ def _options(setup, client):
     if client.WIRES != ("none",):
         tuned = ("tuned",) if hasattr(client, "TUNED") else ()
         known["profile"] = ("common", "defaults", *tuned)
+    if "tls" in client.FEATURES:
+        known["tls"] = AnyFile()
     for name, value in setup.options.items():
         listed = ", ".join(sorted(known)) or "none"
         yield name not in known, f"no option {name!r}; its options: {listed}"

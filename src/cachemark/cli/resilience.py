@@ -53,7 +53,7 @@ _BEST_KNOWN = (
     "python/pymemcache",
     "ruby/dalli",
 )
-_QUICK_SITTINGS, _SITTINGS = 1, 3
+_QUICK_SITTINGS, _SITTINGS, _SITTINGS_MAX = 1, 3, 100
 _JOBS_OF_A_CPU = 8
 _RESUMED = "leave the other options out, except --jobs and --dry-run"
 
@@ -126,7 +126,7 @@ def resilience(
         return _play_and_show(open_resilience_run(name, storage.runs), known, playing, json=json)
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
-        profiles=list(profile or PROFILES),
+        profiles=list(dict.fromkeys(profile or PROFILES)),
         faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
         sittings=_sittings(sittings, quick=quick),
     )
@@ -199,8 +199,8 @@ def _print_progress(out: Console, outcome: CellOutcome) -> None:
 
 
 def _sittings(asked: int | None, *, quick: bool) -> int:
-    if asked is not None and asked < 1:
-        raise UsageError(f"--sittings {asked}: at least 1", "such as --sittings 3")
+    if asked is not None and not 1 <= asked <= _SITTINGS_MAX:
+        raise UsageError(f"--sittings {asked}: 1 to {_SITTINGS_MAX}", "such as --sittings 3")
     return asked or (_QUICK_SITTINGS if quick else _SITTINGS)
 
 

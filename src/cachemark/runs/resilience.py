@@ -23,6 +23,7 @@ from cachemark.host.atomic_file import write_file
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.side_by_side import played
+from cachemark.runs.storage.lock import lock_run
 from cachemark.runs.storage.store import new_run_folder
 
 _FORMAT = 1
@@ -131,6 +132,8 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
             raise UsageError(f"{path}: not a run of `resilience`: {error}") from error
         if header.format != _FORMAT:
             raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
+        if gone := sorted(set(header.plan.faults) - set(all_faults())):
+            raise UsageError(f"{path}: no fault {gone[0]!r} in this version", "play a new run")
         return ResilienceRun(folder=folder, header=header)
     hint = f"the latest is {known[-1].name}" if known else f"{root} holds none"
     raise UsageError(f"no run of `resilience` {name!r}", hint)
@@ -160,7 +163,11 @@ def play_rest(
             unsupported[cell.client, cell.profile] = outcome.unsupported
         return outcome
 
-    with temporary_folder() as folder, closing(played(left, play, folder, jobs)) as outcomes:
-        for outcome in outcomes:
-            run.append(outcome)
-            yield outcome
+    lock = lock_run(run.folder)
+    try:
+        with temporary_folder() as folder, closing(played(left, play, folder, jobs)) as outcomes:
+            for outcome in outcomes:
+                run.append(outcome)
+                yield outcome
+    finally:
+        os.close(lock)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
+import threading
 import time
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ LIBRARY, VERSION = "none", "1"
 API = "sync"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "cluster")
+FEATURES = ("threads", "open_loop", "cluster", "tls")
 OPTIONS = {}
 UNREACHABLE = OSError
 
@@ -40,6 +42,10 @@ class Way(NamedTuple):
     fails_all_s: float = 0.0
     closes_interrupted: bool = True
     aborts: bool = False
+    left_threads: int = 0
+    # Of a certificate: the name in it, and everything else.
+    checks_host: bool = True
+    checks_certificate: bool = True
 
 
 WAYS = {
@@ -58,6 +64,9 @@ WAYS = {
     "moves_keys": Way(moves_keys_s=0.5),
     "fails_all": Way(fails_all_s=0.5),
     "rests": Way(fails_all_s=4.0),
+    "leaves_threads": Way(left_threads=16),
+    "trusts_all": Way(checks_host=False, checks_certificate=False),
+    "trusts_names": Way(checks_host=False),
     "keeps_interrupted": Way(checks_key=False, closes_interrupted=False),
 }
 WAY = WAYS[__name__.rpartition(".")[2]]
@@ -81,7 +90,8 @@ class ReplyError(Exception):
 class Connection:
     """The connection to one server; after a failure the next call opens another one."""
 
-    def __init__(self, server, timeout_s):
+    def __init__(self, server, timeout_s, tls):
+        self._tls, self._host = tls, server.host
         self._address = (server.host, server.port)
         if WAY.resolves_once:
             self._address = (socket.gethostbyname(server.host), server.port)
@@ -93,7 +103,8 @@ class Connection:
         self._connect()
 
     def _open(self):
-        return socket.create_connection(self._address, self._timeout_s)
+        opened = socket.create_connection(self._address, self._timeout_s)
+        return self._tls.wrap_socket(opened, server_hostname=self._host) if self._tls else opened
 
     def _connect(self):
         self._socket, self._left = self._open(), b""
@@ -150,6 +161,8 @@ class Connection:
         if WAY.aborts:
             os.abort()
         self._kept += [self._open_quietly() for _ in range(WAY.leaked_sockets)]
+        for _ in range(WAY.left_threads):
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
         for _ in range(WAY.extra_connections):
             if (extra := self._open_quietly()) is not None:
                 extra.close()
@@ -172,7 +185,11 @@ class Session(BaseSession):
     """The connections of one thread, one to each server; the key selects the server."""
 
     def __init__(self, setup):
-        self._connections = [Connection(server, setup.timeout_s) for server in setup.servers]
+        tls = setup.tls_context()
+        if tls is not None:
+            tls.check_hostname = WAY.checks_host
+            tls.verify_mode = ssl.CERT_REQUIRED if WAY.checks_certificate else ssl.CERT_NONE
+        self._connections = [Connection(server, setup.timeout_s, tls) for server in setup.servers]
         self._failed_at_s = [-1e9] * len(self._connections)
 
     def get(self, key):

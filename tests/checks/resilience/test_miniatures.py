@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Caller, Fault, Freeze, LoseOne, MoveName, Proxy
+from cachemark.checks.resilience.faults import (
+    Caller,
+    Fault,
+    Freeze,
+    Impostor,
+    LoseOne,
+    MoveName,
+    Proxy,
+)
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.checks.resilience.private_name import private_names_missing
 from cachemark.endpoints.clients import Client, ClientSpec
@@ -23,7 +31,7 @@ pytestmark = [
 
 
 def fault(
-    make: Freeze | Proxy | MoveName | LoseOne | Caller,
+    make: Freeze | Proxy | MoveName | LoseOne | Impostor | Caller,
     during_ms: int = 1200,
     after_at_most_ms: int = 1,
 ) -> Fault:
@@ -32,6 +40,7 @@ def fault(
     after_ms = 3500 if isinstance(make, LoseOne | Caller) else 1500
     return Fault(
         name="fault",
+        group="server",
         about="",
         make=make,
         before_ms=500,
@@ -50,6 +59,10 @@ INTERRUPTED = fault(Caller(way="interrupt", every=4, after_ms=20, delay_ms=100),
 MOVED = fault(MoveName())
 AWAY = fault(LoseOne(keeps_data=True))
 LOST = fault(LoseOne(keeps_data=False))
+UNTRUSTED = fault(Impostor(certificate="untrusted"))
+OTHER_HOST = fault(Impostor(certificate="other-host"))
+EXPIRED = fault(Impostor(certificate="expired"))
+TLS = [UNTRUSTED, OTHER_HOST, EXPIRED]
 # The client, the fault, and the rule that must be broken. The perfect client breaks none of them.
 CAUGHT = [
     ("next_reply", FROZEN, "wrong value"),
@@ -65,6 +78,10 @@ CAUGHT = [
     ("resolves_once", MOVED, "no recovery"),
     ("moves_keys", AWAY, "stale value"),
     ("fails_all", LOST, "other servers"),
+    ("leaves_threads", FROZEN, "threads"),
+    ("trusts_all", UNTRUSTED, "untrusted server"),
+    ("trusts_all", EXPIRED, "untrusted server"),
+    ("trusts_names", OTHER_HOST, "untrusted server"),
 ]
 
 
@@ -107,9 +124,12 @@ def test_a_client_that_is_wrong_is_caught(
 
 @pytest.mark.parametrize(
     "fault",
-    [FROZEN, CUT, OTHER_KEY, FORKED, INTERRUPTED, MOVED, AWAY, LOST],
-    ids=["frozen", "cut", "other", "forked", "interrupted", "moved", "away", "lost"],
-)
+    [FROZEN, CUT, OTHER_KEY, FORKED, INTERRUPTED, MOVED, AWAY, LOST, *TLS],
+    ids=[
+        "frozen", "cut", "other", "forked", "interrupted", "moved", "away", "lost",
+        "untrusted", "other_host", "expired",
+    ],
+)  # fmt: skip
 def test_a_client_that_does_nothing_wrong_is_not(fault: Fault, tmp_path: Path) -> None:
     never = {rule for _, _, rule in CAUGHT}
     assert not never & broken_rules(miniature("perfect", tmp_path), tmp_path, fault)

@@ -111,6 +111,7 @@ def test_the_cpu_time_of_a_short_fault_is_not_judged() -> None:
 BROKEN: dict[str, Played] = {
     "wrong value": played([*QUIET, (4000, 4001, "wrong")]),
     "stale value": played([*QUIET, (4000, 4001, "stale")]),
+    "untrusted server": msgspec.structs.replace(played(QUIET), untrusted_calls=1),
     "lost call": played(QUIET, returned=False),
     "longest call": played([*QUIET, (1000, 6001, "right")]),
     "no recovery": played(good(0, 1000)),

@@ -29,7 +29,7 @@ LIBRARY = "python-binary-memcached"
 API = "sync"
 KEYS = str
 WIRES = ("binary",)
-FEATURES = ("threads", "open_loop", "cluster")
+FEATURES = ("threads", "open_loop", "cluster", "tls")
 OPTIONS = {"hashing": ("default",)}
 UNREACHABLE = OSError
 # A counter that is not there is not made, but this expiry time says so.
@@ -64,6 +64,8 @@ class Session(BaseSession):
         options = {"socket_timeout": setup.timeout_s} if setup.common else {}
         if setup.common and _HAS_RAW_DATA:
             options["raw_data"] = True
+        if "tls" in setup.options:  # older versions know no such argument
+            options["tls_context"] = setup.tls_context()
         one = len(setup.servers) == 1
         make = bmemcached.Client if one else bmemcached.DistributedClient
         self.client = make([server.text for server in setup.servers], **options)

@@ -31,7 +31,7 @@ LIBRARY = "emcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop", "pipeline", "unix", "cluster")
+FEATURES = ("open_loop", "pipeline", "unix", "cluster", "tls")
 # Autobatching is off unless asked for, as the library has it: gets of one moment go out as one.
 OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)
@@ -82,6 +82,8 @@ class Session(BaseSession):
                 "connection_timeout": setup.timeout_s,
                 "purge_unused_connections_after": None,
             }
+        if file := setup.options.get("tls"):
+            options |= {"ssl": True, "ssl_extra_ca": file}
         self.client = await emcache.create_client(
             self.addresses,
             max_connections=setup.connections,

@@ -38,7 +38,7 @@ LIBRARY = "pymemcache"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix", "cluster", "trailing_space")
+FEATURES = ("threads", "open_loop", "unix", "cluster", "tls", "trailing_space")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
 # Its documents (Best Practices) recommend these; they name no time.
@@ -105,6 +105,8 @@ class Session(BaseSession):
         options["no_delay"] = setup.on("nodelay", setup.common) and not by_path
         if setup.tuned:
             options.update(TUNED)
+        if "tls" in setup.options:  # older versions know no such argument
+            options["tls_context"] = setup.tls_context()
         addresses = [server.path or (server.host, server.port) for server in setup.servers]
         if len(addresses) == 1:
             made = SpacedClient if "trailing_space" in setup.options else Client

@@ -31,7 +31,8 @@ module DalliGem
   # Options of Dalli::Client for a trial.
   def options(setup)
     wire = at_least?('4') && !at_least?('5') ? { protocol: setup.wire.to_sym } : {}
-    setup.common? ? { **COMMON, **wire, socket_timeout: setup.timeout_s } : wire
+    tls = (context = setup.ssl_context) ? { ssl_context: context } : {}
+    setup.common? ? { **COMMON, **wire, **tls, socket_timeout: setup.timeout_s } : { **wire, **tls }
   end
 
   # Connect. The block returns what each server answered. Raises Unreachable.

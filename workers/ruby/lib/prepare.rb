@@ -41,6 +41,14 @@ class Prepare
   # Whether memcached_bench's value, an empty array, stands for values as long as its marshalled form.
   def arrays? = @options['values'] == 'array'
 
+  # Trust in the certificates of the option `tls` alone; nil without it.
+  def ssl_context
+    return unless (file = @options['tls'])
+
+    require 'openssl'
+    OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(ca_file: file) }
+  end
+
   # The servers as host:port, or as a path.
   def addresses = @servers.map { |server| server.delete_prefix('unix:') }
 
@@ -74,6 +82,7 @@ class Prepare
     pattern = { 'profile' => 'common|defaults' }.merge(client::OPTIONS)[name]
     return "no option #{name}" unless pattern
     return 'values=array, but values are raw: only a library with its own settings (@defaults) marshals it' if name == 'values' && arrays? && common?
+    return "tls=#{value}, which is no file" if name == 'tls' && !File.file?(value)
 
     "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
   end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
 import msgspec
@@ -25,7 +26,7 @@ class CellName(msgspec.Struct, frozen=True, kw_only=True):
     def replay(self) -> str:
         """The command that plays this cell again."""
         return (
-            f"cachemark resilience '{self.client}' --faults {self.fault} "
+            f"cachemark resilience {shlex.quote(self.client)} --faults {self.fault} "
             f"--profile {self.profile} --sittings 1"
         )
 

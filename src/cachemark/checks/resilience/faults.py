@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +16,10 @@ from cachemark.model.protocol_run import GiveUp, Way
 
 Millis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
+# What fails.
+Group = Literal["server", "network", "replies", "callers", "TLS"]
+# Signed by nobody who is trusted, made for another host, or no longer valid.
+BadCertificate = Literal["untrusted", "other-host", "expired"]
 
 
 class Freeze(
@@ -44,6 +48,14 @@ class LoseOne(
     keeps_data: bool
 
 
+class Impostor(
+    msgspec.Struct, frozen=True, tag="impostor", tag_field="kind", forbid_unknown_fields=True
+):
+    """The server speaks TLS and is killed; another one with a bad certificate is in its place."""
+
+    certificate: BadCertificate
+
+
 class Proxy(msgspec.Struct, frozen=True, tag="proxy", tag_field="kind", forbid_unknown_fields=True):
     """A proxy between client and server makes it; `fault` is its command."""
 
@@ -65,8 +77,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One fault; the fields are explained in faults.toml."""
 
     name: str
+    group: Group
     about: str
-    make: Freeze | Restart | MoveName | LoseOne | Proxy | Caller
+    make: Freeze | Restart | MoveName | LoseOne | Impostor | Proxy | Caller
     during_ms: Millis
     before_ms: Millis = 2000
     after_ms: Millis = 5000
@@ -96,6 +109,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def needs_cluster(self) -> bool:
         """Whether only a client of several servers can be played."""
         return isinstance(self.make, LoseOne)
+
+    @property
+    def needs_tls(self) -> bool:
+        """Whether only a client that speaks TLS can be played."""
+        return isinstance(self.make, Impostor)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -93,6 +93,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     watched_s: float = 0.0
     longest_pause_ms: float = 0.0
     waiting_threads: float = 0.0
+    untrusted_calls: int = 0
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +110,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     end: str = ""
     longest_pause_ns: int = 0
     waited_ns: int = 0
+    untrusted_calls: int = 0
     several_servers: bool = False
 
 
@@ -155,6 +157,7 @@ def figures(played: Played) -> Figures:
         watched_s=(phases.end_ns - phases.fault_end_ns) / 1e9,
         longest_pause_ms=played.longest_pause_ns / _MS,
         waiting_threads=played.waited_ns / max(1, phases.end_ns - phases.fault_ns),
+        untrusted_calls=played.untrusted_calls,
     )
 
 

@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from cachemark.checks.resilience.answers import DataLoss
 from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
@@ -13,6 +14,7 @@ from cachemark.checks.resilience.faults import (
     Caller,
     Fault,
     Freeze,
+    Impostor,
     LoseOne,
     MoveName,
     Proxy,
@@ -21,6 +23,7 @@ from cachemark.checks.resilience.faults import (
 )
 from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
 from cachemark.checks.resilience.server import FragileServer
+from cachemark.checks.resilience.tls_files import TlsFiles, certificates_missing, tls_files
 from cachemark.endpoints.servers.spec import LOOPBACK
 from cachemark.host.temporary import temporary_folder
 
@@ -34,9 +37,13 @@ class Injection(ABC):
 
     `addresses` are where clients connect; `loss` is set if the fault can make keys missing.
     `share` is the least part of a healthy client's calls that the server with the fault gets.
+    `trusted` is the file with the certificate that clients trust, if the server speaks TLS, and
+    `untrusted_calls` how many calls a server has executed that no client must trust.
     """
 
     share = 0.9
+    trusted: Path | None = None
+    untrusted_calls = 0
 
     def __init__(self, server: FragileServer) -> None:
         self._server = server
@@ -96,6 +103,29 @@ class _Restarted(Injection):
     def end(self) -> int:
         self.loss = DataLoss(from_ns=time.monotonic_ns())
         self._server.restart()
+        return time.monotonic_ns()
+
+
+class _Impersonated(Injection):
+    """The server speaks TLS. One with a bad certificate takes its place."""
+
+    def __init__(self, server: FragileServer, files: TlsFiles) -> None:
+        super().__init__(server)
+        self._files, self.trusted = files, files.trusted
+        self._answered_before = 0
+
+    def begin(self) -> int:
+        killed_ns = time.monotonic_ns()
+        self._server.kill()
+        self._answered_before = self._server.answered()
+        self._server.restart(self._files.bad)
+        return killed_ns
+
+    def end(self) -> int:
+        self._server.kill()
+        self.untrusted_calls = self._server.answered() - self._answered_before
+        self.loss = DataLoss(from_ns=time.monotonic_ns())
+        self._server.restart(self._files.good)
         return time.monotonic_ns()
 
 
@@ -187,13 +217,24 @@ class _OneOfSeveral(Injection):
 
 def impossible(fault: Fault) -> str:
     """Why this machine cannot make a fault; empty if it can."""
-    return private_names_missing() if isinstance(fault.make, MoveName) else ""
+    match fault.make:
+        case MoveName():
+            return private_names_missing()
+        case Impostor():
+            return certificates_missing()
+        case _:
+            return ""
 
 
 @contextmanager
 def injection(fault: Fault) -> Generator[Injection]:
     """Start the servers of a fault. Raises TrialError."""
     with ExitStack() as stack:
+        if isinstance(fault.make, Impostor):
+            files = tls_files(stack.enter_context(temporary_folder()), fault.make.certificate)
+            server = stack.enter_context(FragileServer(options=files.good))
+            yield _Impersonated(server, files)
+            return
         server = stack.enter_context(FragileServer())
         match fault.make:
             case Freeze():

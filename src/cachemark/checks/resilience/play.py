@@ -82,7 +82,7 @@ class CellPlayer:
             if self._stopped:
                 raise CellStoppedError
             ready = worker.hello(_READY_S)
-            request = self._prepare(spec, outcome.name, injected.addresses, ready)
+            request = self._prepare(spec, outcome.name, injected, ready)
             _check_claims(ready, replace(request, servers=request.servers[:1]))
             if reason := _not_applicable(fault, ready, request.wire):
                 return replace(outcome, not_applicable=reason)
@@ -112,18 +112,21 @@ class CellPlayer:
             return self._judged(outcome, played, injected, answer)
 
     def _prepare(
-        self, spec: ClientSpec, name: CellName, addresses: list[str], ready: Ready
+        self, spec: ClientSpec, name: CellName, injected: Injection, ready: Ready
     ) -> Prepare:
         callers = _callers(spec.client)
         can_thread = "threads" in ready.capabilities
+        asked = {} if name.profile == "common" else {"profile": name.profile}
+        if injected.trusted:
+            asked["tls"] = str(injected.trusted)
         return Prepare(
-            servers=addresses,
+            servers=injected.addresses,
             wire=(supported_wires(ready) or ["text"])[0],
             threads=callers if can_thread else 1,
             connections=callers,
             tape=str(self._tape_path),
             timeout_ms=_TIMEOUT_MS[name.profile],
-            options=spec.options | ({} if name.profile == "common" else {"profile": name.profile}),
+            options=spec.options | asked,
         )
 
     def _judged(
@@ -146,6 +149,7 @@ class CellPlayer:
                 longest_pause_ns=played.longest_pause_ns,
                 waited_ns=played.waited_ns,
                 server_misses=played.server_misses,
+                untrusted_calls=injected.untrusted_calls,
                 several_servers=fault.needs_cluster,
             )
         )
@@ -182,6 +186,8 @@ def _not_applicable(fault: Fault, ready: Ready, wire: str) -> str:
     """Why a fault cannot affect a client; empty if it can."""
     if fault.needs_cluster and "cluster" not in ready.capabilities:
         return "it uses one server only"
+    if fault.needs_tls and "tls" not in ready.capabilities:
+        return "it has no TLS, or its worker does not use it (`tls`)"
     if (asked := fault.gives_up) and asked.way not in ready.capabilities:
         return f"its callers cannot give up a call like this (`{asked.way}`)"
     return "" if wire in fault.wires else f"in the {wire} protocol no client can notice it"

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
-from cachemark.endpoints.servers.spec import LOOPBACK
+from cachemark.endpoints.servers.spec import LOOPBACK, ServerSpec
 from cachemark.model.errors import TrialError
 
 _SPEC = parse_spec("memcached:threads=1,memory=64,connections=1024")
@@ -34,11 +35,14 @@ class FragileServer:
     """A server of a cell. Use as a context manager: it ends the process, frozen or not.
 
     `listen` and `port` are where it listens; with port 0 the system picks one. A restart does not
-    change its `address`.
+    change its `address`. `options` are more of those of `memcached:`.
     """
 
-    def __init__(self, listen: str = LOOPBACK, port: int = 0) -> None:
-        self._spec = msgspec.structs.replace(_SPEC, listen=listen, port=port)
+    def __init__(
+        self, listen: str = LOOPBACK, port: int = 0, options: Mapping[str, str] | None = None
+    ) -> None:
+        spec = msgspec.structs.replace(_SPEC, listen=listen, port=port)
+        self._spec = _with_options(spec, options or {})
         self._stack = ExitStack()
         self._server: RunningServer | None = None
         self.address = ""
@@ -83,8 +87,13 @@ class FragileServer:
         self._stack.close()
         self._server = None
 
-    def restart(self) -> None:
-        """Start an empty server on the same port. Raises TrialError."""
+    def restart(self, options: Mapping[str, str] | None = None) -> None:
+        """Start an empty server on the same port, with other options if there are.
+
+        Raises TrialError.
+        """
+        if options:
+            self._spec = _with_options(self._spec, options)
         until = time.monotonic() + _RESTART_S
         while True:
             try:
@@ -134,3 +143,7 @@ class FragileServer:
     def _signal(self, number: signal.Signals) -> None:
         if self._running.pid is not None:
             os.kill(self._running.pid, number)
+
+
+def _with_options(spec: ServerSpec, options: Mapping[str, str]) -> ServerSpec:
+    return msgspec.structs.replace(spec, options={**spec.options, **options})

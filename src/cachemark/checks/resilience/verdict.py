@@ -43,6 +43,8 @@ RULES: tuple[Rule, ...] = (
     Rule("wrong value", "unsafe", "wrong", 0, "{value:,.0f} reads got a wrong value"),
     Rule("stale value", "unsafe", "stale", 0,
          "{value:,.0f} reads got a value that had been overwritten before they began"),
+    Rule("untrusted server", "unsafe", "untrusted_calls", 0,
+         "{value:,.0f} calls were executed by a server whose certificate it must not accept"),
     Rule("lost call", "hangs", "lost_calls", 0, "{end}"),
     Rule("longest call", "hangs", "longest_ms", 5000,
          "a call lasted {value:,.0f} ms: callers wait as long as the fault lasts"),

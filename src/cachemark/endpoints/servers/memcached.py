@@ -11,7 +11,13 @@ from pathlib import Path
 
 from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
-from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
+from cachemark.endpoints.servers.spec import (
+    LOOPBACK,
+    Missing,
+    ServerSpec,
+    positive,
+    read_options,
+)
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError
@@ -19,8 +25,10 @@ from cachemark.model.outcome import ServerFacts
 from cachemark.model.units import MIB
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
-OPTIONS = (*_FLAGS, "unix", "verbose", "binary")
+_TLS = ("tls_cert", "tls_key")
+OPTIONS = (*_FLAGS, "unix", "verbose", "binary", *_TLS)
 _VERBOSE = ("1", "2", "3")
+_LISTENING = "TCP INET: "
 REMEDY = "apt-get install memcached"
 _RETRY_S = 0.005
 
@@ -36,7 +44,19 @@ def parse(text: str, details: str) -> ServerSpec:
         raise UsageError(f"server {text!r}: verbose={options['verbose']}", "verbose is 1, 2 or 3")
     if options.get("unix", "no") not in ("yes", "no"):
         raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
+    _check_tls(text, options)
     return spec
+
+
+def _check_tls(text: str, options: dict[str, str]) -> None:
+    given = [name for name in _TLS if name in options]
+    if len(given) == 1:
+        raise UsageError(f"server {text!r}: {given[0]} alone", "TLS needs tls_cert and tls_key")
+    if given and options.get("unix") == "yes":
+        raise UsageError(f"server {text!r}: TLS on a Unix socket", "leave unix=yes out")
+    for name in given:
+        if not Path(options[name]).is_file():
+            raise UsageError(f"server {text!r}: {name}: no such file", "it is a PEM file")
 
 
 def missing(spec: ServerSpec) -> Missing | None:
@@ -62,9 +82,12 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
         command = _command(spec, socket)
         with process.start(command, cpus=cpus, env=env) as child:
-            port = 0 if socket else _port(ports, child, ready_s)
-            address = f"unix:{socket}" if socket else f"{spec.listen}:{port}"
-            control, version = wait_ready("memcached", address, child, ready_s)
+            address = control_address = f"unix:{socket}"
+            if socket is None:
+                control_port, port = _ports(spec, ports, child, ready_s)
+                address = f"{spec.listen}:{port}"
+                control_address = f"{LOOPBACK}:{control_port}" if _has_tls(spec) else address
+            control, version = wait_ready("memcached", control_address, child, ready_s)
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
             )
@@ -82,12 +105,28 @@ def _program(spec: ServerSpec) -> str:
     return spec.options.get("binary", "memcached")
 
 
+def _has_tls(spec: ServerSpec) -> bool:
+    return _TLS[0] in spec.options
+
+
+def _listening(spec: ServerSpec, socket: Path | None) -> list[str]:
+    """Where it listens; with a Unix socket there is no port. Port -1: the system picks one."""
+    if socket:
+        return ["-s", str(socket)]
+    if not _has_tls(spec):
+        return ["-l", spec.listen, "-p", str(spec.port or -1), "-U", "0"]
+    # The control connection is not encrypted, and has a port of its own.
+    encrypted = f"{spec.listen}:{spec.port}" if spec.port else spec.listen
+    files = ",".join(
+        f"{name}={spec.options[option]}"
+        for name, option in zip(("ssl_chain_cert", "ssl_key"), _TLS, strict=True)
+    )
+    return ["-l", f"notls:{LOOPBACK},{encrypted}", "-p", "-1", "-U", "0", "-Z", "-o", files]
+
+
 def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
-    """The command line; with a Unix socket there is no port."""
-    port = str(spec.port or -1)  # -1: the system picks one
-    listen = ["-s", str(socket)] if socket else ["-l", spec.listen, "-p", port, "-U", "0"]
     # memcached only runs as root if -u says so.
-    command = [_program(spec), *listen, "-u", getpass.getuser()]
+    command = [_program(spec), *_listening(spec, socket), "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():
         if name in spec.options:
             value = spec.options[name]
@@ -97,14 +136,17 @@ def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
     return command
 
 
-def _port(ports: Path, child: process.Child, ready_s: float) -> int:
+def _ports(spec: ServerSpec, path: Path, child: process.Child, ready_s: float) -> tuple[int, int]:
+    """The ports of the control connection and of clients, which are one without TLS."""
+    count = 2 if _has_tls(spec) else 1
     deadline = time.monotonic() + ready_s
     while time.monotonic() < deadline:
         if child.exited() is not None:
             raise exited_error("memcached", child)
-        text = ports.read_text() if ports.exists() else ""
-        for line in text.splitlines():
-            if line.startswith("TCP INET: "):
-                return int(line.removeprefix("TCP INET: "))
+        text = path.read_text() if path.exists() else ""
+        listening = [line for line in text.splitlines() if line.startswith(_LISTENING)]
+        ports = [int(line.removeprefix(_LISTENING)) for line in listening]
+        if len(ports) == count:
+            return ports[0], ports[-1]
         time.sleep(_RETRY_S)
     raise TrialError(f"memcached: not listening after {ready_s:g} s")

@@ -65,7 +65,7 @@ _KINDS = (
     Kind(
         name="memcached",
         summary="memcached on PATH",
-        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path]",
+        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls_cert=/path,tls_key=/path]",
         memory=MemoryModel(),
         parse=memcached.parse,
         missing=memcached.missing,

@@ -12,23 +12,45 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cachemark.checks.resilience.cell import CellOutcome
-from cachemark.checks.resilience.faults import Fault
-from cachemark.checks.resilience.verdict import RULES
+from cachemark.checks.resilience.faults import Fault, Group
+from cachemark.checks.resilience.verdict import RULES, Verdict
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.html.theme import variables
 from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
 from cachemark.report.resilience.known_issues import issues_of
-from cachemark.report.resilience.matrix import MatrixRow
+from cachemark.report.resilience.matrix import MatrixRow, summary_of
 
 INDEX = "index.html"
 _SHOWN_BYTES = 64
+HEADINGS: dict[Group, str] = {
+    "server": "The server stops, dies or moves",
+    "network": "The network fails",
+    "replies": "Replies are wrong",
+    "callers": "Callers give up",
+    "TLS": "The certificate is bad",
+}
+MEANINGS: dict[Verdict, str] = {
+    "unsafe": "a caller got data that is not the key's, or used a server that it must not trust",
+    "hangs": "a call waited for as long as the fault lasted, or the client did not recover",
+    "degraded": "it survived, and something was slower or costlier than it has to be",
+    "safe": "it broke none of the rules",
+}
 
 
 def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dict[str, str]:
     """The pages by file name; `about` says when, where and with what the run was made."""
     rows = [clean_all(row) for row in rows]
-    index = _page("index.html.jinja", about, rows=rows, faults=faults, rules=RULES)
+    groups = {name: [fault for fault in faults if fault.group == name] for name in HEADINGS}
+    index = _page(
+        "index.html.jinja",
+        about,
+        rows=rows,
+        groups={name: members for name, members in groups.items() if members},
+        headings=HEADINGS,
+        verdicts=MEANINGS,
+        rules=RULES,
+    )
     files = {INDEX: index}
     for client in dict.fromkeys(row.client for row in rows):
         mine = [row for row in rows if row.client == client]
@@ -56,6 +78,7 @@ def _page(template: str, about: str, **values: object) -> str:
             reasons=reasons,
             page_of=file_name,
             issues_of=issues_of,
+            summary_of=summary_of,
             shown_bytes=_shown_bytes,
             figures_of=_figures,
             colours=COLOURS,

@@ -51,6 +51,24 @@ class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
         return [sum(cell.verdict == verdict for cell in self.cells) for verdict in VERDICTS]
 
 
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The worst verdict of some cells, and in words how many have it."""
+
+    verdict: Verdict | None
+    text: str
+
+
+def summary_of(row: MatrixRow, faults: Sequence[str]) -> Summary:
+    """A row's cells of some faults in short."""
+    cells = [cell for cell in row.cells if cell.fault in faults]
+    worst_verdict = worst([cell.verdict for cell in cells if cell.verdict])
+    if worst_verdict is None:
+        return Summary(verdict=None, text="n/a" if any(cell.note for cell in cells) else "–")
+    times = sum(cell.verdict == worst_verdict for cell in cells)
+    text = worst_verdict if worst_verdict == "safe" else f"{times} {worst_verdict}"
+    return Summary(verdict=worst_verdict, text=text)
+
+
 def matrix(outcomes: Sequence[CellOutcome], faults: Sequence[str]) -> list[MatrixRow]:
     """The rows: clients that can be played, worst first, then those that cannot."""
     players = dict.fromkeys(_player(one) for one in outcomes)

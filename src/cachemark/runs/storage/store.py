@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import fcntl
 import itertools
 import os
 from collections.abc import Iterator, Sequence
@@ -25,12 +24,12 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome, from_line, to_line
 from cachemark.runs.audit.value import Audit
+from cachemark.runs.storage.lock import lock_run
 
 RUN_FORMAT = 1
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
-_LOCK = "lock"
 # A file in the folder of a run that was imported: its commands come from somebody else.
 IMPORTED = "imported.json"
 # An outcome has a few histograms of some kB each.
@@ -80,18 +79,7 @@ class Run:
         return (self.folder / IMPORTED).exists()
 
     def __enter__(self) -> Run:
-        try:
-            lock = os.open(self.folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
-        except OSError as error:
-            raise UsageError(f"{self.folder}: cannot be written: {error}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
-            raise UsageError(
-                f"{self.folder}: another process is running it", "wait for it, or stop it"
-            ) from error
-        self._lock = lock
+        self._lock = lock_run(self.folder)
         self._drop_torn_line()
         return self
 

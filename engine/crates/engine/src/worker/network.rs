@@ -30,6 +30,7 @@ pub fn hello() -> Ready {
         "calls",
         "trailing_space",
     ]);
+    capabilities.extend(cfg!(feature = "tls").then_some("tls"));
     capabilities.extend(kinds);
     Ready {
         client: Some("native"),

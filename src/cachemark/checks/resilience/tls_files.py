@@ -1,0 +1,56 @@
+"""The certificates of a server that speaks TLS, and of an impostor that takes its place."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cachemark.checks.resilience.faults import BadCertificate
+from cachemark.endpoints.servers.spec import LOOPBACK
+
+if TYPE_CHECKING:
+    from cachemark.host.certificates import Pair
+
+_OTHER_HOST = "another-host.test"
+
+
+def certificates_missing() -> str:
+    """Why this installation cannot make certificates; empty if it can."""
+    if importlib.util.find_spec("cryptography") is None:
+        return "cryptography is not installed (pip install 'cachemark[fleet]')"
+    return ""
+
+
+class TlsFiles(NamedTuple):
+    """The certificate that clients trust, and the options of both servers for memcached."""
+
+    trusted: Path
+    good: dict[str, str]
+    bad: dict[str, str]
+
+
+def tls_files(folder: Path, bad: BadCertificate) -> TlsFiles:
+    """Make the certificates of a server and of its impostor in a folder."""
+    from cachemark.host.certificates import Authority  # noqa: PLC0415  # needs an extra package
+
+    authority = Authority("cachemark")
+    match bad:
+        case "untrusted":
+            pair = Authority("a stranger").pair(LOOPBACK)
+        case "other-host":
+            pair = authority.pair(_OTHER_HOST)
+        case "expired":
+            pair = authority.pair(LOOPBACK, ends_in=-timedelta(days=1))
+    trusted = folder / "trusted.pem"
+    trusted.write_bytes(authority.pem)
+    good = _options(folder, "good", authority.pair(LOOPBACK))
+    return TlsFiles(trusted, good, _options(folder, "bad", pair))
+
+
+def _options(folder: Path, name: str, pair: Pair) -> dict[str, str]:
+    certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.key)
+    return {"tls_cert": str(certificate), "tls_key": str(key)}

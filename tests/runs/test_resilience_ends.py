@@ -1,0 +1,71 @@
+"""A run of the resilience matrix that is ended from outside leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("memcached") is None, reason="apt-get install memcached"
+)
+_PATIENCE_S = 60.0
+_MARK = "CACHEMARK_TEST_OF_ENDS"
+
+
+def marked(name: str) -> Iterator[Path]:
+    """The folders in /proc of the processes whose environment has the mark."""
+    wanted = f"{_MARK}={name}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                yield folder
+        except OSError:
+            continue
+
+
+def is_frozen(folder: Path) -> bool:
+    try:
+        return (folder / "stat").read_text().rpartition(") ")[2].startswith("T")
+    except OSError:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda n: n.name
+)
+def test_nothing_outlives_a_run_with_a_frozen_server(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """Two cells are played: one with a frozen server, and one with a proxy."""
+    command = [sys.executable, "-m", "cachemark", "resilience", "native", "--jobs", "2"]
+    command += ["--profile", "common", "--sittings", "1"]
+    command += ["--faults", "frozen-10s", "--faults", "half-open"]
+    name = str(tmp_path)
+    run = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, _MARK: name})
+    try:
+        wait_for(lambda: any(map(is_frozen, marked(name))), "no server was frozen")
+        assert len(list(marked(name))) >= 6, "a run, two clients, two servers and a proxy"
+        run.send_signal(number)
+        run.wait(_PATIENCE_S)
+        wait_for(lambda: not any(marked(name)), "processes are left")
+    finally:
+        for folder in [*marked(name)]:
+            os.kill(int(folder.name), signal.SIGKILL)
+        run.wait()
+    if number != signal.SIGKILL:
+        assert run.returncode == 130

@@ -1,0 +1,87 @@
+"""Clients by TLS: they trust the certificates that they are given, and no others."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
+from cachemark.endpoints.clients import registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.wire import supported_wires
+from cachemark.endpoints.worker import Worker
+from cachemark.host import process
+from cachemark.model.protocol import Answer, Failure, Ready, Run, Unsupported
+from tests.workers import worker_driver
+
+CLIENTS = registry(process.binary_path())
+WITH_TLS = (
+    "native",
+    "python/pymemcache",
+    "python/bmemcached",
+    "python/emcache",
+    "ruby/dalli",
+    "go/gomemcache",
+    "go/gomemcache-grafana",
+)
+pytestmark = pytest.mark.skipif(
+    shutil.which("memcached") is None, reason="apt-get install memcached"
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> TlsFiles:
+    return tls_files(tmp_path, "untrusted")
+
+
+@contextmanager
+def prepared(
+    client: str, options: dict[str, str], trusted: Path, folder: Path
+) -> Generator[tuple[Worker, Answer]]:
+    """A worker that was told to connect to a server with these options, and what it said."""
+    if missing := CLIENTS[client].missing():
+        pytest.skip(f"{missing}: {CLIENTS[client].setup}")
+    shape = ("--keys", "20", "--size", "0..2k", "--ops", "200", "--mix", "get=4,set=1")
+    tape = worker_driver.write_tape(folder, *shape)
+    given = ",".join(f"{name}={value}" for name, value in options.items())
+    with (
+        running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server,
+        worker_driver.started(CLIENTS[client]) as (worker, ready),
+    ):
+        assert "tls" in ready.capabilities
+        setup = worker_driver.patient(
+            servers=server.addresses,
+            tape=str(tape),
+            options={"tls": str(trusted)},
+            wire=supported_wires(ready)[0],
+        )
+        yield worker, worker_driver.ask(worker, setup)
+
+
+@pytest.mark.parametrize("client", WITH_TLS)
+def test_a_client_plays_by_tls(client: str, files: TlsFiles, tmp_path: Path) -> None:
+    with prepared(client, files.good, files.trusted, tmp_path) as (worker, answer):
+        assert isinstance(answer, Ready)
+        done = worker_driver.play(worker, Run(phase="measure", ops=200))
+    assert [op.errors for op in done.operations.values() if op.errors] == []
+    assert sum(op.ok for op in done.operations.values()) == 200
+
+
+@pytest.mark.parametrize("client", WITH_TLS)
+def test_a_certificate_of_an_unknown_authority_is_refused(
+    client: str, files: TlsFiles, tmp_path: Path
+) -> None:
+    with prepared(client, files.bad, files.trusted, tmp_path) as (_, answer):
+        assert isinstance(answer, Failure)
+
+
+@pytest.mark.parametrize("client", WITH_TLS)
+def test_the_certificates_to_trust_are_read(client: str, files: TlsFiles, tmp_path: Path) -> None:
+    with prepared(client, files.good, tmp_path / "nowhere.pem", tmp_path) as (_, answer):
+        assert isinstance(answer, Unsupported | Failure)
+        said = answer.reason if isinstance(answer, Unsupported) else answer.text
+        assert "nowhere.pem" in said or "tls" in said
