@@ -11,6 +11,9 @@ const OUT_OF_MEMORY_LINE: &[u8] = b"SERVER_ERROR out of memory storing object\r\
 const OUT_OF_MEMORY_STATUS: u8 = 0x82;
 const OUT_OF_MEMORY_TEXT: &[u8] = b"Out of memory";
 
+/// A longer reply is not sent twice.
+const REPEATED_BYTES_MAX: usize = 4 << 20;
+
 /// Chooses a share of what comes: of ten with a share of 0.1, the tenth.
 #[derive(Debug, Default)]
 pub struct Chooser {
@@ -73,6 +76,8 @@ const UNCHANGED: Edit = Edit { changed_at: None, then: Then::GoOn };
 pub struct ReplyMemory {
     /// The frames of the current reply.
     reply: Vec<u8>,
+    /// The reply is too long to be remembered.
+    is_too_long: bool,
     is_in_reply: bool,
 }
 
@@ -80,6 +85,7 @@ impl ReplyMemory {
     /// A frame passes that no fault looks at.
     pub fn pass(&mut self, what: ReplyFrame) {
         self.is_in_reply = what.has_more;
+        self.is_too_long = false;
         self.reply.clear();
     }
 }
@@ -160,12 +166,17 @@ fn repeat_reply(
     out: &mut Vec<u8>,
 ) -> Edit {
     out.extend_from_slice(frame);
-    memory.reply.extend_from_slice(frame);
+    memory.is_too_long |= memory.reply.len() + frame.len() > REPEATED_BYTES_MAX;
+    if memory.is_too_long {
+        memory.reply = Vec::new();
+    } else {
+        memory.reply.extend_from_slice(frame);
+    }
     if what.has_more {
         return UNCHANGED;
     }
     let reply = std::mem::take(&mut memory.reply);
-    if !chooser.choose(share) {
+    if std::mem::take(&mut memory.is_too_long) || !chooser.choose(share) {
         return UNCHANGED;
     }
     out.extend_from_slice(&reply);
@@ -248,6 +259,17 @@ mod tests {
         let [a, b, end] = [A, B, END].map(String::from_utf8_lossy);
         assert_eq!(out, format!("{a}{end}{a}{b}{end}{a}{b}{end}{end}"));
         assert_eq!(edits.iter().filter(|edit| edit.changed_at.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn a_reply_without_an_end_is_not_remembered() {
+        let twice = Fault::UnaskedReply { share: 1.0 };
+        let long = [b"VALUE a 0 1048576\r\n", &vec![b'x'; 1 << 20][..], b"\r\n"].concat();
+        let frames = [&[&long[..]; 5][..], &[END, A, END]].concat();
+        let (out, edits) = edited(&twice, &frames);
+        assert!(edits[..6].iter().all(|edit| *edit == UNCHANGED), "{edits:?}");
+        let [a, end] = [A, END].map(String::from_utf8_lossy);
+        assert!(out.ends_with(&format!("x\r\n{end}{a}{end}{a}{end}")));
     }
 
     #[test]

@@ -33,6 +33,8 @@ const MAX_SLEEP_NS: u64 = 50_000_000;
 pub struct FaultProxySettings {
     pub listen: SocketAddr,
     pub upstream: SocketAddr,
+    /// Further clients wait. A connection holds a few MiB at most, which its peers have sent and not read.
+    pub connections_max: usize,
     pub log: Option<File>,
     /// Further events are only counted.
     pub log_events_max: usize,
@@ -46,6 +48,9 @@ pub struct FaultProxy {
     listener: Listener,
     upstream: SocketAddr,
     connections: Vec<Option<Connection>>,
+    /// How many slots have a connection, and how many may have one.
+    open: usize,
+    connections_max: usize,
     accepted: u64,
     /// Slots with something to do at once.
     busy: Vec<usize>,
@@ -67,6 +72,8 @@ impl FaultProxy {
             listener: Listener::new(settings.listen)?,
             upstream: settings.upstream,
             connections: Vec::new(),
+            open: 0,
+            connections_max: settings.connections_max,
             accepted: 0,
             busy: Vec::new(),
             shared: Shared {
@@ -180,6 +187,7 @@ impl FaultProxy {
     /// Dropping the sockets removes them from epoll.
     fn close(&mut self, slot: usize, by: ClosedBy) {
         if let Some(connection) = self.connections[slot].take() {
+            self.open -= 1;
             connection.log_end(by, &mut self.shared.log);
         }
     }
@@ -217,9 +225,11 @@ impl FaultProxy {
         }
     }
 
-    /// Accept the clients that wait. If there are too many open files, the rest waits for a later turn.
+    /// Accept the clients that wait. If there are too many connections or open files, the rest waits for a later turn.
     fn accept(&mut self) {
-        while let Ok(Some(client)) = self.listener.accept() {
+        while self.open < self.connections_max
+            && let Ok(Some(client)) = self.listener.accept()
+        {
             // The client may be gone already: then nothing has to be served.
             let _ = self.admit(client);
         }
@@ -264,6 +274,7 @@ impl FaultProxy {
         if let Some(upstream) = &connection.upstream {
             watch(upstream, 1)?;
         }
+        self.open += 1;
         match free {
             Some(slot) => self.connections[slot] = Some(connection),
             None => self.connections.push(Some(connection)),

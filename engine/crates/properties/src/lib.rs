@@ -2,6 +2,7 @@
 //! Tests call them with random inputs that are nearly valid, fuzz targets with the inputs that the fuzzer
 //! generates, and the replay test with the fuzzer's seeds and with the inputs that once failed.
 
+pub mod between;
 pub mod cases;
 pub mod client;
 pub mod connections;

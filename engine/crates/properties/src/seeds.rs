@@ -80,6 +80,22 @@ pub fn connections() -> Seeds {
     short(all.chunks(2).map(both))
 }
 
+/// Requests with their replies in pieces of both directions, with each fault of the proxy.
+pub fn conversations() -> Seeds {
+    let both = [
+        (text_requests(), text_replies()),
+        (meta_requests(), meta_replies()),
+        (binary_requests(), binary_replies()),
+    ];
+    let pairs = both.iter().flat_map(|(requests, replies)| requests.iter().zip(replies));
+    let seed = |(number, (request, reply)): (usize, (&Vec<u8>, &Vec<u8>))| {
+        let pieces = request.chunks(200).map(|piece| (0, piece));
+        let pieces: Vec<_> = pieces.chain(reply.chunks(90).map(|piece| (1, piece))).collect();
+        [&[number as u8], &crate::connections::bytes(&pieces)[..]].concat()
+    };
+    short(pairs.enumerate().map(seed))
+}
+
 /// Calls of the store: counting bytes, with different steps.
 pub fn store_actions() -> Seeds {
     let steps = [1_u32, 7, 37, 101, 151, 211];

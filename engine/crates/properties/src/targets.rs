@@ -2,7 +2,8 @@
 
 use crate::client::{self, complete_or_incomplete};
 use crate::{
-    connections, datagrams, player, scripts, seeds, session, store, store_actions, tapes, traces,
+    between, connections, datagrams, player, scripts, seeds, session, store, store_actions, tapes,
+    traces,
 };
 
 /// A fuzz target, which `fuzz/fuzz_targets/NAME.rs` passes to libFuzzer.
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
         check: traces::decompressed_or_refused,
         seeds: seeds::packed_traces,
     },
+    Target { name: "fault_proxy", check: fault_proxy, seeds: seeds::conversations },
     Target { name: "script", check: script, seeds: seeds::scripts },
     #[cfg(feature = "options")]
     Target { name: "options", check: options, seeds: seeds::options },
@@ -81,6 +83,12 @@ fn server_login(bytes: &[u8]) {
 
 fn connections(bytes: &[u8]) {
     connections::only_complete_requests_count(&connections::pieces(bytes));
+}
+
+fn fault_proxy(bytes: &[u8]) {
+    if let [fault, rest @ ..] = bytes {
+        between::changes_only_what_the_fault_says(*fault, &connections::pieces(rest));
+    }
 }
 
 fn client_text(bytes: &[u8]) {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// The most events in the log; further ones are only counted
     #[arg(long, default_value = "1M", value_parser = units::whole)]
     log_events: u64,
+    /// The most clients at a time; further ones wait
+    #[arg(long, default_value = "1024")]
+    connections: NonZeroUsize,
     /// List the kinds of faults and their parameters, and do nothing else
     #[arg(long)]
     list: bool,
@@ -72,6 +76,7 @@ fn proxy(arguments: &Arguments) -> Result<(), String> {
     let settings = FaultProxySettings {
         listen: address("--listen", &arguments.listen)?,
         upstream: address("--upstream", arguments.upstream.as_deref().unwrap_or_default())?,
+        connections_max: arguments.connections.get(),
         log: log.transpose()?,
         log_events_max: arguments.log_events as usize,
     };

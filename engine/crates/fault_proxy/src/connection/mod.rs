@@ -18,7 +18,9 @@ use end::End;
 use outgoing::Outgoing;
 
 /// How many bytes wait for a peer that does not read, before no more are read for it.
-const WAITING_BYTES_MAX: usize = 4 << 20;
+const WAITING_BYTES_MAX: usize = 1 << 20;
+/// How many requests for the version may be outstanding. A peer that answers never lets so many come together.
+const VERSIONS_MAX: usize = 1 << 20;
 /// How often a connection reads before the others get their turn.
 const READS_PER_TURN: usize = 16;
 
@@ -277,7 +279,7 @@ impl Connection {
             self.to_upstream
                 .write_to(upstream, usize::MAX, now_ns)
                 .map_err(|_| ClosedBy::Upstream)?;
-            if self.to_upstream.left() >= WAITING_BYTES_MAX {
+            if self.to_upstream.held() >= WAITING_BYTES_MAX {
                 busy = false;
                 break;
             }
@@ -312,6 +314,9 @@ impl Connection {
                     self.to_upstream.add(bytes, now_ns, now_ns);
                 }
             }
+        }
+        if self.versions.len() > VERSIONS_MAX {
+            return Err(ClosedBy::Client);
         }
         if self.client.has_ended && self.to_upstream.left() == 0 {
             upstream.finish();

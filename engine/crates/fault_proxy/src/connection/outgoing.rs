@@ -5,6 +5,11 @@ use std::io;
 
 use crate::connection::end::End;
 
+/// What a piece that waits takes besides its bytes.
+const PIECE_BYTES: usize = 48;
+/// Written bytes are dropped when they are this many, and half of all.
+const DROPPED_BYTES_MIN: usize = 64 * 1024;
+
 /// A queue of bytes: of those that may be sent, then of those that have to wait.
 #[derive(Default)]
 pub struct Outgoing {
@@ -21,6 +26,11 @@ impl Outgoing {
     /// How many bytes are not written yet.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.written + self.waiting_bytes
+    }
+
+    /// How much memory the queue holds for its peer, about.
+    pub fn held(&self) -> usize {
+        self.left() + self.waiting.len() * PIECE_BYTES
     }
 
     /// How many bytes were ever added.
@@ -70,6 +80,10 @@ impl Outgoing {
         if self.written == self.bytes.len() {
             self.bytes.clear();
             self.written = 0;
+        } else if self.written >= DROPPED_BYTES_MIN.max(self.bytes.len() / 2) {
+            // A peer that is slow and never idle must not make the queue grow for ever.
+            self.bytes.drain(..self.written);
+            self.written = 0;
         }
         Ok(written)
     }
@@ -77,6 +91,9 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
 
     #[test]
@@ -87,5 +104,38 @@ mod tests {
         outgoing.add(b"c", 0, 6);
         assert_eq!((outgoing.has_due(), outgoing.next_due_ns()), (true, Some(20)));
         assert_eq!((outgoing.left(), outgoing.added(), outgoing.written()), (3, 3, 0));
+    }
+
+    #[test]
+    fn a_peer_that_is_slow_does_not_make_the_queue_grow() {
+        let (near, far) = sockets();
+        let (mut end, mut outgoing) = (End::new(near), Outgoing::default());
+        end.is_writable = true;
+        let mut sink = vec![0; 1 << 16];
+        for _ in 0..200 {
+            outgoing.add(&[b'x'; 1 << 16], 0, 0);
+            // Something is always left.
+            while outgoing.left() > 1 << 15 {
+                end.is_writable = true;
+                let written = outgoing.write_to(&mut end, 1 << 15, 0).expect("a socket");
+                (&far).read_exact(&mut sink[..written]).expect("what was written");
+            }
+        }
+        assert_eq!(outgoing.left(), 1 << 15);
+        assert!(outgoing.bytes.capacity() <= 1 << 19, "{}", outgoing.bytes.capacity());
+    }
+
+    #[test]
+    fn pieces_that_wait_count_for_more_than_their_bytes() {
+        let mut outgoing = Outgoing::default();
+        (0..1000).for_each(|n| outgoing.add(b"a", 1000 + n, 5));
+        assert!(outgoing.held() >= 1000 * (PIECE_BYTES + 1));
+    }
+
+    fn sockets() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+        near.set_nonblocking(true).expect("a socket");
+        (near, listener.accept().expect("a client").0)
     }
 }

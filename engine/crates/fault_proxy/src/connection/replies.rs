@@ -17,7 +17,7 @@ impl Connection {
             if !edits {
                 self.release_replies(shared);
             }
-            let waits = self.to_client.left() >= WAITING_BYTES_MAX;
+            let waits = self.to_client.held() >= WAITING_BYTES_MAX;
             let Some(upstream) = self.upstream.as_mut().filter(|_| !waits && !self.is_connecting)
             else {
                 return Ok(false);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::frames::{Grammar, Scan};
 
 /// A longer frame passes as it is.
-const COLLECTED_BYTES_MAX: usize = 8 << 20;
+const COLLECTED_BYTES_MAX: usize = 2 << 20;
 
 /// One direction of a connection.
 #[derive(Default)]
@@ -53,8 +53,22 @@ impl<G: Grammar> Framer<G> {
     }
 
     /// Take bytes, and pass `edit` each whole frame, which it appends to `out` or not. A frame that has passed in
-    /// part, or is too long, goes to `out` as it is, and `edit` does not get its bytes. A break ends the stream.
+    /// part, or is too long, goes to `out` as it is, and `edit` does not get its bytes. A break ends the stream: what
+    /// came after it is forgotten.
     pub fn take(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        edit: impl FnMut(G::What, Option<&[u8]>, &mut Vec<u8>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let flow = self.take_frames(bytes, out, edit);
+        if flow.is_break() {
+            self.forget_partial();
+        }
+        flow
+    }
+
+    fn take_frames(
         &mut self,
         bytes: &[u8],
         out: &mut Vec<u8>,
@@ -169,6 +183,16 @@ mod tests {
         assert_eq!(out, b"set a 0 0 4\r\nab");
         framer.follow(b"cd\r\nversion\r\n", |what| seen.push(what));
         assert_eq!(seen, [RequestKind::Item, RequestKind::Version]);
+    }
+
+    #[test]
+    fn nothing_is_left_behind_a_break() {
+        let (mut framer, mut out) = (Framer::<Requests>::default(), Vec::new());
+        let flow =
+            framer.take(b"get a\r\nget b\r\nget", &mut out, |_, _, _| ControlFlow::Break(()));
+        assert!(flow.is_break());
+        framer.release(&mut out, |_| ());
+        assert!(out.is_empty(), "{}", out.escape_ascii());
     }
 
     proptest! {

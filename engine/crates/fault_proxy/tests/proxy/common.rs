@@ -56,10 +56,16 @@ pub struct Proxied {
 
 impl Proxied {
     pub fn start(upstream: SocketAddr) -> Proxied {
+        Proxied::with_connections(upstream, 1000)
+    }
+
+    /// A proxy for so many connections at a time.
+    pub fn with_connections(upstream: SocketAddr, connections_max: usize) -> Proxied {
         let log = tempfile::NamedTempFile::new().expect("a file");
         let settings = FaultProxySettings {
             listen: "127.0.0.1:0".parse().expect("an address"),
             upstream,
+            connections_max,
             log: Some(log.reopen().expect("a file")),
             log_events_max: 10_000,
         };

@@ -213,6 +213,23 @@ fn a_frozen_server_does_not_stop_the_proxy() {
     proxied.end();
 }
 
+#[test]
+fn clients_above_the_limit_wait_until_another_has_gone() {
+    let (_server, upstream) = filled();
+    let proxied = Proxied::with_connections(upstream, 2);
+    let (mut first, mut second) = (proxied.connect(), proxied.connect());
+    for client in [&mut first, &mut second] {
+        ask(client, b"mn\r\n", 4);
+    }
+    let mut third = proxied.connect();
+    third.write_all(b"mn\r\n").expect("it takes bytes");
+    ask(&mut first, b"mn\r\n", 4);
+    assert!(is_empty(&third));
+    drop(second);
+    assert_eq!(ask(&mut third, b"", 4), b"MN\r\n");
+    proxied.end();
+}
+
 /// A server that sends back what it gets.
 fn echo() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
