@@ -30,6 +30,9 @@ pytestmark = [
 ]
 
 
+IDLE_CLOSE = Proxy(fault={"kind": "idle-close", "idle_ms": 5})
+
+
 def fault(
     make: Freeze | Proxy | MoveName | LoseOne | Impostor | Caller,
     during_ms: int = 1200,
@@ -47,12 +50,14 @@ def fault(
         during_ms=during_ms,
         after_ms=after_ms,
         after_at_most_ms=after_at_most_ms,
+        serves=make == IDLE_CLOSE,
     )
 
 
 FROZEN = fault(Freeze())
 LONG_FROZEN = fault(Freeze(), during_ms=5500)
 CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 50}))
+IDLE_CLOSED = fault(IDLE_CLOSE)
 OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
 FORKED = fault(Caller(way="fork", every=4, after_ms=60, delay_ms=100), during_ms=700)
 INTERRUPTED = fault(Caller(way="interrupt", every=4, after_ms=20, delay_ms=100), during_ms=700)
@@ -77,7 +82,8 @@ CAUGHT = [
     ("accepts_parts", CUT, "wrong value"),
     ("resolves_once", MOVED, "no recovery"),
     ("moves_keys", AWAY, "stale value"),
-    ("fails_all", LOST, "other servers"),
+    ("fails_all", LOST, "needless failures"),
+    ("rests", IDLE_CLOSED, "needless failures"),
     ("leaves_threads", FROZEN, "threads"),
     ("trusts_all", UNTRUSTED, "untrusted server"),
     ("trusts_all", EXPIRED, "untrusted server"),
@@ -124,9 +130,9 @@ def test_a_client_that_is_wrong_is_caught(
 
 @pytest.mark.parametrize(
     "fault",
-    [FROZEN, CUT, OTHER_KEY, FORKED, INTERRUPTED, MOVED, AWAY, LOST, *TLS],
+    [FROZEN, CUT, IDLE_CLOSED, OTHER_KEY, FORKED, INTERRUPTED, MOVED, AWAY, LOST, *TLS],
     ids=[
-        "frozen", "cut", "other", "forked", "interrupted", "moved", "away", "lost",
+        "frozen", "cut", "idle_closed", "other", "forked", "interrupted", "moved", "away", "lost",
         "untrusted", "other_host", "expired",
     ],
 )  # fmt: skip

@@ -32,7 +32,7 @@ def played(
     returned: bool = True,
     connections: int = 0,
     server_misses: int = 0,
-    several_servers: bool = False,
+    can_be_served: bool = False,
     at_fault: ProcessSample = _IDLE,
     at_end: ProcessSample | None = None,
 ) -> Played:
@@ -60,7 +60,7 @@ def played(
         unsent=0,
         connections=connections,
         server_misses=server_misses,
-        several_servers=several_servers,
+        can_be_served=can_be_served,
     )
 
 
@@ -118,11 +118,11 @@ BROKEN: dict[str, Played] = {
     "time-out": played([*QUIET, (3000, 4001, "timeout")]),
     "slow recovery": played([*good(0, 1000), *good(4010, 5100)]),
     "errors as misses": played([*QUIET, (4000, 4001, "false miss")]),
-    "other servers": played(
+    "needless failures": played(
         [*QUIET, *((1500, 1501, "connection") for _ in range(9)), (1600, 1601, "right")],
-        several_servers=True,
+        can_be_served=True,
     ),
-    "reconnects": played(QUIET, connections=310),
+    "reconnects": played(QUIET, connections=460),
     "CPU": played(QUIET, at_end=msgspec.structs.replace(_IDLE, cpu_ns=501 * _MS)),
     "descriptors": played(QUIET, at_end=msgspec.structs.replace(_IDLE, descriptors=61)),
     "threads": played(QUIET, at_end=msgspec.structs.replace(_IDLE, threads=13)),

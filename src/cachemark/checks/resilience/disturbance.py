@@ -15,7 +15,7 @@ WAITING_THREADS = 2.0
 # is, and connections, descriptors and threads are opened by the client.
 _BROKEN_BY_WAITING = (
     "lost call", "longest call", "no recovery", "time-out", "slow recovery", "errors as misses",
-    "other servers",
+    "needless failures",
 )  # fmt: skip
 
 

@@ -85,6 +85,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after_ms: Millis = 5000
     after_at_most_ms: Millis = 40_000
     wires: tuple[str, ...] = ("text", "binary", "meta")
+    serves: bool = False
     quick: bool = False
 
     @property
@@ -109,6 +110,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def needs_cluster(self) -> bool:
         """Whether only a client of several servers can be played."""
         return isinstance(self.make, LoseOne)
+
+    @property
+    def can_be_served(self) -> bool:
+        """Whether most calls in it need not fail."""
+        return self.serves or self.needs_cluster
 
     @property
     def needs_tls(self) -> bool:

@@ -56,7 +56,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     to. `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
     `misses` are all reads that found nothing; `false_misses` are those of keys that the server
     had, or those that no server answered with a miss, whichever are more. `failed_share` is the
-    share of the calls in the fault that failed, if one of several servers had it. `connections`
+    share of the calls in the fault that failed, if other servers or a new connection would have
+    served them. `connections`
     were opened from the fault's begin to the end of all; `connections_per_s` is their number per
     second until the client had recovered, so that it does not fall while a healthy client is
     watched. `cpus` is the CPU time that the client used in the fault, in CPUs, and `cpus_more` by
@@ -111,7 +112,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     longest_pause_ns: int = 0
     waited_ns: int = 0
     untrusted_calls: int = 0
-    several_servers: bool = False
+    can_be_served: bool = False
 
 
 def figures(played: Played) -> Figures:
@@ -139,7 +140,7 @@ def figures(played: Played) -> Figures:
         stale=counted["stale"],
         misses=misses,
         false_misses=max(counted["false miss"], misses - played.server_misses),
-        failed_share=_failed_share(in_fault) if played.several_servers else None,
+        failed_share=_failed_share(in_fault) if played.can_be_served else None,
         first_error_ms=_first_error_ms(judged, phases),
         longest_ms=max((c.end_ns - c.begin_ns for c, _ in judged), default=0) / _MS,
         p99_during_ms=_p99_ms(overlapping),

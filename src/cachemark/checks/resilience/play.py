@@ -150,7 +150,7 @@ class CellPlayer:
                 waited_ns=played.waited_ns,
                 server_misses=played.server_misses,
                 untrusted_calls=injected.untrusted_calls,
-                several_servers=fault.needs_cluster,
+                can_be_served=fault.can_be_served,
             )
         )
         broken = findings(cell_figures, outcome.name.profile)
