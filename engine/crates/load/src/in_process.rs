@@ -50,7 +50,7 @@ impl InProcess {
             );
             return Err(PrepareError::Usage(text));
         }
-        if tape.is_open_loop() || tape.has_think_times() {
+        if tape.is_timed() {
             let text = "the in-process store supports only a closed loop without think times";
             return Err(PrepareError::Unsupported(text.to_owned()));
         }

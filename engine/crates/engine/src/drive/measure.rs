@@ -57,9 +57,7 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         open_loop: tape.is_open_loop(),
         threads: arguments.threads,
         hit_ratio: arguments.hit_ratio()?,
-        length_ns: duration
-            .filter(|_| !tape.is_open_loop() && !tape.has_think_times())
-            .map(|duration| duration.as_nanos() as u64),
+        length_ns: duration.filter(|_| !tape.is_timed()).map(|duration| duration.as_nanos() as u64),
     };
     let invalid = if tape.is_open_loop() { verdict::invalid(&result) } else { None };
     let problem = arguments.max_errors.problem(&result.metrics).or(invalid);

@@ -224,6 +224,12 @@ impl<'tape, W: Wire> Connection<'tape, W> {
                     Ok(ends) => ended += usize::from(ends),
                     Err(violation) => break Err(violation),
                 },
+                ReplyTo::OldestHit(counts) => {
+                    let hit = self.waiting.front().expect("what was answered");
+                    recorder.succeeded(hit, now_ns, &counts);
+                    self.waiting.pop_front();
+                    ended += 1;
+                }
                 ReplyTo::Quiet(None) => {}
                 ReplyTo::Quiet(Some((verb, failure))) => {
                     recorder.metrics.retract_noreply(verb, failure)

@@ -29,8 +29,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// Whether operations have intended starts: in an open loop, or with think times.
     pub fn is_timed(&self) -> bool {
-        matches!(self.work_slice, WorkSlice::Lane { .. })
-            && (self.tape.is_open_loop() || self.tape.has_think_times())
+        matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_timed()
     }
 
     /// Whether an operation is due now that has not been sent or queued.

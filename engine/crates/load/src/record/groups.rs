@@ -6,8 +6,7 @@ use cachemark_tape::Tape;
 /// The number of operations in a group of a tape; `None` if groups are not timed. In an open loop, and with
 /// think times, a group's time would be that of the schedule.
 pub(crate) fn timed_length(tape: &Tape) -> Option<u64> {
-    let closed = !tape.is_open_loop() && !tape.has_think_times();
-    (closed && tape.group() > 1).then(|| tape.group())
+    (!tape.is_timed() && tape.group() > 1).then(|| tape.group())
 }
 
 /// The groups of one player that are being played. Operations may end in any order.

@@ -25,7 +25,8 @@ pub struct KindMetrics {
     pub service: Histogram<u64>,
     /// The operations that were recorded here, until this is added to other metrics.
     pub(crate) responses: LatencyBuckets,
-    services: LatencyBuckets,
+    /// `None`: they are the response times, because every operation starts when it is sent.
+    services: Option<LatencyBuckets>,
 }
 
 /// Record a time. A value outside the bounds is recorded as the nearest bound.
@@ -48,7 +49,8 @@ fn add_buckets(sum: &mut Histogram<u64>, times: &LatencyBuckets) {
 }
 
 impl KindMetrics {
-    pub(crate) fn new() -> KindMetrics {
+    /// Empty metrics. `is_timed`: operations have intended starts.
+    pub(crate) fn new(is_timed: bool) -> KindMetrics {
         KindMetrics {
             attempts: 0,
             ok: 0,
@@ -64,7 +66,7 @@ impl KindMetrics {
             response: histogram(),
             service: histogram(),
             responses: LatencyBuckets::new(),
-            services: LatencyBuckets::new(),
+            services: is_timed.then(LatencyBuckets::new),
         }
     }
 
@@ -84,7 +86,9 @@ impl KindMetrics {
         counts.into_iter().for_each(|count| *count = 0);
         self.errors.fill(0);
         self.responses.clear();
-        self.services.clear();
+        if let Some(services) = &mut self.services {
+            services.clear();
+        }
     }
 
     /// Whether anything was recorded.
@@ -104,7 +108,10 @@ impl KindMetrics {
     pub(crate) fn record_times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
         let response_ns = now_ns.saturating_sub(due_ns);
         record(&mut self.responses, response_ns);
-        record(&mut self.services, now_ns.saturating_sub(sent_ns));
+        match &mut self.services {
+            Some(services) => record(services, now_ns.saturating_sub(sent_ns)),
+            None => debug_assert_eq!(due_ns, sent_ns),
+        }
         response_ns > HIGHEST_NS && !injected(Bug::SilentOverflow)
     }
 
@@ -124,7 +131,17 @@ impl KindMetrics {
         self.busy_ns += other.busy_ns;
         merge(&mut self.response, &other.response);
         merge(&mut self.service, &other.service);
-        add_buckets(&mut self.response, &other.responses);
-        add_buckets(&mut self.service, &other.services);
+        self.add_responses(&other.responses, other.services.is_none());
+        if let Some(services) = &other.services {
+            add_buckets(&mut self.service, services);
+        }
+    }
+
+    /// Add response times that were recorded elsewhere, which may be the service times, too.
+    pub(crate) fn add_responses(&mut self, responses: &LatencyBuckets, are_services: bool) {
+        add_buckets(&mut self.response, responses);
+        if are_services {
+            add_buckets(&mut self.service, responses);
+        }
     }
 }

@@ -16,6 +16,8 @@ use crate::operation::{Failure, OperationCounts, Timestamps};
 #[derive(Clone, Debug)]
 pub struct Metrics {
     kinds: [Option<Box<KindMetrics>>; Metrics::KINDS],
+    /// Operations have intended starts, so a response time may be longer than the service time.
+    is_timed: bool,
     /// Open loop: actual send − intended start. `generator_lag` is the player's own part of it, without
     /// the wait for a free connection.
     pub send_lag: Histogram<u64>,
@@ -49,6 +51,7 @@ impl Metrics {
     pub fn empty(start_ns: u64) -> Metrics {
         Metrics {
             kinds: [const { None }; Metrics::KINDS],
+            is_timed: false,
             send_lag: histogram(),
             generator_lag: histogram(),
             group_length: None,
@@ -71,6 +74,7 @@ impl Metrics {
     pub fn new(tape: &Tape, start_ns: u64) -> Metrics {
         let mut metrics = Metrics::empty(start_ns);
         metrics.group_length = timed_length(tape);
+        metrics.is_timed = tape.is_timed();
         metrics.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
@@ -146,7 +150,7 @@ impl Metrics {
     pub fn add(&mut self, other: &Metrics) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             if let Some(theirs) = theirs.as_ref().filter(|kind| kind.is_used()) {
-                mine.get_or_insert_with(|| Box::new(KindMetrics::new())).add(theirs);
+                sum_of(mine).add(theirs);
             }
         }
         merge(&mut self.send_lag, &other.send_lag);
@@ -158,8 +162,7 @@ impl Metrics {
         for (index, part) in
             other.section_buckets.iter().flat_map(|section_buckets| section_buckets.past())
         {
-            let kind = self.kinds[*index].get_or_insert_with(|| Box::new(KindMetrics::new()));
-            merge(&mut kind.response, &part.histogram());
+            sum_of(&mut self.kinds[*index]).add_responses(part, !other.is_timed);
         }
         self.max_in_flight += other.max_in_flight;
         self.queued += other.queued;
@@ -174,8 +177,8 @@ impl Metrics {
         self.kind_mut(verb, noreply).attempts += 1;
     }
 
-    /// An operation succeeded.
-    #[inline]
+    /// An operation succeeded. Inlined by order: most counts are known where it is called.
+    #[inline(always)]
     pub(crate) fn completed(&mut self, at: &Timestamps, counts: &OperationCounts) {
         if at.now_ns >= self.next_boundary_ns {
             self.pass_boundary(at.now_ns);
@@ -268,8 +271,14 @@ impl Metrics {
     }
 
     fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindMetrics {
-        self.kinds[index(verb, noreply)].get_or_insert_with(|| Box::new(KindMetrics::new()))
+        let is_timed = self.is_timed;
+        self.kinds[index(verb, noreply)].get_or_insert_with(|| Box::new(KindMetrics::new(is_timed)))
     }
+}
+
+/// Metrics of a kind to add others to. Nothing is recorded in them.
+fn sum_of(kind: &mut Option<Box<KindMetrics>>) -> &mut KindMetrics {
+    kind.get_or_insert_with(|| Box::new(KindMetrics::new(false)))
 }
 
 fn index(verb: Verb, noreply: bool) -> usize {

@@ -171,10 +171,23 @@ impl Recorder {
         }
     }
 
+    /// A whole operation succeeded, and these are its counts.
+    #[inline(always)]
+    pub(crate) fn succeeded(&mut self, pending: &Pending, now_ns: u64, counts: &OperationCounts) {
+        self.metrics_of(pending.due_ns).completed(&pending.timestamps(now_ns), counts);
+        self.note_end(pending, now_ns, || counts.value_bytes);
+    }
+
     /// A whole operation has ended.
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
         record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
+        self.note_end(pending, now_ns, || counts_of_ok(pending, view).value_bytes);
+    }
+
+    /// Note what is recorded of single operations.
+    #[inline(always)]
+    fn note_end(&mut self, pending: &Pending, now_ns: u64, value_bytes: impl FnOnce() -> u64) {
         match &mut self.details {
             Details::None => {}
             Details::Groups(groups) => {
@@ -186,9 +199,7 @@ impl Recorder {
                     self.metrics.groups.saturating_record_n(took_ns.max(1), times);
                 }
             }
-            Details::Calls(calls) => {
-                calls.note(pending, now_ns, counts_of_ok(pending, view).value_bytes)
-            }
+            Details::Calls(calls) => calls.note(pending, now_ns, value_bytes()),
         }
     }
 
@@ -221,7 +232,7 @@ impl Recorder {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn record_start(pending: &Pending, now_ns: u64, metrics: &mut Metrics) {
     if pending.barrier {
         metrics.barriers += 1;

@@ -160,6 +160,12 @@ impl Tape {
         self.header.thinks_at != 0
     }
 
+    /// Whether operations have intended starts: in an open loop, and with think times.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        self.is_open_loop() || self.has_think_times()
+    }
+
     /// The think time before record `j` in ns: from the reply before it to its send.
     #[inline]
     pub fn think_ns(&self, j: u64) -> u64 {

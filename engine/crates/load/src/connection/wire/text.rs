@@ -8,10 +8,8 @@ use cachemark_tape::Verb;
 
 use super::traits::{ParsedReply, ReplyTo, Wire};
 use crate::connection::outgoing::OutputBuffer;
-use crate::connection::verification::{
-    failure_of, keep_cas_token, verify_keyed_value, verify_value,
-};
-use crate::operation::{Failure, Pending};
+use crate::connection::verification::{failure_of, is_right, keep_cas_token, verify_keyed_value};
+use crate::operation::{Failure, OperationCounts, Pending};
 use crate::routing::TapeView;
 
 /// The text protocol. `SPACE`: a space ends each line that may take `noreply` and does not. memcached
@@ -98,8 +96,8 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
         let Some(pending) = front else {
             return Err(Violation); // nobody asked for it
         };
-        if let Some(bytes) = parse_hit(bytes, pending, view) {
-            return Ok(Some(ParsedReply { bytes, reply_to: ReplyTo::Oldest { whole: true } }));
+        if let Some((bytes, counts)) = parse_hit(bytes, pending, view) {
+            return Ok(Some(ParsedReply { bytes, reply_to: ReplyTo::OldestHit(counts) }));
         }
         let Some((reply, bytes)) = parse(bytes)? else { return Ok(None) };
         let whole = answer(pending, &reply, view)?;
@@ -107,15 +105,20 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
     }
 }
 
-/// The fast path: a complete hit for a get of one key, which is most of what is measured. The key is
-/// known, so it is compared and not parsed. Returns the length of the reply. `None` for everything
-/// else, which stays unchanged for the full parser.
+/// The fast path: a complete hit with the right value for a get of one key, which is most of what is
+/// measured. The key is known, so it is compared and not parsed. Returns the length of the reply, and
+/// what to count. `None` for everything else, which is left to the full parser.
 #[inline(always)]
-fn parse_hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize> {
-    if pending.op.verb != Verb::Get || pending.keys_answered > 0 || pending.barrier {
+fn parse_hit(
+    bytes: &[u8],
+    pending: &Pending,
+    view: TapeView<'_>,
+) -> Option<(usize, OperationCounts)> {
+    if pending.op.verb != Verb::Get || pending.keys_answered > 0 || pending.split_id.is_some() {
         return None;
     }
-    let line = bytes.strip_prefix(b"VALUE ")?.strip_prefix(view.key(pending.op.key))?;
+    let key = view.key(pending.op.key);
+    let line = bytes.strip_prefix(b"VALUE ")?.strip_prefix(key)?;
     let mut rest = line.strip_prefix(b" 0 ")?;
     let mut length = 0;
     while let [digit @ b'0'..=b'9', after @ ..] = rest {
@@ -129,8 +132,14 @@ fn parse_hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<
     let block = rest.strip_prefix(b"\r\n")?;
     let (data, tail) = block.split_at_checked(length)?;
     let after = tail.strip_prefix(b"\r\nEND\r\n")?;
-    verify_value(pending, pending.op.key, 0, data, view);
-    Some(bytes.len() - after.len())
+    let counts = OperationCounts {
+        hits: 1,
+        keys: 1,
+        key_bytes: key.len() as u64,
+        value_bytes: length as u64,
+        ..OperationCounts::default()
+    };
+    is_right(pending.op.key, 0, data, view).then_some((bytes.len() - after.len(), counts))
 }
 
 /// Apply one reply to an operation. True if the operation has been answered completely.

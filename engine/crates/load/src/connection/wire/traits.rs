@@ -5,7 +5,7 @@ use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::Verb;
 
 use crate::connection::outgoing::OutputBuffer;
-use crate::operation::{Failure, Pending};
+use crate::operation::{Failure, OperationCounts, Pending};
 use crate::routing::TapeView;
 
 /// The result of parsing one reply.
@@ -18,6 +18,8 @@ pub struct ParsedReply {
 pub enum ReplyTo {
     /// The oldest one that waits. `whole`: it has been answered completely.
     Oldest { whole: bool },
+    /// The oldest one that waits, which is a whole operation and needs no more: it succeeded.
+    OldestHit(OperationCounts),
     /// An operation without a reply. The server replies because the operation found nothing (`None`) or
     /// failed.
     Quiet(Option<(Verb, Failure)>),
