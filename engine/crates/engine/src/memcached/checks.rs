@@ -10,7 +10,14 @@ const PAGE_BYTES: i64 = 1 << 20;
 
 /// Complete the configuration, or say why it is refused.
 pub fn completed(mut from: Configuration) -> Result<Configuration, Ending> {
+    let (ids, threads) = (from.tuning.napi_ids as usize, from.threads);
+    if ids > threads {
+        return usage(&format!(
+            "Number of napi_ids({ids}) cannot be greater than number of threads({threads})"
+        ));
+    }
     check_item_size(&mut from)?;
+    check_slab_sizes(&from)?;
     if from.tuning.hot_percent + from.tuning.warm_percent > 80 {
         return usage("hot_lru_pct + warm_lru_pct cannot be more than 80% combined");
     }
@@ -69,6 +76,40 @@ fn check_item_size(from: &mut Configuration) -> Result<(), Ending> {
         ));
     }
     Ok(())
+}
+
+const SLAB_CLASSES_MAX: usize = 63;
+const CHUNK_ALIGN_BYTES: u32 = 8;
+
+/// The sizes must be in order and apart from each other, as memcached's slab classes are.
+fn check_slab_sizes(from: &Configuration) -> Result<(), Ending> {
+    let Some(sizes) = &from.slab_sizes else { return Ok(()) };
+    let mut last = 0;
+    for (number, text) in sizes.split('-').filter(|text| !text.is_empty()).enumerate() {
+        let size: u32 = text.parse().unwrap_or(0);
+        if !(from.tuning.chunk_size..=from.tuning.slab_chunk_max).contains(&size) {
+            return usage(&format!("slab size {size} is out of valid range"));
+        }
+        if last >= size {
+            return usage(&format!(
+                "slab size {size} cannot be lower than or equal to a previous class size"
+            ));
+        }
+        if size <= last + CHUNK_ALIGN_BYTES {
+            return usage(&format!(
+                "slab size {size} must be at least {CHUNK_ALIGN_BYTES} bytes larger than previous class"
+            ));
+        }
+        if number + 1 >= SLAB_CLASSES_MAX {
+            return usage("too many slab classes specified");
+        }
+        last = size;
+    }
+    if last == 0 {
+        usage("slab_sizes needs sizes with - between, such as 100-200-300")
+    } else {
+        Ok(())
+    }
 }
 
 /// With a login there is only one protocol, unless another is asked for, which is refused.

@@ -29,7 +29,13 @@ fn apply(
     to: &mut Configuration,
 ) -> Result<(), Ending> {
     match &option.action {
-        Action::Flag(set) => set(to),
+        Action::Flag(set) => {
+            if option.short == 'v' {
+                // `--verbose` may have a value, which says nothing.
+                let _ = parser.optional_value();
+            }
+            set(to);
+        }
         Action::Argument(_, set) => {
             let missing = |_| {
                 let letter = option.short;

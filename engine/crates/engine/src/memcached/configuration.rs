@@ -40,6 +40,8 @@ pub struct Configuration {
     /// `-o no_hashexpand`: the hash table keeps its size.
     pub fixed_table: bool,
     pub slab_chunk_given: bool,
+    /// `-o slab_sizes`, which is only checked.
+    pub slab_sizes: Option<String>,
     pub tuning: Tuning,
     /// The options that are accepted and do nothing.
     pub without_effect: Vec<String>,
@@ -79,6 +81,7 @@ impl Default for Configuration {
             counts_prefixes: false,
             fixed_table: false,
             slab_chunk_given: false,
+            slab_sizes: None,
             tuning: Tuning::default(),
             without_effect: Vec::new(),
         }

@@ -8,6 +8,8 @@ enum Takes {
     Nothing(fn(&mut Configuration)),
     /// A value; the first message is for none, the second for a wrong one, which makes the function return false.
     Value(&'static str, &'static str, fn(&str, &mut Configuration) -> bool),
+    /// A value that may be wrong in several ways, of which the function names one; the message is for none.
+    Checked(&'static str, fn(&str, &mut Configuration) -> Result<(), String>),
     /// A value, or none.
     Optional(&'static str, fn(Option<&str>, &mut Configuration) -> bool),
 }
@@ -26,10 +28,10 @@ const fn ignored(name: &'static str, takes: Takes) -> Extended {
     Extended { name, works: false, takes }
 }
 
-use Takes::{Nothing, Optional, Value};
+use Takes::{Checked, Nothing, Optional, Value};
 
 /// All of memcached's, and one of this server: `debugtime`.
-static TABLE: [Extended; 48] = [
+static TABLE: [Extended; 49] = [
     works(
         "idle_timeout",
         Value("Missing numeric argument for idle_timeout", "", |text, to| {
@@ -37,17 +39,7 @@ static TABLE: [Extended; 48] = [
             true
         }),
     ),
-    works(
-        "hashpower",
-        Value(
-            "Missing numeric argument for hashpower",
-            "hashpower must be between 12 and 32",
-            |text, to| {
-                to.tuning.hash_power = integer(text).clamp(0, 99) as u32;
-                (12..=32).contains(&to.tuning.hash_power)
-            },
-        ),
-    ),
+    works("hashpower", Checked("Missing numeric argument for hashpower", hash_power)),
     works("no_hashexpand", Nothing(|to| to.fixed_table = true)),
     works(
         "watcher_logbuf_size",
@@ -122,19 +114,14 @@ static TABLE: [Extended; 48] = [
             true
         }),
     ),
-    ignored("slab_sizes", Value("Missing slab_sizes argument", "", |_, _| true)),
     ignored(
-        "slab_chunk_max",
-        Value(
-            "Missing slab_chunk_max argument",
-            "slab_chunk_max must be specified in kilobytes.",
-            |text, to| {
-                to.slab_chunk_given = true;
-                let kibibytes = unsigned(text).filter(|kibibytes| (1..=1024).contains(kibibytes));
-                kibibytes.map(|kibibytes| to.tuning.slab_chunk_max = kibibytes << 10).is_some()
-            },
-        ),
+        "slab_sizes",
+        Value("Missing slab_sizes argument", "", |text, to| {
+            to.slab_sizes = Some(text.to_owned());
+            true
+        }),
     ),
+    ignored("slab_chunk_max", Checked("Missing slab_chunk_max argument", slab_chunk_max)),
     ignored("no_chunked_items", Nothing(|to| to.tuning.slab_chunk_max = 1 << 20)),
     ignored(
         "tail_repair_time",
@@ -245,7 +232,8 @@ static TABLE: [Extended; 48] = [
             },
         ),
     ),
-    ignored("resp_obj_mem_limit", Value("Missing resp_obj_mem_limit argument", "", |_, _| true)),
+    ignored("resp_obj_mem_limit", Optional("", |_, _| true)),
+    ignored("sock_cookie_id", Optional("", |_, _| true)),
     ignored("inline_ascii_resp", Nothing(|_| ())),
     ignored("no_inline_ascii_resp", Nothing(|_| ())),
     ignored("drop_privileges", Nothing(|to| to.tuning.drop_privileges = true)),
@@ -269,15 +257,45 @@ static TABLE: [Extended; 48] = [
     ),
     ignored("ssl_session_cache", Nothing(|_| ())),
     ignored("ssl_kernel_tls", Nothing(|_| ())),
-    ignored(
-        "ssl_min_version",
-        Value(
-            "Missing ssl_min_version argument",
-            "ssl_min_version must be 0, 1 or 2: TLS 1.2 is the oldest version that this server speaks",
-            |text, _| matches!(text, "0" | "1" | "2"),
-        ),
-    ),
+    ignored("ssl_min_version", Checked("Missing ssl_min_version argument", tls_version)),
 ];
+
+fn hash_power(text: &str, to: &mut Configuration) -> Result<(), String> {
+    to.tuning.hash_power = match integer(text) {
+        power @ 12..=32 => power as u32,
+        power @ ..12 => return Err(format!("Initial hashtable multiplier of {power} is too low")),
+        power => {
+            return Err(format!(
+                "Initial hashtable multiplier of {power} is too high\n\
+                 Choose a value based on \"STAT hash_power_level\" from a running instance"
+            ));
+        }
+    };
+    Ok(())
+}
+
+fn slab_chunk_max(text: &str, to: &mut Configuration) -> Result<(), String> {
+    let told = match text.parse::<i32>() {
+        Err(_) => "could not parse argument to slab_chunk_max",
+        Ok(..=0) => "slab_chunk_max must be >= 0",
+        Ok(1025..) => "slab_chunk_max must be specified in kilobytes.",
+        Ok(kibibytes) => {
+            (to.slab_chunk_given, to.tuning.slab_chunk_max) = (true, (kibibytes as u32) << 10);
+            return Ok(());
+        }
+    };
+    Err(told.to_owned())
+}
+
+fn tls_version(text: &str, _: &mut Configuration) -> Result<(), String> {
+    let told = match text.parse::<i32>() {
+        Ok(0..=2) => return Ok(()),
+        Ok(3) => "ssl_min_version must be 0, 1 or 2: this server also speaks TLS 1.2",
+        Ok(_) => "Invalid ssl_min_version. Use help to see valid options.",
+        Err(_) => "could not parse argument to ssl_min_version",
+    };
+    Err(told.to_owned())
+}
 
 fn unsigned(text: &str) -> Option<u32> {
     text.parse().ok()
@@ -297,7 +315,11 @@ fn no_modern(to: &mut Configuration) {
 
 /// Apply a list of extended options.
 pub fn apply(list: &str, to: &mut Configuration) -> Result<(), Ending> {
-    list.split(',').filter(|item| !item.is_empty()).try_for_each(|item| apply_one(item, to))
+    if list.is_empty() {
+        return Ok(());
+    }
+    // A comma at the end is allowed, an empty name is not.
+    list.strip_suffix(',').unwrap_or(list).split(',').try_for_each(|item| apply_one(item, to))
 }
 
 fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
@@ -306,13 +328,19 @@ fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
         None => (item, None),
     };
     let known = TABLE.iter().find(|option| option.name == name);
-    let option = known.ok_or_else(|| failed(FAILURE, format!("Illegal suboption \"{name}\"")))?;
+    let option = known.ok_or_else(|| failed(FAILURE, format!("Illegal suboption \"{item}\"")))?;
     let (valid, wrong) = match (&option.takes, value) {
         (Nothing(set), _) => {
             set(to);
             (true, "")
         }
-        (Value(missing, _, _), None) => return Err(failed(FAILURE, *missing)),
+        (Value(missing, _, _) | Checked(missing, _), None) => {
+            return Err(failed(FAILURE, *missing));
+        }
+        (Checked(_, set), Some(value)) => {
+            set(value, to).map_err(|told| failed(FAILURE, told))?;
+            (true, "")
+        }
         (Value(_, wrong, set), Some(value)) => (set(value, to), *wrong),
         (Optional(wrong, set), value) => (set(value, to), *wrong),
     };

@@ -143,7 +143,7 @@ fn queues(state: &State, tuning: &Tuning) -> Vec<Row> {
         row("idle_timeout", state.settings.idle_timeout_s),
         row("watcher_logbuf_size", state.settings.watcher_buffer_bytes),
         row("worker_logbuf_size", tuning.worker_log_bytes),
-        row("read_buf_mem_limit", tuning.read_buffer_mebibytes),
+        row("read_buf_mem_limit", u64::from(tuning.read_buffer_mebibytes) << 20),
         row("track_sizes", yes_or_no(tuning.track_sizes)),
         row("inline_ascii_response", "no"),
         row("drop_privileges", yes_or_no(tuning.drop_privileges)),
