@@ -6,6 +6,7 @@ mod completion;
 pub mod drive;
 mod fault_proxy;
 mod fidelity;
+mod foreign_text;
 mod man;
 mod memcached;
 mod null;
@@ -14,6 +15,7 @@ mod process;
 mod serve;
 mod store;
 mod tape;
+mod whole_file;
 mod worker;
 
 use std::process::ExitCode;
@@ -71,7 +73,11 @@ enum Verb {
 
 /// Parse the command line and run its verb.
 pub fn main() -> ExitCode {
-    match Arguments::parse().verb {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(shown) => return process::show(&shown),
+    };
+    match arguments.verb {
         Verb::Serve(arguments) => serve::run(arguments),
         Verb::Memcached(arguments) => memcached::run(arguments),
         Verb::Tape(arguments) => tape::run(arguments),

@@ -13,6 +13,8 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::foreign_text::clean;
+
 /// Print one line on stderr and return the exit code for bad input.
 pub fn fail(error: String) -> ExitCode {
     print_error(&error);
@@ -21,7 +23,16 @@ pub fn fail(error: String) -> ExitCode {
 
 /// Print one line on stderr. If that is closed or full, there is no place to say so.
 pub fn print_error(error: &str) {
-    let _ = writeln!(io::stderr(), "cachemark-engine: {error}");
+    let _ = writeln!(io::stderr(), "cachemark-engine: {}", clean(error));
+}
+
+/// Show what was wrong with the command line, or the help or the version that it asked for.
+pub fn show(shown: &clap::Error) -> ExitCode {
+    let printed = shown.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(error) if !shown.use_stderr() => stdout_failed(&error),
+        _ => ExitCode::from(u8::try_from(shown.exit_code()).unwrap_or(2)),
+    }
 }
 
 /// Print text on stdout and flush it. If stdout is closed or full, say so and exit with 1.
@@ -58,18 +69,25 @@ pub fn print_json_document(document: &impl Serialize) {
 }
 
 /// The signals that end a program, for a verb whose main thread has nothing to do but wait for them.
-pub struct StopSignals(Signals);
+pub struct StopSignals {
+    signals: Signals,
+    hangup_reloads: bool,
+}
 
 impl StopSignals {
-    /// Catch SIGTERM and SIGINT from now on. Call this before anything starts, so that none is missed.
+    /// Catch SIGTERM, SIGINT and SIGHUP from now on. Call this before anything starts, so that none is missed.
     pub fn catch() -> Result<StopSignals, String> {
-        StopSignals::catch_also(&[])
+        StopSignals::caught(&ending_signals(), false)
     }
 
-    /// The same, and other signals. Of these, SIGHUP does not end the program.
-    pub fn catch_also(others: &[i32]) -> Result<StopSignals, String> {
-        let signals = [SIGTERM, SIGINT].iter().chain(others);
-        Signals::new(signals).map(StopSignals).map_err(|error| error.to_string())
+    /// The same, and other signals; SIGHUP does not end the program.
+    pub fn catch_and_reload(others: &[i32]) -> Result<StopSignals, String> {
+        StopSignals::caught(&[&[SIGTERM, SIGINT, SIGHUP][..], others].concat(), true)
+    }
+
+    fn caught(numbers: &[i32], hangup_reloads: bool) -> Result<StopSignals, String> {
+        let signals = Signals::new(numbers).map_err(|error| error.to_string())?;
+        Ok(StopSignals { signals, hangup_reloads })
     }
 
     /// Block until a signal comes or, if `or_stdin_end`, until stdin ends.
@@ -77,7 +95,7 @@ impl StopSignals {
         self.wait_and_reload(or_stdin_end, || ());
     }
 
-    /// The same; `reload` is called at each SIGHUP, if that is caught. Returns the signal that came.
+    /// The same; `reload` is called at each SIGHUP that does not end the program. Returns the signal that came.
     pub fn wait_and_reload(mut self, or_stdin_end: bool, mut reload: impl FnMut()) -> Option<i32> {
         let (come, signals) = channel();
         if or_stdin_end {
@@ -88,14 +106,14 @@ impl StopSignals {
             });
         }
         thread::spawn(move || {
-            for signal in self.0.forever() {
+            for signal in self.signals.forever() {
                 // The receiver is gone once the program ends.
                 let _ = come.send(Some(signal));
             }
         });
         loop {
             match signals.recv() {
-                Ok(Some(SIGHUP)) => reload(),
+                Ok(Some(SIGHUP)) if self.hangup_reloads => reload(),
                 Ok(signal) => return signal,
                 Err(_) => return None,
             }
@@ -103,11 +121,23 @@ impl StopSignals {
     }
 }
 
-/// A flag for a verb whose main thread runs a loop: set by SIGTERM, SIGINT and, if
+/// The signals that end a program: SIGHUP too, unless it is ignored, as under nohup.
+fn ending_signals() -> Vec<i32> {
+    // SAFETY: all zeros are a valid value, which the call overwrites. It changes nothing else.
+    let ignored = unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(SIGHUP, std::ptr::null(), &mut now) == 0
+            && now.sa_sigaction == libc::SIG_IGN
+    };
+    let hangup = if ignored { None } else { Some(SIGHUP) };
+    [SIGTERM, SIGINT].into_iter().chain(hangup).collect()
+}
+
+/// A flag for a verb whose main thread runs a loop: set by SIGTERM, SIGINT, SIGHUP and, if
 /// `or_stdin_end`, by the end of stdin.
 pub fn stop_flag(or_stdin_end: bool) -> Result<Arc<AtomicBool>, String> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
+    for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|error| error.to_string())?;
     }

@@ -63,6 +63,15 @@ pub struct Responder {
     counting: RequestCounting,
 }
 
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if let Some(path) = self.address.strip_prefix("unix:") {
+            // Somebody may have removed it already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 impl Responder {
     /// Start to listen. Port 0: the system chooses one.
     pub fn listen(

@@ -1,6 +1,8 @@
 //! Writes the seeds of every fuzz target: `seeds FOLDER` writes FOLDER/TARGET/seed-N and prints the names of the
 //! targets.
 
+#![allow(clippy::print_stdout, reason = "an example for developers")]
+
 use std::path::PathBuf;
 
 use cachemark_properties::TARGETS;

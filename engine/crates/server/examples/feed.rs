@@ -2,6 +2,8 @@
 //! so many at a time, and nothing is sent. `feed meta 100 200000` for a count of instructions under
 //! `valgrind --tool=callgrind`, or for the nanoseconds that it prints.
 
+#![allow(clippy::print_stdout, reason = "an example for developers")]
+
 use std::time::Instant;
 
 use cachemark_protocol::binary::request::HEADER_BYTES;

@@ -16,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::Peer;
 use crate::options::cpus::usable;
+use crate::process::print_text;
 
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;
@@ -96,7 +97,7 @@ pub fn peek(path: &Path) -> Result<(), String> {
     if found != READS {
         return Err(format!("{found} of {READS} reads found their key"));
     }
-    println!("{}", took as f64 / READS as f64);
+    print_text(format_args!("{}\n", took as f64 / READS as f64));
     Ok(())
 }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use cachemark_load::{Interval, Metrics, encode_histogram};
 use hdrhistogram::Histogram;
 
+use crate::whole_file;
+
 /// Steps for each halving of the distance to 100 %, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 const NS_PER_MS: f64 = 1e6;
@@ -19,7 +21,7 @@ fn write_error(option: &str, path: &Path, error: &std::io::Error) -> String {
 
 /// Check before the window that the file can be written.
 pub fn check_hgrm(path: &Path) -> Result<(), String> {
-    File::create(path).map(|_| ()).map_err(|error| write_error("--hgrm", path, &error))
+    whole_file::check(path).map_err(|error| write_error("--hgrm", path, &error))
 }
 
 /// Write a table for each kind of operation, with response times in ms.
@@ -28,7 +30,7 @@ pub fn write_hgrm(path: &Path, metrics: &Metrics) -> Result<(), String> {
     for (name, kind) in metrics.kinds().filter(|(_, kind)| !kind.response.is_empty()) {
         let _ = write!(text, "#[{name}: response times in ms]\n{}", hgrm(&kind.response));
     }
-    std::fs::write(path, text).map_err(|error| write_error("--hgrm", path, &error))
+    whole_file::write(path, text.as_bytes()).map_err(|error| write_error("--hgrm", path, &error))
 }
 
 fn hgrm(times: &Histogram<u64>) -> String {

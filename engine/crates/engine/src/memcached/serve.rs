@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cachemark_server::{Accounts, IoMode, Protocol, Settings, Shutdown, State, Tls, start};
 use cachemark_storage::{LIMIT_BYTES_MIN, Store};
 use rustix::process::{Signal, getpid, kill_process};
-use signal_hook::consts::{SIGHUP, SIGUSR1};
+use signal_hook::consts::SIGUSR1;
 
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, SYSTEM, failed};
 use crate::memcached::{endpoints, port_file, system};
@@ -22,7 +22,7 @@ pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
     system::prepare(configuration)?;
     return_large_blocks();
     // Before the first connection, so that no signal is missed.
-    let caught = StopSignals::catch_also(&[SIGHUP, SIGUSR1]);
+    let caught = StopSignals::catch_and_reload(&[SIGUSR1]);
     let signals = caught.map_err(|error| failed(SYSTEM, error))?;
     let state = Arc::new(state(configuration, accounts, tls)?);
     let mut server = start(&endpoints::of(configuration), &state)

@@ -11,8 +11,8 @@ pub fn count(text: &str) -> Result<f64, String> {
         Some((at, 'g' | 'G')) => (&trimmed[..at], 1e9),
         _ => (trimmed, 1.0),
     };
-    match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value * factor),
+    match number.trim().parse::<f64>().map(|value| value * factor) {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err(format!("{text:?} is no number: write 1000, 10k or 1.5M")),
     }
 }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "-1", "k", "1.5.2", "nan", "inf"] {
+        for text in ["", "-1", "k", "1.5.2", "nan", "inf", "1e308g"] {
             assert!(count(text).is_err(), "{text}");
         }
         assert!(whole("0").is_err());

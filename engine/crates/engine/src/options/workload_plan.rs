@@ -11,6 +11,7 @@ use cachemark_trace::{ImportedTrace, import_file};
 use crate::options::presets;
 use crate::options::schedule_name::ScheduleName;
 use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
+use crate::process::print_error;
 
 impl WorkloadArguments {
     /// The workload that the options describe. An error names the option.
@@ -215,15 +216,14 @@ impl WorkloadArguments {
 
 /// Print on stderr how the tape differs from the trace.
 fn report_import(trace: &ImportedTrace, schedule: Option<ScheduleName>) {
+    let say = |text: String| print_error(&format!("trace: {text}"));
     for (name, count) in &trace.skipped {
-        eprintln!("trace: {count} operations were left out, because tapes do not support {name}");
+        say(format!("{count} operations were left out, because tapes do not support {name}"));
     }
     if trace.lost > 0 {
-        eprintln!("trace: memcached itself dropped {} lines", trace.lost);
+        say(format!("memcached itself dropped {} lines", trace.lost));
     }
     if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recording.has_whole_seconds() {
-        eprintln!(
-            "trace: its times are whole seconds; arrivals within each second are drawn at random"
-        );
+        say("its times are whole seconds; arrivals within each second are drawn at random".into());
     }
 }

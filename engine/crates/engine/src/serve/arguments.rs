@@ -9,6 +9,7 @@ use cachemark_storage::LIMIT_BYTES_MIN;
 use clap::ValueEnum;
 
 use crate::options::units;
+use crate::process::print_error;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {
@@ -139,6 +140,6 @@ fn io_mode(io: Io) -> IoMode {
         Io::Busy => IoMode::Busy,
     };
     let Some(reason) = mode.unavailable_reason() else { return mode };
-    eprintln!("cachemark-engine: {reason}; using --io events instead");
+    print_error(&format!("{reason}; using --io events instead"));
     IoMode::Events
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cachemark_server::{Accounts, State, Tls, start};
 use cachemark_storage::Store;
-use signal_hook::consts::SIGHUP;
 
 use crate::process::{StopSignals, print_error};
 use crate::serve::announcement::announce;
@@ -22,7 +21,7 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
     let endpoints = arguments.endpoints();
     // Before the first connection, so that no signal is missed.
     let signals = match arguments.auth_file {
-        Some(_) => StopSignals::catch_also(&[SIGHUP])?,
+        Some(_) => StopSignals::catch_and_reload(&[])?,
         None => StopSignals::catch()?,
     };
     let store = Store::adjustable(settings.memory_bytes, arguments.hash_power)

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use cachemark_tape::Tape;
 
+use crate::foreign_text::clean;
+
 #[derive(clap::Args)]
 pub struct Arguments {
     file: PathBuf,
@@ -39,7 +41,8 @@ fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {
     }
     for j in 0..first.min(tape.op_count()) {
         let op = tape.op(j);
-        let keys: Vec<_> = tape.run(&op).map(|k| String::from_utf8_lossy(tape.key(k))).collect();
+        let keys: Vec<_> =
+            tape.run(&op).map(|k| clean(&String::from_utf8_lossy(tape.key(k)))).collect();
         let due =
             if tape.is_open_loop() { format!(" due {} ns", tape.due_ns(j)) } else { String::new() };
         let kind = op.verb.kind(op.noreply);

@@ -1,7 +1,6 @@
 //! `tape write`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cachemark_tape::Tape;
@@ -11,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 use crate::process::print_compact_json;
+use crate::whole_file;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -30,8 +30,9 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "tape")]
-struct Written<'a> {
-    path: &'a Path,
+struct Written {
+    /// As text, in which bytes that are none become a replacement character.
+    path: String,
     keys: u32,
     ops: u64,
     period_ns: u64,
@@ -47,11 +48,13 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
     let workload = arguments.workload.clone().with_varying_lengths(arguments.vary_lengths);
     let bytes = workload.tape(arguments.duration)?;
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    save(&arguments.out, &bytes)?;
+    whole_file::write(&arguments.out, &bytes).map_err(|error| {
+        format!("--out {}: cannot be written: {error}", arguments.out.display())
+    })?;
     let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
     let stored = tape.data_set();
     let written = Written {
-        path: &arguments.out,
+        path: arguments.out.display().to_string(),
         keys: tape.key_count(),
         ops: tape.op_count(),
         period_ns: tape.period_ns(),
@@ -63,23 +66,4 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
     };
     print_compact_json(&written);
     Ok(())
-}
-
-/// Write the file under another name and rename it, so that a killed process leaves no incomplete tape.
-/// What is no regular file, such as a device, must not be replaced: it is written into.
-fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
-        return fs::write(path, bytes)
-            .map_err(|error| format!("--out {}: cannot be written: {error}", path.display()));
-    }
-    // The target of a symbolic link is replaced, not the link.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
-        // Report the first error only. The temporary file may not exist.
-        let _ = fs::remove_file(&beside);
-        format!("--out {}: cannot be written: {error}", path.display())
-    })
 }

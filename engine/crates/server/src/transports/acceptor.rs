@@ -17,6 +17,7 @@ use crate::state::settings::IoMode;
 use crate::transports::blocking::ConnectionThreads;
 use crate::transports::event_loop::EventLoop;
 use crate::transports::listeners::Listener;
+use crate::transports::report::report;
 
 /// The same problem is reported again only after this time.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
@@ -81,10 +82,10 @@ impl Acceptor {
         self.state.failed_connections.fetch_add(1, Ordering::Relaxed);
         if self.reported.is_none_or(|reported| reported.elapsed() > REPORT_INTERVAL) {
             self.reported = Some(Instant::now());
-            eprintln!(
-                "cachemark-engine: cannot accept a connection: {error}; raise the limit (ulimit -n) \
-                 or lower --max-connections"
-            );
+            report(&format!(
+                "cannot accept a connection: {error}; raise the limit (ulimit -n) or lower \
+                 --max-connections"
+            ));
         }
     }
 

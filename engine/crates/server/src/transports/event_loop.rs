@@ -10,6 +10,7 @@ use crate::connection::stream::Stream;
 use crate::state::server_state::State;
 use crate::state::settings::IoMode;
 use crate::transports::inbox::Inbox;
+use crate::transports::report::report;
 use crate::transports::watchers::Watchers;
 use crate::transports::{epoll, uring};
 
@@ -37,7 +38,7 @@ impl EventLoop {
                 }
             };
             if let Err(error) = run {
-                eprintln!("cachemark-engine: an event loop ended: {error}");
+                report(&format!("an event loop ended: {error}"));
             }
             // Connections that arrived last may not be watched yet.
             loop_inbox.take().iter().for_each(|(stream, _)| stream.shutdown());

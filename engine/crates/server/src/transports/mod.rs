@@ -7,6 +7,7 @@ mod event_loop;
 mod idle;
 mod inbox;
 pub mod listeners;
+mod report;
 pub mod server;
 pub mod udp;
 mod unix;

@@ -1,0 +1,110 @@
+//! Files that are written completely or not at all, and never in place of a device or a pipe.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+
+/// Check that a file can be written, and leave everything as it is.
+pub fn check(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(_) => OpenOptions::new().write(true).open(path).map(|_| ()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && unnamed(path).is_some() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            named(path).and_then(|(_, name)| fs::remove_file(name))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Write a file, or give an existing one this content. What is no regular file is written into. The target of a
+/// symbolic link is replaced, not the link.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_file() => replace(&fs::canonicalize(path)?, bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            replace(path, bytes)
+        }
+        // A device, a link to a file that is to be made, or what cannot be reached, such as links in a circle.
+        _ => fs::write(path, bytes),
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = beside(path, bytes)?;
+    fs::rename(&written, path).inspect_err(|_| drop(fs::remove_file(&written)))
+}
+
+/// Write the bytes to a file in the same folder: its name. A process that is killed meanwhile leaves no file, if the
+/// file system has files without a name.
+fn beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    if let Some(mut file) = unnamed(path) {
+        file.write_all(bytes)?;
+        let name = temporary_name(path);
+        let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+        if linkat(CWD, descriptor, CWD, &name, AtFlags::SYMLINK_FOLLOW).is_ok() {
+            return Ok(name);
+        }
+    }
+    let (mut file, name) = named(path)?;
+    file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(&name)))?;
+    Ok(name)
+}
+
+/// A new file without a name in the folder of `path`; `None` if it cannot be made.
+fn unnamed(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let folder = folder.unwrap_or_else(|| Path::new("."));
+    openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
+}
+
+fn named(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = temporary_name(path);
+    Ok((File::create(&name)?, name))
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_leaves_everything_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        check(&path).expect("it can be written");
+        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 0);
+        fs::write(&path, "before").expect("written");
+        check(&path).expect("it can be written");
+        assert_eq!(fs::read(&path).expect("read"), b"before");
+        assert!(check(folder.path()).is_err(), "a folder");
+        assert!(check(&folder.path().join("none").join("file")).is_err(), "no folder");
+    }
+
+    #[test]
+    fn a_file_is_replaced_behind_its_link_and_nothing_is_left_beside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        write(&path, b"first").expect("written");
+        write(&link, b"second").expect("written");
+        assert_eq!(fs::read(&path).expect("read"), b"second");
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 2);
+        assert!(write(folder.path(), b"x").is_err(), "a folder");
+        let (circle, dangling) = (folder.path().join("circle"), folder.path().join("dangling"));
+        std::os::unix::fs::symlink(&circle, &circle).expect("a link");
+        assert!(write(&circle, b"x").is_err(), "links in a circle");
+        std::os::unix::fs::symlink(folder.path().join("new"), &dangling).expect("a link");
+        write(&dangling, b"third").expect("written");
+        assert_eq!(fs::read(folder.path().join("new")).expect("read"), b"third");
+    }
+}

@@ -1,0 +1,51 @@
+"""Servers of the engine end in order, whichever signal asks for it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cachemark.host.process import binary_path
+
+SERVERS = [
+    ["serve", "--listen", "127.0.0.1:0", "--unix", "SOCKET"],
+    ["null-server", "--listen", "unix:SOCKET"],
+    ["fault-proxy", "--upstream", "127.0.0.1:1"],
+    ["awake"],
+]
+# Under nohup the tests ignore SIGHUP, and their children would, too.
+DEFAULT = ["env", "--default-signal=HUP,TERM,INT"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("words", SERVERS, ids=lambda words: words[0])
+def test_a_signal_ends_it_in_order(
+    tmp_path: Path, words: list[str], number: signal.Signals
+) -> None:
+    socket = tmp_path / "socket"
+    command = [*DEFAULT, binary_path(), *(word.replace("SOCKET", str(socket)) for word in words)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        running.send_signal(number)
+        assert running.wait(60) == 0
+    assert not socket.exists()
+
+
+@pytest.mark.parametrize("words", SERVERS[1:], ids=lambda words: words[0])
+def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path, words: list[str]) -> None:
+    """As under nohup."""
+    command = ["env", "--ignore-signal=HUP", binary_path()]
+    command += [word.replace("SOCKET", str(tmp_path / "socket")) for word in words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        status = Path(f"/proc/{running.pid}/status").read_text(encoding="utf-8")
+        (ignored,) = re.findall(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(60) == 0
+    assert int(ignored, 16) & 1 << (signal.SIGHUP - 1)
