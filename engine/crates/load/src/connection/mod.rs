@@ -2,6 +2,8 @@
 //! operations.
 
 mod outgoing;
+#[cfg(test)]
+mod reply_limit_tests;
 pub(crate) mod verification;
 mod wire;
 
@@ -32,6 +34,8 @@ pub struct Connection<'tape, W> {
     /// The beginning of an incomplete reply: the first `filled` bytes of this buffer.
     unread: Vec<u8>,
     filled: usize,
+    /// An incomplete reply that is longer, and longer than a value of the tape can be, is a violation.
+    reply_bytes_max: usize,
     /// Operations without a reply were written after the last command that has a reply.
     barrier_needed: bool,
     /// The number of the next command.
@@ -42,14 +46,16 @@ pub struct Connection<'tape, W> {
 /// The size of a read.
 pub const READ_BYTES: usize = 64 * 1024;
 
-/// A reply that is longer than this, and longer than twice all values of the tape, is a violation: a server that
-/// sends without end must not use up the client's memory.
-const REPLY_BYTES_MAX: usize = 16 << 20;
+/// The longest reply of which a connection keeps the beginning, and how much all connections of a thread keep. A
+/// server that sends without end must not use up the client's memory.
+pub const REPLY_BYTES_MAX: usize = 16 << 20;
+const REPLIES_BYTES_MAX: usize = 256 << 20;
 
 impl<'tape, W: Wire> Connection<'tape, W> {
-    /// A new connection for up to `depth` operations in flight.
-    pub fn new(depth: usize) -> Connection<'tape, W> {
+    /// A new connection for up to `depth` operations in flight, one of so many of its thread.
+    pub fn new(depth: usize, connections: usize) -> Connection<'tape, W> {
         Connection {
+            reply_bytes_max: (REPLIES_BYTES_MAX / connections.max(1)).min(REPLY_BYTES_MAX),
             waiting: VecDeque::with_capacity(depth + 1),
             quiet: Vec::with_capacity(depth),
             unstamped: 0,
@@ -213,7 +219,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
             let front = self.waiting.front_mut();
             let parsed = match W::parse_reply(&bytes[begin..], front, view) {
                 Ok(Some(parsed)) => parsed,
-                Ok(None) if is_too_long(bytes.len() - begin, view) => break Err(Violation),
+                Ok(None) if self.is_too_long(bytes.len() - begin, view) => break Err(Violation),
                 Ok(None) => break Ok(()),
                 Err(violation) => break Err(violation),
             };
@@ -237,6 +243,11 @@ impl<'tape, W: Wire> Connection<'tape, W> {
             }
         };
         (begin, ended, read)
+    }
+
+    /// Whether no reply can be so long: a value of the tape fits into its pool.
+    fn is_too_long(&self, bytes: usize, view: TapeView<'_>) -> bool {
+        bytes > self.reply_bytes_max && !view.pool_covers(bytes.saturating_sub(READ_BYTES) as u64)
     }
 
     /// The oldest operation was answered. True if that completed it.
@@ -314,12 +325,10 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         self.unstamped = 0;
         self.out.clear();
         self.filled = 0;
+        // What it sent may have been without end.
+        self.unread.truncate(READ_BYTES);
+        self.unread.shrink_to_fit();
         self.barrier_needed = false;
         ended
     }
-}
-
-/// Whether no reply can be so long.
-fn is_too_long(bytes: usize, view: TapeView<'_>) -> bool {
-    bytes > REPLY_BYTES_MAX && !view.pool_covers(bytes as u64 / 2)
 }

@@ -81,7 +81,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             depth,
             refill: Refill::Each,
             routing: None,
-            connections: (0..connections).map(|_| Connection::new(depth)).collect(),
+            connections: (0..connections).map(|_| Connection::new(depth, connections)).collect(),
             channels: Channels::new(connections, 1, depth, Refill::Each),
             unsent: VecDeque::with_capacity(connections),
             shared: vec![0; READ_BYTES],
@@ -106,7 +106,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// The same for several servers, with as many connections to each of them.
     pub fn with_routing(mut self, routing: &'tape KeyRouting) -> Player<'tape, W> {
         let (channels, servers) = (self.connections.len(), routing.servers());
-        self.connections = (0..channels * servers).map(|_| Connection::new(self.depth)).collect();
+        let count = channels * servers;
+        self.connections = (0..count).map(|_| Connection::new(self.depth, count)).collect();
         self.channels = Channels::new(channels, servers, self.depth, self.refill);
         self.unsent = VecDeque::with_capacity(self.connections.len());
         self.routing = Some(routing);

@@ -9,6 +9,9 @@ use cachemark_protocol::text::reply::{Reply, parse};
 
 use crate::options::{Credentials, WireName};
 
+/// The answer is a line, or a short packet: what is longer is neither.
+const ANSWER_BYTES_MAX: usize = 4096;
+
 /// Send user and password, and wait for the answer. The stream blocks, up to a timeout.
 ///
 /// Text and meta protocol: memcached's `-Y` login, a `set` whose value is user and password. Binary
@@ -33,13 +36,13 @@ pub(crate) fn authenticate(
             WireName::Text | WireName::Meta => text_answer(&reply),
         };
         match answered {
-            Ok(None) => {}
+            Ok(None) if reply.len() <= ANSWER_BYTES_MAX => {}
             Ok(Some(true)) => return Ok(()),
             Ok(Some(false)) => {
                 let text = format!("the server rejects the login of {:?}", who.user);
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
             }
-            Err(Violation) => {
+            Ok(None) | Err(Violation) => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "the reply to the login is not valid",
@@ -98,6 +101,16 @@ mod tests {
         let refused = login(WireName::Meta, b"CLIENT_ERROR authentication failure\r\n").0;
         assert_eq!(refused, Some(io::ErrorKind::PermissionDenied));
         assert_eq!(login(WireName::Text, b"STO").0, Some(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn an_answer_without_end_is_not_kept() {
+        let long = [&b"VALUE k 0 4000000000\r\n"[..], &[b'x'; 2 * ANSWER_BYTES_MAX]].concat();
+        assert_eq!(login(WireName::Text, &long).0, Some(io::ErrorKind::InvalidData));
+        let mut packet = [0; 2 * ANSWER_BYTES_MAX];
+        packet[..2].copy_from_slice(&[0x81, 0x21]);
+        packet[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert_eq!(login(WireName::Binary, &packet).0, Some(io::ErrorKind::InvalidData));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::login::authenticate;
 use super::traits::{Transport, not_connected};
+use crate::connection::REPLY_BYTES_MAX;
 use crate::options::{Address, ConnectionOptions};
 
 pub const HEADER_BYTES: usize = 8;
@@ -19,10 +20,16 @@ pub const DATAGRAM_BYTES: usize = 1400;
 /// The maximum size of a datagram.
 const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 
+/// How much memory, and for how many datagrams, is kept for the next reply.
+const REPLY_BYTES_KEPT: usize = 1 << 20;
+const REPLY_PARTS_KEPT: usize = 1 << 10;
+
 /// The datagrams of one reply. The memory is reused for the next one.
 #[derive(Default)]
 struct ReplyAssembly {
     id: u16,
+    /// The bytes of the datagrams that came.
+    taken: usize,
     parts: Vec<Option<usize>>,
     bytes: Vec<Vec<u8>>,
     missing: usize,
@@ -35,6 +42,10 @@ impl ReplyAssembly {
         self.id = id;
         self.parts.clear();
         self.is_complete = false;
+        if self.taken > REPLY_BYTES_KEPT || self.bytes.len() > REPLY_PARTS_KEPT {
+            self.bytes = Vec::new();
+        }
+        self.taken = 0;
     }
 
     /// Add a datagram. True if it was the last missing one; then `whole` holds the complete reply.
@@ -55,9 +66,11 @@ impl ReplyAssembly {
                 self.bytes.resize(total, Vec::new());
             }
         }
-        if self.parts.len() != total || self.parts[index].is_some() {
+        let is_new = self.parts.len() == total && self.parts[index].is_none();
+        if !is_new || self.taken + data.len() > REPLY_BYTES_MAX {
             return false;
         }
+        self.taken += data.len();
         self.parts[index] = Some(data.len());
         self.bytes[index].clear();
         self.bytes[index].extend_from_slice(data);
@@ -186,6 +199,21 @@ mod tests {
             }
             assert!(reply.take(&datagram(id, 1, 3, b"b"), &mut whole));
             assert_eq!(whole, b"abc");
+        }
+    }
+
+    #[test]
+    fn a_reply_takes_no_more_memory_than_over_tcp() {
+        let (mut reply, mut whole) = (ReplyAssembly::default(), Vec::new());
+        let large = vec![b'x'; 1 << 16];
+        for id in 0..3 {
+            reply.expect(id);
+            for index in 0..1000_u16 {
+                let header = [id, index, 65_535, 0].map(u16::to_be_bytes).concat();
+                assert!(!reply.take(&[&header[..], &large].concat(), &mut whole));
+            }
+            let kept: usize = reply.bytes.iter().map(Vec::capacity).sum();
+            assert!(kept <= REPLY_BYTES_MAX, "{kept}");
         }
     }
 

@@ -56,10 +56,9 @@ pub fn generate(
 
 /// Refuse a tape that may not fit into memory, before any of it is made.
 fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadError> {
-    let (ops, bytes_per_op) = match *schedule {
-        Schedule::Closed { ops, think: Think::None } => (ops as f64, 16.0),
-        Schedule::Closed { ops, .. } => (ops as f64, 24.0),
-        Schedule::Open { rate, duration_ns, .. } => (rate * duration_ns as f64 / 1e9, 24.0),
+    let bytes_per_op = match *schedule {
+        Schedule::Closed { think: Think::None, .. } => 16.0,
+        _ => 24.0,
     };
     let run_bytes = if workload.has_runs() { f64::from(workload.max_run()) * 4.0 } else { 0.0 };
     let key_bytes = match &workload.shape {
@@ -68,7 +67,7 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
         KeyShape::Names(names) => names.iter().map(String::len).max().unwrap_or(0),
     };
     let bytes = f64::from(workload.keys) * (key_bytes as f64 + 8.0)
-        + ops * (bytes_per_op + run_bytes)
+        + schedule.expected_ops() * (bytes_per_op + run_bytes)
         + f64::from(workload.max_size());
     if bytes > MAX_TAPE_BYTES {
         return invalid(format!(

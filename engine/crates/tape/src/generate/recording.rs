@@ -29,6 +29,20 @@ pub enum ReplaySchedule {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Of an operation with its time.
+const OP_BYTES: f64 = 24.0;
+
+/// Refuse a tape that may not fit into memory.
+fn check_bytes(bytes: f64) -> Result<(), WorkloadError> {
+    if bytes <= MAX_TAPE_BYTES {
+        return Ok(());
+    }
+    let size = bytes / f64::from(1 << 30);
+    invalid(format!(
+        "a tape of {size:.0} GiB is too large, the limit is 4: use fewer --ops, or a lower --rate × \
+         --duration"
+    ))
+}
 
 impl Recording {
     /// Whether the times are whole seconds, as in many traces.
@@ -63,12 +77,9 @@ impl Recording {
         let most = ops.iter().filter(|op| !op.verb.counts()).map(|op| op.length);
         let most = most.chain(self.lengths.iter().copied()).max().unwrap_or(0);
         let key_bytes: usize = self.keys.iter().map(Vec::len).sum();
-        let bytes = count as f64 * 24.0 + key_bytes as f64 + f64::from(most);
-        if bytes > MAX_TAPE_BYTES || key_bytes > u32::MAX as usize {
-            return invalid(format!(
-                "a tape of {:.0} GiB is too large, the limit is 4: use fewer --ops",
-                bytes / f64::from(1 << 30)
-            ));
+        check_bytes(count as f64 * OP_BYTES + key_bytes as f64 + f64::from(most))?;
+        if key_bytes > u32::MAX as usize {
+            return invalid("the keys need more than 4 GiB: use fewer --ops");
         }
         let plain = self.keys.len() - self.counters as usize;
         let mut key_offsets = vec![0];
@@ -108,6 +119,7 @@ impl Recording {
             }
             ReplaySchedule::Schedule(schedule) => {
                 schedule.check()?;
+                check_bytes(schedule.expected_ops() * OP_BYTES)?;
                 return Ok(schedule.times(seed));
             }
         };

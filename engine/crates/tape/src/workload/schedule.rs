@@ -69,7 +69,7 @@ impl Schedule {
                 if !(rate.is_finite() && rate > 0.0) {
                     return invalid(format!("--rate {rate}: it must be above 0"));
                 }
-                let ops = rate * duration_ns as f64 / 1e9;
+                let ops = self.expected_ops();
                 if !(1.0..=MAX_OPS).contains(&ops) {
                     return invalid(format!(
                         "--rate × --duration makes {ops} operations: 1 to 4e9"
@@ -80,6 +80,14 @@ impl Schedule {
             }
         }
         Ok(())
+    }
+
+    /// About how many records it makes, without making them.
+    pub(crate) fn expected_ops(&self) -> f64 {
+        match *self {
+            Schedule::Closed { ops, .. } => ops as f64,
+            Schedule::Open { rate, duration_ns, .. } => rate * duration_ns as f64 / 1e9,
+        }
     }
 
     /// (intended starts in ns, period, number of records)
