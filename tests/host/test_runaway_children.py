@@ -51,6 +51,66 @@ def test_processes_that_left_their_group_are_killed() -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+# It clears its environment, leaves its group, and its parent ends at once.
+UNMARKED = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.close(1)
+        os.execve("/bin/sleep", ["sleep", "600"], {})
+    os._exit(0)
+os.wait()
+os.close(1)
+time.sleep(600)
+"""
+
+
+def unmarked(child: process.Child) -> int:
+    """The process that has cleared its environment."""
+    assert child.popen.stdout is not None
+    pid = int(child.popen.stdout.readline())
+    child.popen.stdout.read()  # its last writer has become the sleep
+    assert os.getsid(pid) not in (child.pid, os.getsid(0))
+    return pid
+
+
+def test_processes_that_cleared_their_environment_are_killed() -> None:
+    with process.start([sys.executable, "-c", UNMARKED], stdout=subprocess.PIPE) as child:
+        pid = unmarked(child)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_they_end_with_the_last_child_that_can_have_started_them() -> None:
+    """A server's helper must not end with the worker that was started after it."""
+    with process.start([sys.executable, "-c", UNMARKED], stdout=subprocess.PIPE) as server:
+        pid = unmarked(server)
+        with process.start(["true"]) as worker:
+            assert worker.wait(60)
+        assert Path(f"/proc/{pid}").exists()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_the_processes_of_another_child_go_on() -> None:
+    """Whether they have left their group or not."""
+    with process.start([sys.executable, "-c", ESCAPING], stdout=subprocess.PIPE) as other:
+        assert other.popen.stdout is not None
+        assert other.popen.stdout.readline() == b"ready\n"
+        pids = marked(other.pid)
+        with process.start(["true"]) as child:
+            assert child.wait(60)
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_our_own_processes_go_on() -> None:
+    with subprocess.Popen(["sleep", "600"]) as own:
+        with process.start(["true"]) as child:
+            assert child.wait(60)
+        assert own.poll() is None
+        own.kill()
+
+
 def test_endless_stderr_uses_neither_disk_nor_memory() -> None:
     """It is read slowly, so the child waits; what it wrote last is known."""
     text = "while true; do echo 0123456789012345678901234567890123456789; done >&2"

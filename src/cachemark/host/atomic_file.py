@@ -17,7 +17,8 @@ def write_file(path: Path, content: bytes | str) -> None:
     a named pipe) stays what it is: the content is written into it. A symbolic link stays, too.
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    target = path.resolve()
+    # Of links in a circle Path.resolve raises RuntimeError.
+    target = Path(os.path.realpath(path))
     mode = _mode(target)
     if mode is not None and not stat.S_ISREG(mode):
         with target.open("wb") as file:

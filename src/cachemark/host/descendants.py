@@ -1,7 +1,8 @@
 """Processes that a child has started, also those that left its group and whose parent has ended.
 
-This process adopts orphans, so none of them can get away; an environment variable says whose child
-each of them is.
+This process adopts orphans, so none of them can get away. An environment variable says whose child
+each of them is. One that has cleared its environment, or was left by a cachemark that this one
+started, is nobody's: it ends with the last of the children that can have started it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,36 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from cachemark.host import prctl
 
 _MARK = "CACHEMARK_CHILD"
 _PROC = Path("/proc")
 _MAX_ROUNDS = 1000
+# Fields of /proc/PID/stat behind the name, which may have spaces and brackets: see proc(5).
+_PARENT, _SESSION, _START = 1, 3, 19
+
+
+class _Process(NamedTuple):
+    parent: int
+    session: int
+    start_ticks: int
+
+
+class _Running(NamedTuple):
+    """A child that runs: its mark, and when it started. Its session has its number."""
+
+    variable: bytes
+    start_ticks: int
+
+
+_running: dict[int, _Running] = {}
+_starting = threading.Lock()
 
 
 def mark(name: str) -> dict[str, str]:
@@ -30,27 +53,73 @@ def adopt() -> None:
         prctl.adopt_orphans()
 
 
-def kill_marked(name: str) -> None:
-    """Kill all processes with the mark, wherever they are, and reap those that are ours."""
-    wanted = f"{_MARK}={name}".encode()
-    # Whoever forks while this looks has children with the mark: they are found the next time.
-    for _ in range(_MAX_ROUNDS):
-        pids = list(_marked(wanted))
-        if not pids:
+@contextmanager
+def starting() -> Generator[Callable[[int, str], None]]:
+    """While a child is started, nobody looks for orphans. Gives a function to note the child."""
+
+    def note(child: int, name: str) -> None:
+        found = _read_process(child)
+        _running[child] = _Running(f"{_MARK}={name}".encode(), found.start_ticks if found else 0)
+
+    with _starting:
+        yield note
+
+
+def kill_all(child: int) -> None:
+    """Kill what a child that has ended has left, and what is nobody's; reap those that are ours."""
+    with _starting:
+        ended = _running.pop(child, None)
+        if ended is None:  # another thread was earlier
             return
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        for pid in pids:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        # Whoever forks while this looks has children: they are found the next time.
+        for _ in range(_MAX_ROUNDS):
+            pids = list(_strays(ended.variable))
+            if not pids:
+                return
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in pids:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
 
-def _marked(wanted: bytes) -> Iterator[int]:
+def _strays(wanted: bytes) -> Iterator[int]:
     own = os.getpid()
-    for folder in _PROC.iterdir():
-        if folder.name.isdecimal() and int(folder.name) != own:
-            with contextlib.suppress(OSError):
-                # A process that has ended has no environment any more.
-                if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                    yield int(folder.name)
+    pids = [int(folder.name) for folder in _PROC.iterdir() if folder.name.isdecimal()]
+    processes = {pid: found for pid in pids if (found := _read_process(pid)) is not None}
+    living = {running.variable for running in _running.values()}
+    for pid in processes.keys() - {own}:
+        variables = _variables(pid)
+        if wanted in variables or (variables.isdisjoint(living) and _is_nobodys(pid, processes)):
+            yield pid
+
+
+def _variables(pid: int) -> set[bytes]:
+    with contextlib.suppress(OSError):
+        # A process that has ended has no environment any more.
+        return set((_PROC / str(pid) / "environ").read_bytes().split(b"\0"))
+    return set()
+
+
+def _read_process(pid: int) -> _Process | None:
+    with contextlib.suppress(OSError):
+        stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()
+        return _Process(int(fields[_PARENT]), int(fields[_SESSION]), int(fields[_START]))
+    return None
+
+
+def _is_nobodys(pid: int, processes: dict[int, _Process]) -> bool:
+    """Whether a process descends from an orphan of ours that no running child can have started."""
+    own, eldest, start_ticks = os.getpid(), pid, processes[pid].start_ticks
+    while processes[eldest].parent != own:
+        eldest = processes[eldest].parent
+        if eldest not in processes:
+            return False
+    session = processes[eldest].session
+    return (
+        session != os.getsid(0)
+        and session not in _running
+        and all(running.start_ticks > start_ticks for running in _running.values())
+    )

@@ -40,10 +40,9 @@ _numbers = itertools.count()
 class Child:
     """A child process. `stop` ends its whole process group and reaps it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], log: StderrTail, mark: str) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], log: StderrTail) -> None:
         self.popen = popen
         self._log = log
-        self._mark = mark
 
     def __enter__(self) -> Child:
         return self
@@ -113,7 +112,7 @@ class Child:
             self.wait(grace_s)
         self._signal(signal.SIGKILL)
         self.popen.wait()
-        descendants.kill_marked(self._mark)
+        descendants.kill_all(self.pid)
         self._log.close()
         for pipe in (self.popen.stdin, self.popen.stdout):
             if pipe is not None:
@@ -146,7 +145,7 @@ def start(
     descendants.adopt()
     log, mark = StderrTail(), f"{os.getpid()}-{next(_numbers)}"
     try:
-        with _affinity(cpus):
+        with _affinity(cpus), descendants.starting() as note:
             popen = subprocess.Popen(
                 [*_dies_with_parent(), *command],
                 stdin=stdin,
@@ -156,11 +155,12 @@ def start(
                 cwd=cwd,
                 start_new_session=True,
             )
+            note(popen.pid, mark)
     except BaseException:
         log.cancel()
         raise
     log.begin()
-    return Child(popen, log, mark)
+    return Child(popen, log)
 
 
 def _dies_with_parent() -> list[str]:
