@@ -35,8 +35,9 @@ MARKUP = (
     "%s%n",
     "'; DROP TABLE run;--",
 )
-ODD = ("naïve 🙂", "e\u0301", "x" * 3000, " ", "\u200b")
-CORPUS = (*TERMINAL, *XML, *FORMULAS, *MARKDOWN, *MARKUP, *ODD)
+INVISIBLE = ("native\u200b", "\ufeffnative", "na\xadtive", "\u2060", "\U000e0041", "\ufff9x\ufffb")
+ODD = ("naïve 🙂", "e\u0301", "x" * 3000, " ", "👩\u200d🔬")
+CORPUS = (*TERMINAL, *XML, *FORMULAS, *MARKDOWN, *MARKUP, *INVISIBLE, *ODD)
 
 
 def is_unsafe(character: str) -> bool:
@@ -46,9 +47,16 @@ def is_unsafe(character: str) -> bool:
         (unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t")
         or unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF")
         or unicodedata.bidirectional(character) in ("LRI", "RLI", "FSI", "PDI")
+        or (unicodedata.category(character) == "Cf" and _is_invisible(code))
         or code & 0xFFFE == 0xFFFE
         or 0xFDD0 <= code <= 0xFDEF
     )
+
+
+def _is_invisible(code: int) -> bool:
+    """Whether a format character shows nothing, and no writing system and no emoji needs it."""
+    general = 0x200B <= code < 0x2070 and code not in (0x200C, 0x200D)
+    return general or code in (0xAD, 0xFEFF, 0xFFF9, 0xFFFA, 0xFFFB) or 0xE0000 <= code < 0xE1000
 
 
 def hostile_run(texts: Sequence[str], blocks: int = 2) -> tuple[RunHeader, list[Outcome]]:

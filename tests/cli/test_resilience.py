@@ -21,8 +21,9 @@ CLIENT = registry(process.binary_path())["python/pymemcache"]
 def test_bad_input_names_what_there_is(inside: Inside) -> None:
     for arguments, said in [
         (["native", "--faults", "frozen-1"], "did you mean 'frozen-1s'?"),
-        (["native", "--sittings", "0"], "1 to 100"),
-        (["native", "--sittings", "101"], "1 to 100"),
+        (["native", "--sittings", "0"], "at least one sitting"),
+        (["native", "--sittings", "1000000000"], "at most 100,000 cells"),
+        (["--resume", "x" * 5000], "resilience"),
         (["python/nobody"], "no client 'python/nobody'"),
         (["--resume", "nowhere"], "no run of `resilience` 'nowhere'"),
         (["native", "--resume", "latest"], "leave the other options out"),

@@ -62,7 +62,18 @@ def test_active_markdown_is_escaped(text: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     "text",
-    ["", "native?uring=yes", "1.6.45", "p99 < 1 ms", "a → b · c – 3 µs", "x\n\ty", "ключ", "[a] b"],
+    [
+        "",
+        "native?uring=yes",
+        "1.6.45",
+        "p99 < 1 ms",
+        "a → b · c – 3 µs",
+        "x\n\ty",
+        "ключ",
+        "[a] b",
+        "👩\u200d🔬",
+        "می\u200cخواهم",
+    ],
 )
 def test_harmless_text_is_unchanged(target: Target, text: str) -> None:
     assert clean(text, target) == text

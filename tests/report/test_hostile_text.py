@@ -12,7 +12,9 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from cachemark.report.compare import RENDERERS as COMPARE_FORMS
 from cachemark.report.formats import format_names
+from cachemark.report.history import RENDERERS as HISTORY_FORMS
 from tests.builders.hostile_text import CORPUS, TERMINAL, XML, hostile_run, is_unsafe
 from tests.builders.stored_runs import kept
 from tests.cli.in_process import Inside, inside
@@ -25,7 +27,7 @@ DRAWN = (*PICTURES, "html")
 JSON_FORMS = (
     "json", "vega-lite", "jmh-json", "google-benchmark", "hyperfine", "bencher", "github-action",
 )  # fmt: skip
-VERBS = ("history", "compare")
+VERBS = {"history": HISTORY_FORMS, "compare": COMPARE_FORMS}
 
 
 def stored(root: Path, texts: tuple[str, ...]) -> str:
@@ -62,8 +64,10 @@ def test_every_form_of_a_report(tmp_path: Path, inside: Inside, form: str) -> No
         check(form, text)
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("verb", "form"),
+    [(verb, form) for verb, forms in VERBS.items() for form in forms],
+)
 def test_every_form_of_other_verbs(tmp_path: Path, inside: Inside, verb: str, form: str) -> None:
     run = stored(tmp_path, CORPUS)
     names = [run, "made-again"] if verb == "compare" else ["*"]
@@ -93,7 +97,7 @@ def check(form: str, text: str) -> None:
         assert [cell for cell in cells if cell[:1] in tuple("=+-@|%\uff1d") and cell[:1]] == []
     elif form in JSON_FORMS:
         json.loads(text)
-    elif form == "svg":
+    elif form in ("svg", "junit"):
         ElementTree.fromstring(text)
     elif form == "html":
         assert "<script>1" not in text

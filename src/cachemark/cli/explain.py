@@ -14,7 +14,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
 from cachemark.report.explanation import explain_cell
-from cachemark.report.formats import load_report
+from cachemark.report.formats import fits_together, load_report
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
 _MAX_LISTED = 5
@@ -44,7 +44,10 @@ def explain(
     wanted = {"client": client, "server": server, "workload": workload, "load": load}
     names = [name for title in cell for name in title.split(SEPARATOR)]
     found_cell = _cell(outcomes, {n: text for n, text in wanted.items() if text is not None}, names)
-    print_text("\n".join(explain_cell(load_report(run), outcomes, found_cell)))
+    report = load_report(run)
+    with fits_together(run):
+        lines = explain_cell(report, outcomes, found_cell)
+    print_text("\n".join(lines))
 
 
 def _term(text: str) -> Explanation | None:

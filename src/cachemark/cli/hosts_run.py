@@ -126,10 +126,9 @@ def _play(
         try:
             return run, play(run, parties, HostsStage(coordinator))
         except HostLostError as error:
-            raise TrialError(
-                f"{error.text}; what was played is kept: continue with "
-                f"cachemark run --resume {shlex.quote(str(run.folder))} --hosts {file}"
-            ) from error
+            words = ["cachemark", "run", "--resume", str(run.folder), "--hosts", str(file)]
+            text = f"{error.text}; what was played is kept: continue with {shlex.join(words)}"
+            raise TrialError(text) from error
 
 
 def _who(hosts: HostsOfRun) -> list[tuple[str, tuple[str, ...], str]]:

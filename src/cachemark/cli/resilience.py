@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from cachemark.report.resilience.plan import plan_text
 from cachemark.runs.resilience import (
     ResiliencePlan,
     ResilienceRun,
+    check_plan,
     create_resilience_run,
     open_resilience_run,
     play_rest,
@@ -53,7 +55,7 @@ _BEST_KNOWN = (
     "python/pymemcache",
     "ruby/dalli",
 )
-_QUICK_SITTINGS, _SITTINGS, _SITTINGS_MAX = 1, 3, 100
+_QUICK_SITTINGS, _SITTINGS = 1, 3
 _JOBS_OF_A_CPU = 8
 _RESUMED = "leave the other options out, except --jobs and --dry-run"
 
@@ -130,6 +132,7 @@ def resilience(
         faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
         sittings=_sittings(sittings, quick=quick),
     )
+    check_plan(plan, "--sittings")
     if playing.dry_run:
         print_text(plan_text(plan.cells(), playing.jobs))
         return OK
@@ -152,7 +155,7 @@ def _play_and_show(
                 _print_progress(out, outcome)
                 outcomes.append(outcome)
     except KeyboardInterrupt:
-        text = f"stopped; go on with: cachemark resilience --resume {run.folder}"
+        text = f"stopped; go on with: cachemark resilience --resume {shlex.quote(str(run.folder))}"
         out.print(text, soft_wrap=True, markup=False)
         raise
     names = run.header.plan.faults
@@ -194,14 +197,12 @@ def _print_progress(out: Console, outcome: CellOutcome) -> None:
     word = outcome.verdict or ("failed" if outcome.failed else "not played")
     why = reason or "; ".join(reasons([outcome]))
     text = f"[{COLOURS.get(word, 'dim')}]{word}[/]  {escape(name.client)}  {name.profile}  "
-    text += f"{name.fault}  {name.sitting}"
+    text += f"{escape(name.fault)}  {name.sitting}"
     out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=True)
 
 
 def _sittings(asked: int | None, *, quick: bool) -> int:
-    if asked is not None and not 1 <= asked <= _SITTINGS_MAX:
-        raise UsageError(f"--sittings {asked}: 1 to {_SITTINGS_MAX}", "such as --sittings 3")
-    return asked or (_QUICK_SITTINGS if quick else _SITTINGS)
+    return (_QUICK_SITTINGS if quick else _SITTINGS) if asked is None else asked
 
 
 def _check_jobs(jobs: int) -> None:

@@ -168,12 +168,12 @@ def _resume(
 
 
 def _show_programs(found: Run, *, trusted: bool) -> None:
-    """Print what an imported run would start. Raises UsageError unless it is trusted."""
+    """Print what an imported run would use here. Raises UsageError unless it is trusted."""
     programs = named_programs(found.header.experiment)
     if not programs:
         return
     lines = "\n".join(f"  {program}" for program in programs)
-    text = f"{found.id} was imported, and would run or contact:\n{lines}"
+    text = f"{found.id} was imported, and would run, read or contact:\n{lines}"
     if not trusted:
         raise UsageError(text, "if you trust whoever made it: --trust-commands")
     plain_console(stderr=True).print(text, markup=False, soft_wrap=True)

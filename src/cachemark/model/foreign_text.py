@@ -14,15 +14,18 @@ import msgspec
 # `plain` is right for terminals, HTML, SVG, plots and texts for other programs.
 Target = Literal["plain", "csv", "markdown"]
 
-# Control characters but line feed and tab, what XML forbids, halves of surrogate pairs, and marks
-# that change the order in which a terminal shows text.
+# Control characters but line feed and tab, what XML forbids, halves of surrogate pairs, marks that
+# change the order in which a terminal shows text, and characters that nobody can see, with which a
+# name looks like another. Writing systems and emoji need the joiners U+200C and U+200D.
 _ASTRAL_NONCHARACTERS = "".join(
     f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(1, 17)
 )
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
     f"\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff{_ASTRAL_NONCHARACTERS}]"
 )
+_MAX_NAME = 100
 _LINE_END = re.compile("\r\n?")
 
 # A spreadsheet takes a cell that begins so for a formula. Some skip spaces before they look.
@@ -52,6 +55,12 @@ def clean(text: str, target: Target = "plain") -> str:
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def in_a_sentence(text: str) -> str:
+    """A name or a version for a message of ours: on one line, and not long."""
+    line = clean(" ".join(text.split()))
+    return line if len(line) <= _MAX_NAME else f"{line[:_MAX_NAME]}…"
 
 
 def json_escaped(text: str) -> str:

@@ -77,8 +77,8 @@ def compare_command(report: Report) -> str:
     for group in report.groups:
         named = [row.name for row in group.rows if not row.yardstick]
         if len(named) > 1:
-            pair = " ".join(f"--{group.heading} {shlex.quote(name)}" for name in named[:2])
-            return f"cachemark compare {report.header.id} {pair}"
+            pair = [word for name in named[:2] for word in (f"--{group.heading}", name)]
+            return shlex.join(["cachemark", "compare", report.header.id, *pair])
     return ""
 
 

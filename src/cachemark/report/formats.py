@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cachemark.endpoints.clients import default_settings
 from cachemark.host.atomic_file import write_file
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report import answers, csv_file, markdown, terminal
 from cachemark.report.build import build
@@ -73,7 +73,9 @@ def fits_together(run: Run) -> Generator[None]:
     """Raise UsageError where figures and names have the right types, and yet cannot be."""
     try:
         yield
-    except (ArithmeticError, LookupError, ValueError) as error:
+    except (UsageError, TrialError, OSError, MemoryError):
+        raise
+    except Exception as error:  # what does not fit together, fails anywhere
         raise UsageError(
             f"{run.folder}: its contents do not fit together: {type(error).__name__}: {error}",
             "a run of your own is not like that: it was changed, or imported",
@@ -82,7 +84,9 @@ def fits_together(run: Run) -> Generator[None]:
 
 def render(form: str, run: Run, width: int | None) -> str:
     """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
-    return RENDERERS[form](load_report(run), width)
+    report = load_report(run)
+    with fits_together(run):
+        return RENDERERS[form](report, width)
 
 
 def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size = None) -> bytes:
@@ -91,7 +95,8 @@ def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size =
 
     report = load_report(run)
     style = Style(title=title, theme=theme, size=size)
-    return summary_png(report, one_sentence(report), style)
+    with fits_together(run):
+        return summary_png(report, one_sentence(report), style)
 
 
 def write_plots(
@@ -101,7 +106,10 @@ def write_plots(
     from cachemark.report.plots import Style, plot_files  # noqa: PLC0415
 
     written: list[Path] = []
-    for name, content in plot_files(load_report(run), form, Style(title=title, theme=theme)):
+    report = load_report(run)
+    with fits_together(run):
+        drawn = list(plot_files(report, form, Style(title=title, theme=theme)))
+    for name, content in drawn:
         path = folder / f"{name}{PLOT_SUFFIXES[form]}"
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
 from cachemark.report.cells import cell_title
+from cachemark.report.file_name import shortened
 from cachemark.runs.storage.store import RunHeader
 
 ALL = "all"
@@ -138,7 +139,8 @@ def _left_out_reason(summary: CellSummary) -> str:
 
 def slug(*words: str) -> str:
     """A name without spaces, commas and slashes, for file names and tags."""
-    return "_".join(re.sub(r"[^A-Za-z0-9._:=?&+-]+", "-", word).strip("-") for word in words)
+    names = [re.sub(r"[^A-Za-z0-9._:=?&+-]+", "-", word).strip("-") for word in words]
+    return shortened("_".join(names))
 
 
 def response_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:

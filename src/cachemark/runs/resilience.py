@@ -15,11 +15,12 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.checks.resilience.cell import CellName, CellOutcome, Profile
-from cachemark.checks.resilience.faults import all_faults
+from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host import HostFacts
 from cachemark.host.atomic_file import write_file
+from cachemark.host.regular_file import read_regular
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.side_by_side import played
@@ -29,6 +30,8 @@ from cachemark.runs.storage.store import new_run_folder
 _FORMAT = 1
 _HEADER = "resilience.json"
 _CELLS = "cells.jsonl"
+# A cell takes ten seconds and more.
+_MAX_CELLS = 100_000
 
 
 class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +74,7 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
         """The outcomes in the order in which the cells were played. Raises UsageError."""
         path = self.folder / _CELLS
         try:
-            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+            lines = read_regular(path).splitlines(keepends=True) if path.exists() else []
             # A killed process can leave an incomplete last line.
             return [
                 msgspec.json.decode(line, type=CellOutcome) for line in lines if line[-1:] == b"\n"
@@ -89,7 +92,7 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
         path = self.folder / _CELLS
         try:
             if path.exists():
-                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+                os.truncate(path, read_regular(path).rfind(b"\n") + 1)
             with path.open("ab") as file:
                 file.write(msgspec.json.encode(outcome) + b"\n")
                 file.flush()
@@ -98,6 +101,20 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"{path}: cannot be written: {error}", "make room, then use --resume"
             ) from error
+
+
+def check_plan(plan: ResiliencePlan, where: str) -> None:
+    """Refuse faults that there are not, and more cells than can be played. Raises UsageError."""
+    try:
+        chosen_faults(plan.faults, quick=False)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.text}", error.remedy) from error
+    rows = len(plan.clients) * len(plan.profiles) * len(plan.faults)
+    if not 1 <= plan.sittings <= _MAX_CELLS // max(1, rows):
+        raise UsageError(
+            f"{where}: {plan.sittings:,} sittings of {rows:,} cells",
+            f"at least one sitting, and at most {_MAX_CELLS:,} cells in all",
+        )
 
 
 def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> ResilienceRun:
@@ -124,16 +141,15 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
     folders = [root / name, Path(name)] if name else known[-1:]
     for folder in folders:
         path = folder / _HEADER
-        if not path.is_file():
-            continue
         try:
-            header = msgspec.json.decode(path.read_bytes(), type=ResilienceHeader)
+            if not path.is_file():
+                continue
+            header = msgspec.json.decode(read_regular(path), type=ResilienceHeader)
         except (OSError, *DECODE_ERRORS) as error:
             raise UsageError(f"{path}: not a run of `resilience`: {error}") from error
         if header.format != _FORMAT:
             raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
-        if gone := sorted(set(header.plan.faults) - set(all_faults())):
-            raise UsageError(f"{path}: no fault {gone[0]!r} in this version", "play a new run")
+        check_plan(header.plan, str(path))
         return ResilienceRun(folder=folder, header=header)
     hint = f"the latest is {known[-1].name}" if known else f"{root} holds none"
     raise UsageError(f"no run of `resilience` {name!r}", hint)

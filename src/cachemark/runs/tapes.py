@@ -13,6 +13,9 @@ from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import Plan
 
+# What the engine says about a file; all else is about a setting.
+_UNWRITABLE = "cannot be written"
+
 
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     """The items that a server holds at most, and the bytes of their keys and values."""
@@ -65,9 +68,12 @@ class TapeCache:
         command = [self._engine, "tape", "write", "--out", str(path), *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
+            text = engine_error_text(ended.stderr)
             raise UsageError(
-                f"{place}: {_setting_error(engine_error_text(ended.stderr))}",
-                "docs/experiment.md has the grammar of every setting",
+                f"{place}: {_setting_error(text)}",
+                "make room there, or let TMPDIR name another folder"
+                if _UNWRITABLE in text
+                else "docs/experiment.md has the grammar of every setting",
             )
         written = msgspec.json.decode(ended.stdout, type=_WriteResult)
         facts = TapeFacts(

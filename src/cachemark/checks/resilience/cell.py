@@ -25,10 +25,8 @@ class CellName(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def replay(self) -> str:
         """The command that plays this cell again."""
-        return (
-            f"cachemark resilience {shlex.quote(self.client)} --faults {self.fault} "
-            f"--profile {self.profile} --sittings 1"
-        )
+        chosen = ["--faults", self.fault, "--profile", self.profile, "--sittings", "1"]
+        return shlex.join(["cachemark", "resilience", self.client, *chosen])
 
 
 class WrongValue(msgspec.Struct, frozen=True, kw_only=True):

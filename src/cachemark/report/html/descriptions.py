@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from cachemark.analysis.number_format import count_of, counted, size
 from cachemark.model.experiment import Load, Placement, Workload
 from cachemark.report.model import Report
+
+_WHOLE = re.compile("[0-9]{1,15}")
 
 
 def workload(of: Workload) -> str:
@@ -47,7 +51,9 @@ def _values(of: Workload) -> str:
 def _range(text: str) -> str:
     """A range of numbers in words; another distribution as it is written."""
     ends = text.split("..")
-    return " to ".join(f"{int(end):,}" for end in ends) if all(map(str.isdecimal, ends)) else text
+    return (
+        " to ".join(f"{int(end):,}" for end in ends) if all(map(_WHOLE.fullmatch, ends)) else text
+    )
 
 
 def load(of: Load) -> str:

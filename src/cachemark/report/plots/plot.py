@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cachemark.report.file_name import shortened
 from cachemark.report.plots.palette import light
 from cachemark.report.tables import Table
 
@@ -50,4 +51,5 @@ def titled(plot: Plot) -> Spec:
 
 def slug(*parts: str) -> str:
     """A name that is safe in file names and URLs."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(parts)).strip("-.").lower() or "plot"
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(parts)).strip("-.").lower()
+    return shortened(name) or "plot"

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from cachemark.checks.resilience.cell import CellOutcome
 from cachemark.checks.resilience.faults import Fault, Group
 from cachemark.checks.resilience.verdict import RULES, Verdict
-from cachemark.model.foreign_text import clean_all
+from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.html.theme import variables
 from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
@@ -40,7 +40,7 @@ MEANINGS: dict[Verdict, str] = {
 
 def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dict[str, str]:
     """The pages by file name; `about` says when, where and with what the run was made."""
-    rows = [clean_all(row) for row in rows]
+    rows, about = [clean_all(row) for row in rows], clean(about)
     groups = {name: [fault for fault in faults if fault.group == name] for name in HEADINGS}
     index = _page(
         "index.html.jinja",
@@ -106,7 +106,10 @@ def _drawing(outcome: CellOutcome) -> Markup:
 
 def _shown_bytes(value: str) -> str:
     """The first bytes of a wrong value, as Python writes them."""
-    data = base64.b64decode(value)
+    try:
+        data = base64.b64decode(value)
+    except ValueError:
+        return "not base64"
     more = f" … ({len(data)} bytes)" if len(data) > _SHOWN_BYTES else ""
     return f"{data[:_SHOWN_BYTES]!r}{more}"
 

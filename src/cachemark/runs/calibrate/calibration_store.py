@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.host.regular_file import read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.calibrate.calibration import Calibration
 
@@ -33,7 +34,7 @@ def load_calibrations(root: Path) -> list[Calibration]:
     """All calibrations, oldest first, without an incomplete last line. Raises UsageError."""
     path = root / _FILE
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_regular(path).split(b"\n")[:-1]
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -11,7 +11,6 @@ import contextlib
 import datetime
 import hashlib
 import os
-import re
 import struct
 import zipfile
 import zlib
@@ -25,11 +24,13 @@ from msgspec import Meta
 
 from cachemark import __version__
 from cachemark.host.atomic_file import write_file
+from cachemark.host.regular_file import open_regular
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.foreign_text import in_a_sentence
 from cachemark.runs.storage.run_limits import check_run
-from cachemark.runs.storage.store import IMPORTED, Run, open_run, run_names
+from cachemark.runs.storage.store import IMPORTED, RUN_ID, Run, open_run, run_names
 
 ARCHIVE_FORMAT = 1
 SUFFIX = ".cachemark.zip"
@@ -39,13 +40,13 @@ _REQUIRED = ("run.json", "outcomes.jsonl")
 _NAMES = (*_REQUIRED, "report.md")
 # A run of a thousand trials takes some tens of megabytes.
 MAX_BYTES = 2**30
-# Outcomes become a fifth when they are packed. What is small may be packed as well as it can be.
+# Of the whole archive, as what it says of each part need not be true. Outcomes become a fifth when
+# they are packed. What is small may be packed as well as it can be.
 _MAX_RATIO = 100
 _FREE_BYTES = 4 * 2**20
 _LIMITS = Limits(memory_bytes=2**30, time_s=120, file_bytes=MAX_BYTES)
 _MAX_MANIFEST_BYTES = 2**16
 _CHUNK = 2**20
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error)
 _ENCRYPTED = 0x1
 # The earliest time that ZIP has. The times of the run are in its header.
@@ -163,12 +164,15 @@ def _run_limited(work: Callable[[], bytes], path: Path) -> bytes:
 def _unpacked(path: Path, stage: Path, rehearse: Callable[[Run], object]) -> bytes:
     """Unpack and check everything; the manifest as JSON. Raises UsageError."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB")
-        with zipfile.ZipFile(path) as archive:
-            manifest = _manifest(archive, path)
-            for file in manifest.files:
-                _unpack(archive, file, stage / file.name, path)
+        with open_regular(path) as packed:
+            packed_bytes = os.fstat(packed.fileno()).st_size
+            if packed_bytes > MAX_BYTES:
+                raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB")
+            with zipfile.ZipFile(packed) as archive:
+                manifest = _manifest(archive, path)
+                _check_sizes(manifest, packed_bytes, path)
+                for file in manifest.files:
+                    _unpack(archive, file, stage / file.name, path)
     except (OSError, EOFError, ValueError, NotImplementedError, *_BROKEN) as error:
         raise _import_error(path, f"cannot be read: {error}") from error
     rehearse(_validated_run(stage, manifest, path))
@@ -201,7 +205,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     members = [member.filename for member in archive.infolist()]
     for name in members:
         if name not in (_MANIFEST, *_NAMES):
-            raise _import_error(path, f"holds {name!r}, which is no part of a run")
+            raise _import_error(path, f"holds {in_a_sentence(name)!r}, which is no part of a run")
     for member in archive.infolist():
         plain = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if member.flag_bits & _ENCRYPTED or not plain:
@@ -216,29 +220,25 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         raise _import_error(path, f"its manifest is none: {error}") from error
     if manifest.kind != _KIND or manifest.format != ARCHIVE_FORMAT:
         raise UsageError(
-            f"{path}: {manifest.kind} of format {manifest.format}, this cachemark reads "
-            f"{_KIND} of format {ARCHIVE_FORMAT}",
-            f"read it with cachemark {manifest.cachemark}",
+            f"{path}: {in_a_sentence(manifest.kind)} of format {manifest.format}, this cachemark "
+            f"reads {_KIND} of format {ARCHIVE_FORMAT}",
+            f"read it with cachemark {in_a_sentence(manifest.cachemark)}",
         )
     listed = [file.name for file in manifest.files]
     if sorted(listed) != sorted(set(members) - {_MANIFEST}) or not set(_REQUIRED) <= set(listed):
         raise _import_error(path, "its manifest lists other files than it holds")
-    if not _ID.fullmatch(manifest.id):
-        raise _import_error(path, f"{manifest.id!r} is no run's id")
-    _check_sizes(archive, manifest, path)
+    if not RUN_ID.fullmatch(manifest.id):
+        raise _import_error(path, f"{in_a_sentence(manifest.id)!r} is no run's id")
     return manifest
 
 
-def _check_sizes(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
+def _check_sizes(manifest: Manifest, packed_bytes: int, path: Path) -> None:
     """Refuse what would become too long, or much longer than it is. Raises UsageError."""
-    if sum(file.bytes for file in manifest.files) > MAX_BYTES:
+    unpacked_bytes = sum(file.bytes for file in manifest.files)
+    if unpacked_bytes > MAX_BYTES:
         raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB unpacked")
-    for file in manifest.files:
-        packed = archive.getinfo(file.name).compress_size
-        if file.bytes > max(_FREE_BYTES, _MAX_RATIO * packed):
-            raise _import_error(
-                path, f"{file.name} would become more than {_MAX_RATIO} times as long as it is"
-            )
+    if unpacked_bytes > max(_FREE_BYTES, _MAX_RATIO * packed_bytes):
+        raise _import_error(path, f"would become more than {_MAX_RATIO} times as long as it is")
 
 
 def _unpack(archive: zipfile.ZipFile, file: File, target: Path, path: Path) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -19,8 +20,10 @@ import msgspec
 from cachemark import __version__
 from cachemark.host import HostFacts
 from cachemark.host.atomic_file import write_file
+from cachemark.host.regular_file import open_regular, read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
+from cachemark.model.foreign_text import in_a_sentence
 from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome, from_line, to_line
 from cachemark.runs.audit.value import Audit
@@ -30,6 +33,8 @@ RUN_FORMAT = 1
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
+# What a run may be called: the name of its folder, and of files that are made of it.
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # A file in the folder of a run that was imported: its commands come from somebody else.
 IMPORTED = "imported.json"
 # An outcome has a few histograms of some kB each.
@@ -92,7 +97,7 @@ class Run:
         """The audit before the first trial; None if there was none. Raises UsageError."""
         path = self.folder / _AUDIT
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Audit)
+            return msgspec.json.decode(read_regular(path), type=Audit)
         except FileNotFoundError:
             return None
         except (OSError, *DECODE_ERRORS) as error:
@@ -103,8 +108,7 @@ class Run:
         path = self.folder / _AUDIT
         text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
         try:
-            path.with_suffix(".new").write_bytes(text)
-            path.with_suffix(".new").replace(path)
+            write_file(path, text)
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error}") from error
 
@@ -128,7 +132,7 @@ class Run:
         """All outcomes, in the order in which the trials ended. Raises UsageError."""
         path = self.folder / _OUTCOMES
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 return list(_read_outcomes(file, path))
         except FileNotFoundError:
             return []
@@ -141,9 +145,8 @@ class Run:
 
     def _drop_torn_line(self) -> None:
         path = self.folder / _OUTCOMES
-        if path.exists():
-            whole = path.read_bytes().rfind(b"\n") + 1
-            os.truncate(path, whole)
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(path, read_regular(path).rfind(b"\n") + 1)
 
 
 def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
@@ -248,18 +251,29 @@ def run_names(root: Path) -> list[str]:
 
 def _folders(root: Path) -> list[Path]:
     with contextlib.suppress(OSError):
-        return sorted(path.parent for path in root.glob(f"*/{_HEADER}"))
+        return sorted(path.parent for path in root.glob(f"*/{_HEADER}") if _is_text(path))
     return []
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a name can be shown and stored: on disk, it may be any bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_header(path: Path) -> RunHeader:
     try:
-        header = msgspec.json.decode(path.read_bytes(), type=RunHeader)
+        header = msgspec.json.decode(read_regular(path), type=RunHeader)
     except (OSError, *DECODE_ERRORS) as error:
         raise UsageError(f"{path}: not a run: {error}") from error
     if header.format != RUN_FORMAT:
         raise UsageError(
             f"{path}: a run of format {header.format}, this cachemark reads {RUN_FORMAT}",
-            f"read it with cachemark {header.cachemark}",
+            f"read it with cachemark {in_a_sentence(header.cachemark)}",
         )
+    if not RUN_ID.fullmatch(header.id):
+        raise UsageError(f"{path}: {header.id!r} is no run's id", "the file was changed by hand")
     return header

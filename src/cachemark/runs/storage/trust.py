@@ -1,4 +1,4 @@
-"""What an imported run would start, install or contact, if it were continued here. Pure."""
+"""What an imported run would start, install, read or contact, if it were continued here. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _NAMES_A_PROGRAM = ("command:", "binary=", "quickcached:", "remote:")
 
 
 def named_programs(experiment: Experiment) -> list[str]:
-    """The clients and servers of an experiment that name a program or another machine.
+    """What an experiment names that is a program, a file or another machine.
 
     A client's version is a program too: it is downloaded, or built from the folder that it names.
+    A trace is a file of this machine, and its keys are sent to servers.
     """
     generators = [load.measure.generator for load in experiment.loads if load.measure]
     clients = [
@@ -20,7 +21,9 @@ def named_programs(experiment: Experiment) -> list[str]:
         for text in (*experiment.clients, *experiment.in_process, *generators)
         if _names_a_program(text) or has_version(text)
     ]
-    return clients + [f"server {text}" for text in experiment.servers if _names_a_program(text)]
+    servers = [f"server {text}" for text in experiment.servers if _names_a_program(text)]
+    traces = [f"trace {workload.trace}" for workload in experiment.workloads if workload.trace]
+    return [*clients, *servers, *traces]
 
 
 def _names_a_program(text: str) -> bool:

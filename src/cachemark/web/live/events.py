@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
 from cachemark.model.foreign_text import clean_all
@@ -13,6 +15,10 @@ EVENTS_FILE = "events.jsonl"
 MAX_LINE_BYTES = 4000
 MAX_NAME = 200
 MAX_REASON = 600
+
+
+# What names a cell: its client, then its work.
+Names = Annotated[list[str], Meta(min_length=1, max_length=8)]
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
@@ -40,7 +46,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, tag="position"):
 class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
     """A trial has ended. Figures are those of a valid trial; times are in ns."""
 
-    cell: list[str]
+    cell: Names
     block: int
     verdict: str
     reason: str = ""
@@ -58,7 +64,7 @@ class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
 class SecondEnded(msgspec.Struct, frozen=True, kw_only=True, tag="second"):
     """A second of a drive has ended. `errors` counts since its window began; times are in ns."""
 
-    cell: list[str]
+    cell: Names
     second: int
     rate: float
     p50: float | None = None

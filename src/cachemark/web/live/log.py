@@ -7,6 +7,7 @@ import os
 import time
 from pathlib import Path
 
+from cachemark.host.regular_file import open_regular
 from cachemark.web.live.events import EVENTS_FILE, Ended, Event, Line, Started, from_line, to_line
 
 # A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
@@ -49,7 +50,7 @@ class EventReader:
     def new_lines(self) -> list[Line]:
         """The complete lines since the last reading."""
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 file.seek(self.length)
                 text = file.read(4 * MAX_BYTES)
         except OSError:

@@ -212,7 +212,7 @@ class LiveState:
         groups: dict[str, list[Row]] = {}
         by_rate = self.started is None or self.started.ranks_by_rate
         for number, (client, *work) in enumerate(self.cells):
-            trials = self._trials[number]
+            trials = self._trials.get(number, [])
             interval = _mean_of_trials(trials, "rate" if by_rate else "p99")
             groups.setdefault(" · ".join(work), []).append(_row(client, trials, interval))
         return [

@@ -167,8 +167,9 @@ def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
         changed = msgspec.structs.replace(
             planned, clients=clients or planned.clients, servers=servers or planned.servers
         )
-        own = [] if form.experiment else _named(planned)
-        for named in [text for text in _named(changed) if text not in own]:
+        # Whoever may start runs may start what is on this machine, and nothing else.
+        own = [] if form.experiment else named_programs(planned)
+        for named in [text for text in named_programs(changed) if text not in own]:
             field = _field_that_names(named, form)
             found.setdefault(field, f"{named}: only under `cachemark web --trust-commands`")
     return found
@@ -180,15 +181,6 @@ def _experiment(form: RunForm) -> Experiment:
     if form.suite not in suites.names():
         raise UsageError("choose a suite")  # any other name could be that of a file
     return suites.find(form.suite)
-
-
-def _named(experiment: Experiment) -> list[str]:
-    """The programs, files and other machines that an experiment names.
-
-    Whoever may start runs may start all clients and servers of this machine, and nothing else.
-    """
-    traces = [f"trace {one.trace}" for one in experiment.workloads if one.trace]
-    return [*named_programs(experiment), *traces]
 
 
 def _field_that_names(named: str, form: RunForm) -> str:

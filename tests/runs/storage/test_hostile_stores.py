@@ -1,0 +1,87 @@
+"""Stores that were changed by hand, or came from somebody else as folders: refused in words."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.builders.stored_runs import kept, made_header, trials
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+GOOD, BAD = "2026-02-good", "2026-03-bad"
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    """The folder of a run beside a good one."""
+    kept(tmp_path / "results", made_header(GOOD), trials("a", 500, 3))
+    return kept(tmp_path / "results", made_header(BAD), trials("a", 500, 3)).folder
+
+
+def good_is_listed(inside: Inside) -> None:
+    said = inside("history")
+    assert said.returncode == 0, said.stderr
+    assert GOOD in said.stdout
+
+
+@pytest.mark.parametrize("name", ["outcomes.jsonl", "audit.json", "run.json"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "circle"])
+def test_what_is_no_file_is_not_waited_for(bad: Path, inside: Inside, name: str, kind: str) -> None:
+    path = bad / name
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else path)
+    good_is_listed(inside)
+    for arguments in (["report", BAD], ["export", BAD, "x.zip"], ["run", "--resume", BAD]):
+        said = inside(*arguments)
+        assert said.returncode == 2 or (arguments[0], name) == ("export", "audit.json"), said.stderr
+        assert len(said.stderr.splitlines()) <= 2
+
+
+def test_the_events_of_a_run_may_be_a_pipe(bad: Path) -> None:
+    from cachemark.web.live.events import EVENTS_FILE  # noqa: PLC0415
+    from cachemark.web.live.log import EventReader  # noqa: PLC0415
+
+    os.mkfifo(bad / EVENTS_FILE)
+    assert EventReader(bad).new_lines() == []
+
+
+@pytest.mark.parametrize("name", ["../../owned", "/tmp/owned", "$(id)", "", "x\ny", "x" * 300])
+def test_an_id_that_is_a_path_or_a_command_is_none(
+    bad: Path, inside: Inside, tmp_path: Path, name: str
+) -> None:
+    """The id names the file of an archive, and stands in commands that reports propose."""
+    header = json.loads((bad / "run.json").read_bytes())
+    (bad / "run.json").write_text(json.dumps({**header, "id": name}), encoding="utf-8")
+    good_is_listed(inside)
+    (tmp_path / "out").mkdir()
+    for arguments in (["export", BAD, "out"], ["report", BAD, "--format", "answers"]):
+        said = inside(*arguments)
+        assert said.returncode == 2
+        assert "no run's id" in said.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_folder_whose_name_is_not_text_hides_no_other(bad: Path, inside: Inside) -> None:
+    bad.rename(bad.parent / os.fsdecode(b"\xff"))
+    good_is_listed(inside)
+    assert inside("report").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", '{"hosts": 1}', "[" * 20_000, '{"experiment": {"blocks": 1e999}}'],
+)
+def test_a_header_that_is_none(bad: Path, inside: Inside, text: str) -> None:
+    (bad / "run.json").write_text(text, encoding="utf-8")
+    good_is_listed(inside)
+    assert inside("report", BAD).returncode == 2
