@@ -68,3 +68,16 @@ def test_settings_that_are_wrong(tmp_path: Path, line: str, text: str) -> None:
 def test_agents_elsewhere_have_to_know_the_port(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="port 0 is only for hosts"):
         load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), start="there"))
+
+
+@pytest.mark.parametrize("text", ["a" + ".a" * 20_000 + " = 1", "a = '" + "x" * 5_000_000 + "'"])
+def test_a_file_that_would_take_the_memory_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"longer than|a key of more than"):
+        load_hosts(path)
+
+
+def test_a_device_without_an_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="longer than"):
+        load_hosts(Path("/dev/zero"))

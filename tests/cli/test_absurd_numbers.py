@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import resource
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from cachemark.host import process
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
@@ -60,3 +62,56 @@ def test_a_table_that_is_deep_or_long_takes_no_memory(text: str) -> None:
 def test_a_key_of_a_few_parts_is_read() -> None:
     with pytest.raises(UsageError, match="no such setting"):
         parse("a.b.c.d = 1\nquestion = 'a.b.c.d.e.f.g.h.i.j.k'", "f.toml")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--server", "cluster:DIGITS:embedded"],
+        ["--server", "embedded:threads=DIGITS"],
+        ["--server", "embedded:memory=DIGITS"],
+        ["--server", "embedded:memory=DIGITSm"],
+        ["--server", "memcached:connections=DIGITS"],
+        ["--server", "remote:127.0.0.1:DIGITS"],
+        ["--sequence", "set@0-DIGITS"],
+        ["--blocks", "DIGITS"],
+        ["--seed", "DIGITS"],
+        ["--rate", "DIGITS"],
+        ["--keys", "DIGITS"],
+        ["--size", "DIGITS"],
+        ["--measure-ms", "DIGITS"],
+    ],
+    ids=" ".join,
+)
+def test_numbers_of_thousands_of_digits_are_refused_in_words(
+    inside: Inside, tmp_path: Path, options: list[str]
+) -> None:
+    words = [word.replace("DIGITS", "9" * 5000) for word in options]
+    said = inside("run", "quick", "--client", "native", *words)
+    assert said.returncode == 2
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--keys", "4G"],
+        ["--ops", "4G", "--trace", "t.csv", "--schedule", "poisson", "--rate", "1G"],
+        ["--trace", "t.csv", "--schedule", "poisson", "--rate", "1G", "--duration", "3s"],
+        ["--rate", "1e308g", "--duration", "1s"],
+        ["--rate", "1e300", "--duration", "1s"],
+        ["--keys", "10", "--run", "65535", "--mix", "mget=1", "--ops", "1G"],
+    ],
+    ids=" ".join,
+)
+def test_a_tape_that_no_memory_holds_is_refused_before_it_is_made(
+    tmp_path: Path, options: list[str]
+) -> None:
+    trace = "time,op,key,size\n0,get,k,1\n1,set,k,1\n"
+    (tmp_path / "t.csv").write_text(trace, encoding="utf-8")
+    command = ["prlimit", f"--as={2**30}", process.binary_path(), "tape", "write", "--out", "t"]
+    ended = subprocess.run(
+        [*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert not (tmp_path / "t").exists()

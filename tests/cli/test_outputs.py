@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
-import stat
 import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -18,57 +13,74 @@ import pytest
 from cachemark.cli import app
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.host.temporary import temporary_folder
-from cachemark.runs.storage.archive import export_run
-from tests.builders.stored_runs import kept, made_header, trials
+from tests.cli.unwritable import OUTPUTS, copy_of, ended, full, refused, refused_inside, store
 from tests.conftest import ROOT
 
+__all__ = ["store"]
+
 VERBS = [name for name in app if not name.startswith("-")]
-# Arguments that print something, and need neither servers nor set-ups.
-PRINTING = [
-    ["report"],
-    ["report", "--format", "json"],
-    ["history"],
-    ["history", "a"],
-    ["compare", "--client", "a", "--client", "b"],
-    ["export", "2026-made", "made.zip"],
-    ["import", "run.zip", "--runs", "elsewhere"],
-    ["suites"],
-    ["clients"],
-    ["servers"],
-    ["protocol"],
-    ["run", "quick", "--client", "native", "--client", "reference", "--dry-run"],
-]
-ENGINE = [["tape", "presets"], ["tape", "presets", "--json"], ["tape", "write", "--out", "t"]]
-SENTENCE_LINES = 2
-
-
-def full() -> int:
-    return os.open("/dev/full", os.O_WRONLY)
-
-
-def broken_pipe() -> int:
-    reader, writer = os.pipe()
-    os.close(reader)
-    return writer
-
-
-def unwritable() -> int:
-    return os.open(os.devnull, os.O_RDONLY)
-
-
-OUTPUTS: dict[str, Callable[[], int]] = {
-    "full": full, "pipe": broken_pipe, "closed": unwritable,
-}  # fmt: skip
+# For each verb arguments with which it prints something, and takes little time.
+PRINTING: dict[str, list[list[str]]] = {
+    "run": [["quick", "--client", "native", "--client", "reference", "--dry-run"]],
+    "drive": [["embedded", "--keys", "10", "--duration", "10ms", "--warmup", "0s"]],
+    "new": [["mine.toml", "--client", "native"]],
+    "report": [[], ["--format", "json"]],
+    "explain": [["INVALID"]],
+    "compare": [["--client", "a", "--client", "b"]],
+    "web": [["--port", "0"]],
+    "history": [[], ["a"]],
+    "export": [["2026-made", "made.zip"]],
+    "import": [["run.zip", "--runs", "elsewhere"]],
+    "suites": [[]],
+    "clients": [[]],
+    "servers": [[]],
+    "probe": [["embedded"]],
+    "memory": [["embedded:memory=16m", "--sizes", "64k"]],
+    "calibrate": [["native", "--window-ms", "20", "--budget-us", "1"]],
+    "doctor": [["--json"]],
+    "setup": [["peers"]],
+    "hosts": [["certs", "hosts.toml"]],
+    "conform": [["reference", "--case", "get, half there"]],
+    "fidelity": [["reference", "--case", "constant", "--no-awake"]],
+    "resilience": [["native", "--dry-run"]],
+    "protocol": [[]],
+    "completion": [["bash"]],
+}
+# Verbs that print nothing on stdout, or need a set-up that takes minutes.
+NOT_PRINTING = {"agent", "man", "jmh"}
+ROWS = [[verb, *arguments] for verb, rows in PRINTING.items() for arguments in rows]
+# The same of the engine. `SERVER` stands for the address of one.
+ENGINE: dict[str, list[list[str]]] = {
+    "serve": [["--listen", "127.0.0.1:0"]],
+    "memcached": [["-h"], ["-V"], ["-i"]],
+    "tape": [
+        ["presets"],
+        ["presets", "--json"],
+        ["write", "--out", "t"],
+        ["settings", "--keys", "9"],
+    ],
+    "drive": [
+        ["--server", "SERVER", "--keys", "9", "--warmup", "0s", "--duration", "10ms", *more]
+        for more in ([], ["--json"], ["--json-lines"], ["--quiet"])
+    ],
+    "fidelity": [["F1"]],
+    "fault-proxy": [["--list"], ["--upstream", "127.0.0.1:1"]],
+    "awake": [[], ["--stop-with-stdin"]],
+    "bench-store": [["--only", "pauses", "--memory", "16m"]],
+    "store": [["init", "STORE", "--memory", "16m"]],
+    "null-server": [[]],
+    "null-client": [["--server", "SERVER", "--warmup", "0s", "--duration", "10ms"]],
+    "completion": [["bash"]],
+}
+# What a worker says is for its caller alone: without one it ends when its stdin does.
+ENGINE_NOT_PRINTING = {"worker", "man"}
+ENGINE_ROWS = [[verb, *arguments] for verb, rows in ENGINE.items() for arguments in rows]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("store")
-    outcomes = [*trials("a", 500, 2), *trials("b", 400, 2)]
-    run = kept(folder / "results", made_header("2026-made"), outcomes)
-    export_run(run, folder / "run.zip")
-    return folder
+def server() -> Generator[str]:
+    with running(parse_spec("embedded")) as found:
+        yield found.addresses[0]
 
 
 @pytest.fixture(scope="module")
@@ -85,50 +97,24 @@ def _few_workers(one_language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CACHEMARK_WORKERS", str(one_language))
 
 
-def ended(command: list[str], folder: Path, stdout: int, **environment: str) -> tuple[int, str]:
-    """The exit status of a program and what it printed on stderr."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environment},
-        check=False,
-    )
-    return done.returncode, done.stderr.decode("utf-8", "replace")
+def engine_verbs() -> set[str]:
+    """The verbs that the engine's help lists."""
+    command = [process.binary_path(), "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    listed = said.partition("Commands:")[2].partition("Options:")[0]
+    return {
+        line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "
+    }
 
 
-def refused(command: list[str], folder: Path, output: Callable[[], int]) -> None:
-    """It says in a sentence that it cannot write."""
-    stdout = output()
-    try:
-        status, said = ended(command, folder, stdout)
-    finally:
-        os.close(stdout)
-    assert status in (1, 2), said
-    assert said.strip()
-    assert len(error_lines(said)) <= SENTENCE_LINES, said
-    assert "Traceback" not in said
-    assert "panicked" not in said
+def test_the_tables_have_every_verb() -> None:
+    assert set(PRINTING) | NOT_PRINTING == set(VERBS)
+    assert set(ENGINE) | ENGINE_NOT_PRINTING | {"help"} == engine_verbs()
 
 
-def error_lines(said: str) -> list[str]:
-    """The error, without what a verb prints on stderr before it."""
-    lines = said.splitlines()
-    first = (at for at, line in enumerate(lines) if line.startswith("cachemark"))
-    return lines[next(first, 0) :]
-
-
-def copy_of(store: Path, tmp_path: Path) -> Path:
-    subprocess.run(["cp", "-r", f"{store}/.", tmp_path], check=True)
-    return tmp_path
-
-
-@pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("arguments", ROWS, ids=" ".join)
 def test_cachemark(store: Path, tmp_path: Path, arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "cachemark", *arguments]
-    refused(command, copy_of(store, tmp_path), full)
+    refused_inside(arguments, copy_of(store, tmp_path), full)
 
 
 @pytest.mark.parametrize("output", ["pipe", "closed"])
@@ -139,24 +125,27 @@ def test_pipes_and_closed_streams(store: Path, arguments: list[str], output: str
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_every_verb(tmp_path: Path, verb: str) -> None:
-    refused([sys.executable, "-m", "cachemark", verb, "--help"], tmp_path, full)
+    refused_inside([verb, "--help"], tmp_path, full)
 
 
 @pytest.mark.parametrize("output", ["full", "pipe"])
-@pytest.mark.parametrize("arguments", ENGINE, ids=" ".join)
-def test_engine(tmp_path: Path, arguments: list[str], output: str) -> None:
-    refused([process.binary_path(), *arguments], tmp_path, OUTPUTS[output])
-
-
-@pytest.mark.parametrize("output", ["full", "pipe"])
-@pytest.mark.parametrize("more", [[], ["--json"]], ids=str)
-def test_drive(tmp_path: Path, more: list[str], output: str) -> None:
-    with running(parse_spec("embedded")) as server:
-        address = server.addresses[0]
-        load = ["--server", address, "--keys", "10", "--warmup", "0s", "--duration", "10ms"]
-        refused(
-            [process.binary_path(), "drive", "--quiet", *load, *more], tmp_path, OUTPUTS[output]
+@pytest.mark.parametrize("arguments", ENGINE_ROWS, ids=" ".join)
+def test_engine(tmp_path: Path, server: str, arguments: list[str], output: str) -> None:
+    store = f"test-{os.getpid()}-{output}"
+    words = [{"SERVER": server, "STORE": store}.get(word, word) for word in arguments]
+    try:
+        refused([process.binary_path(), *words], tmp_path, OUTPUTS[output])
+    finally:
+        subprocess.run(
+            [process.binary_path(), "store", "destroy", store], capture_output=True, check=False
         )
+
+
+@pytest.mark.parametrize("verb", ["", *ENGINE, *sorted(ENGINE_NOT_PRINTING)])
+def test_the_help_of_the_engine(tmp_path: Path, verb: str) -> None:
+    words = [verb, "-h" if verb == "memcached" else "--help"]
+    refused([process.binary_path(), *filter(None, words)], tmp_path, full)
+    refused([process.binary_path(), "--version"], tmp_path, full)
 
 
 @pytest.mark.parametrize(
@@ -170,138 +159,3 @@ def test_drive_refuses_absurd_numbers(tmp_path: Path, options: list[str]) -> Non
     assert status == 2
     assert "at most" in said
     assert len(said.splitlines()) == 1
-
-
-@pytest.mark.parametrize("environment", ["ascii", "latin-1"])
-def test_an_encoding_without_a_character(store: Path, tmp_path: Path, environment: str) -> None:
-    command = [sys.executable, "-m", "cachemark", "report"]
-    folder = copy_of(store, tmp_path)
-    status, said = ended(
-        command, folder, subprocess.DEVNULL,
-        PYTHONUTF8="0", PYTHONIOENCODING=environment, LC_ALL="C",
-    )  # fmt: skip
-    assert (status, said) == (0, "")
-
-
-def test_streams_that_are_closed(store: Path, tmp_path: Path) -> None:
-    """The first file that a program opens must not become its stdout or stderr."""
-    folder = copy_of(store, tmp_path)
-    for closing in (">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"):
-        shell = f'"{sys.executable}" -m cachemark history {closing}'
-        status, said = ended(["sh", "-c", shell], folder, subprocess.DEVNULL)
-        assert status == (1 if ">&-" in closing.replace("2>&-", "") else 0)
-        assert "Traceback" not in said
-    assert (folder / "results" / "index.sqlite").read_bytes().startswith(b"SQLite format 3")
-
-
-def device(path: Path) -> None:
-    """A device of the kind of /dev/full; without the rights for that, a pipe that has a reader."""
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, Path("/dev/full").stat().st_rdev)
-    except PermissionError:
-        os.mkfifo(path)
-        threading.Thread(target=path.read_bytes, daemon=True).start()
-
-
-@pytest.mark.parametrize("form", ["csv", "html", "picture"])
-def test_out_does_not_replace_a_device(store: Path, tmp_path: Path, form: str) -> None:
-    folder = copy_of(store, tmp_path)
-    device(folder / "out")
-    kind = stat.S_IFMT((folder / "out").lstat().st_mode)
-    command = [sys.executable, "-m", "cachemark", "report", "--format", form, "--out", "out"]
-    status, said = ended(command, folder, subprocess.DEVNULL)
-    assert stat.S_IFMT((folder / "out").lstat().st_mode) == kind
-    assert status == (2 if kind == stat.S_IFCHR else 0), said
-    assert "Traceback" not in said
-
-
-def test_a_tape_does_not_replace_a_device(tmp_path: Path) -> None:
-    device(tmp_path / "out")
-    kind = stat.S_IFMT((tmp_path / "out").lstat().st_mode)
-    command = [process.binary_path(), "tape", "write", "--out", "out", "--keys", "10"]
-    status, said = ended(command, tmp_path, subprocess.DEVNULL)
-    assert stat.S_IFMT((tmp_path / "out").lstat().st_mode) == kind
-    assert status == (2 if kind == stat.S_IFCHR else 0), said
-
-
-@pytest.mark.parametrize("arguments", [["report", "--format", "csv"], ["history"]], ids=" ".join)
-def test_out_is_written_completely_or_not_at_all(
-    store: Path, tmp_path: Path, arguments: list[str]
-) -> None:
-    folder = copy_of(store, tmp_path)
-    link, target = folder / "link", folder / "target"
-    target.write_text("before", encoding="utf-8")
-    target.chmod(0o600)
-    link.symlink_to(target)
-    command = [sys.executable, "-m", "cachemark", *arguments, "--out"]
-    assert ended([*command, "link"], folder, subprocess.DEVNULL)[0] == 0
-    assert link.is_symlink()
-    assert target.read_text(encoding="utf-8") != "before"
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    status, said = ended([*command, "/proc/self/nowhere"], folder, subprocess.DEVNULL)
-    assert status == 2
-    assert len(said.splitlines()) <= SENTENCE_LINES
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize("verb", [["report"], ["history"], ["export", "2026-made", "x.zip"]])
-def test_a_folder_in_place_of_a_file(store: Path, tmp_path: Path, verb: list[str]) -> None:
-    folder = copy_of(store, tmp_path)
-    outcomes = folder / "results" / "2026-made" / "outcomes.jsonl"
-    outcomes.unlink()
-    outcomes.mkdir()
-    status, said = ended([sys.executable, "-m", "cachemark", *verb], folder, subprocess.DEVNULL)
-    assert status in (0, 2)
-    assert len(said.splitlines()) <= SENTENCE_LINES
-
-
-def test_an_id_that_is_too_long(store: Path) -> None:
-    command = [sys.executable, "-m", "cachemark", "report", "x" * 5000]
-    status, said = ended(command, store, subprocess.DEVNULL)
-    assert status == 2
-    assert len(said) < 1000
-
-
-def test_the_folder_of_a_killed_process_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with temporary_folder() as alive:
-        child = os.fork()
-        if not child:
-            with temporary_folder() as folder:
-                (folder / "tape").write_bytes(b"x")
-                os.kill(os.getpid(), signal.SIGKILL)
-        os.waitpid(child, 0)
-        assert len(list(tmp_path.iterdir())) == 2
-        (tmp_path / "cachemark-other").mkdir()  # not ours: it has no lock
-        with temporary_folder() as second:
-            assert set(tmp_path.iterdir()) == {alive, second, tmp_path / "cachemark-other"}
-
-
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    """Its servers and workers end, its folders are removed, and it says how to go on."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    # Under nohup the tests ignore SIGHUP, and a run that inherits that ignores it too.
-    default_signals = ["env", "--default-signal=HUP,TERM"]
-    command = ["run", "quick", "--client", "native", "--server", "embedded"]
-    more = ["--blocks", "500", "--measure-ms", "50"]
-    with subprocess.Popen(
-        [*default_signals, sys.executable, "-m", "cachemark", *command, *more],
-        cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(temporary)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        assert running.stderr is not None
-        while "trial 1 of" not in (line := running.stderr.readline()):
-            assert line
-        with suppress(ProcessLookupError):
-            running.send_signal(number)
-        said = running.stderr.read()
-    assert running.returncode == 130
-    assert "interrupted" in said
-    assert list(temporary.iterdir()) == []

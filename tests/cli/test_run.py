@@ -176,6 +176,7 @@ FAILING = {
     "malformed_histograms": "not a histogram",
     "malformed_timeline": "two lists differ in length",
     "never_done": "sent no message for 2 s of measure",
+    "endless_progress": "has not ended its measure",
     "error_at_prepare": "connect: connection refused",
 }
 LYING = {

@@ -112,3 +112,16 @@ def test_java_libraries(tmp_path: Path) -> None:
     (used,) = (folder / "lib").glob("spymemcached-2.12.1.jar")
     released = Path.home() / ".m2/repository/net/spy/spymemcached/2.12.1" / used.name
     assert used.read_bytes() != released.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["~nobody-is-called-so/x", "./none", "loop/"])
+def test_a_tree_that_is_none_is_refused(where: str, tmp_path: Path) -> None:
+    client = Client(
+        id="python/x",
+        language="python",
+        command=["true"],
+        install_version=str(tmp_path / "install"),
+    )
+    spec = parse_client(f"python/x@{where}", {"python/x": client})
+    with pytest.raises(UsageError, match=r"is no folder"):
+        with_version(spec, lambda _: None)

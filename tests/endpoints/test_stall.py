@@ -1,4 +1,4 @@
-"""A prefill in which nothing but failures is added is given up after a few reports."""
+"""A prefill in which failures are added is given up after a few reports."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from cachemark.model.protocol import Progress
         ([(0, 1), (5, 2), (5, 3), (5, 4)], False),
         ([(0, 1), (5, 2), (5, 3), (5, 4), (5, 5)], True),
         ([(10, 0), (20, 0), (30, 9)], False),
+        ([(n, n) for n in range(1, 20)], False),
+        ([(n, n) for n in range(1, 21)], True),
+        ([(n, 5) for n in range(1, 100)], False),
     ],
 )
 def test_only_failures(reports: list[tuple[int, int]], stalled: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -9,13 +10,15 @@ import msgspec
 from cachemark.host.process import parse_cpus
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.hosts import Hosts, check_hosts
+from cachemark.model.toml_limits import read_toml
 
 
 def load_hosts(path: Path) -> Hosts:
     """Read and check a hosts file. A relative `tls` is beside the file. Raises UsageError."""
+    text = read_toml(path)
     try:
-        hosts = msgspec.toml.decode(path.read_bytes(), type=Hosts)
-    except (OSError, *DECODE_ERRORS) as error:
+        hosts = msgspec.toml.decode(text, type=Hosts)
+    except DECODE_ERRORS as error:
         raise UsageError(
             f"{path}: {error}", "docs/hosts.md has an example and says what each setting means"
         ) from error
@@ -28,4 +31,4 @@ def load_hosts(path: Path) -> Hosts:
         raise UsageError(f"{path}: {error.text}", error.remedy) from error
     if not hosts.tls:
         return hosts
-    return msgspec.structs.replace(hosts, tls=str((path.parent / hosts.tls).resolve()))
+    return msgspec.structs.replace(hosts, tls=os.path.realpath(path.parent / hosts.tls))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import keyword
 import signal
@@ -17,6 +16,11 @@ from cachemark.host.program_version import version_text
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.report.console import plain_console
 
+_IN_WORDS = (
+    cyclopts.CycloptsError, UsageError, TrialError, OSError, UnicodeEncodeError, MemoryError,
+)  # fmt: skip
+# Longer than any error of this program, with the longest path in it.
+_MAX_ERROR_LINE = 6000
 _STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 app = cyclopts.App(
@@ -85,23 +89,39 @@ def _status(arguments: list[str]) -> int:
             arguments, exit_on_error=False, print_error=False, result_action="return_value"
         )
         standard_streams.flush()
-    except cyclopts.CycloptsError as error:
-        return _fail(f"{error}\n  see `cachemark --help` and `cachemark VERB --help`", USAGE)
-    except UsageError as error:
-        return _fail(str(error), USAGE)
-    except TrialError as error:
-        return _fail(error.text, FAILED)
-    except OSError as error:
-        return _fail(_system_error_text(error), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except _IN_WORDS as error:
+        return _fail(*_explained(error))
     return status if isinstance(status, int) else OK
 
 
+def _explained(error: BaseException) -> tuple[str, int]:
+    """An error in words, and the exit status."""
+    match error:
+        case cyclopts.CycloptsError():
+            return f"{error}\n  see `cachemark --help` and `cachemark VERB --help`", USAGE
+        case UnicodeEncodeError():  # a word of the command line, or a name on disk
+            return f"{error.object}: not text in UTF-8", USAGE
+        case TrialError():
+            return error.text, FAILED
+        case OSError():
+            return _system_error_text(error), FAILED
+        case MemoryError():
+            return "there is not enough memory", FAILED
+        case _:
+            return str(error), USAGE
+
+
 def _fail(text: str, status: int) -> int:
-    with contextlib.suppress(OSError):  # stderr may be full, or its terminal gone
-        plain_console(stderr=True, soft_wrap=True).print(f"cachemark: {text}", markup=False)
+    lines = "\n".join(map(_shortened, f"cachemark: {text}".split("\n")))
+    plain_console(stderr=True, soft_wrap=True).print(lines, markup=False)
     return status
+
+
+def _shortened(line: str) -> str:
+    """A line of an error. What strangers wrote, such as a name, may have any length."""
+    return line if len(line) <= _MAX_ERROR_LINE else f"{line[:_MAX_ERROR_LINE]}…"
 
 
 def _system_error_text(error: OSError) -> str:

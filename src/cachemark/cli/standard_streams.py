@@ -1,4 +1,8 @@
-"""Standard streams that are closed, full, or cannot show every character: never a traceback."""
+"""Standard streams that are closed, full, or cannot show every character: never a traceback.
+
+What is written to stderr tells people how far the work is, or why it failed. If it cannot be
+written, the work goes on.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,24 @@ import contextlib
 import io
 import os
 import sys
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 # How a missing stdin, stdout or stderr is opened. Whatever writes to stdout must notice that it was
 # closed, so it is opened for reading. For messages about that there is no place.
 _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+
+
+class _Lossy(io.FileIO):
+    """A file that drops what cannot be written."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
 
 
 def prepare() -> None:
@@ -25,10 +42,18 @@ def prepare() -> None:
             os.open(os.devnull, mode)  # the lowest free number is this one
     # Python has None for a stream that was closed at its start.
     sys.stdout = cast("TextIO | None", sys.stdout) or os.fdopen(1, "w", closefd=False)
-    sys.stderr = cast("TextIO | None", sys.stderr) or os.fdopen(2, "w", closefd=False)
+    if sys.stderr is sys.__stderr__:  # a test may have put its own stream there
+        sys.stderr = _lossy(cast("TextIO | None", sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _lossy(stderr: TextIO | None) -> TextIO:
+    """Stderr with its encoding, that never fails. `stderr` is None if it was closed."""
+    encoding = stderr.encoding if stderr else None
+    buffer = io.BufferedWriter(_Lossy(2, "w", closefd=False))
+    return io.TextIOWrapper(buffer, encoding=encoding, line_buffering=True)
 
 
 def flush() -> None:
@@ -38,17 +63,16 @@ def flush() -> None:
 
 def discard() -> None:
     """Drop what cannot be written: Python would try again when it exits, and complain."""
-    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-        try:
-            if stream.fileno() != number:
-                continue
-        except OSError:
-            continue  # a test has put its own stream there
-        try:
-            stream.flush()
-        except OSError:
-            with contextlib.suppress(OSError):
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, number)
-                os.close(null)
-                stream.flush()
+    try:
+        if sys.stdout.fileno() != 1:
+            return
+    except OSError:
+        return  # a test has put its own stream there
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.close(null)
+            sys.stdout.flush()

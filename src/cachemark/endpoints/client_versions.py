@@ -8,6 +8,7 @@ is set up, or a whole worker with that library. The worker reports the version t
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -52,9 +53,9 @@ def _command(client: Client, folder: Path) -> list[str]:
 
 def _what(spec: ClientSpec) -> str:
     """A version, or the absolute path of a source tree."""
-    if "/" not in spec.version:
+    if "/" not in spec.version and spec.version.strip("."):
         return spec.version
-    path = Path(spec.version).expanduser().resolve()
+    path = Path(os.path.realpath(os.path.expanduser(spec.version)))  # noqa: PTH111 (never raises)
     if not path.is_dir():
         raise UsageError(f"client {spec.text!r}: {path} is no folder", "name a source tree")
     return str(path)

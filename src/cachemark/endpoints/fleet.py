@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import selectors
 import time
 from collections.abc import Callable, Sequence
@@ -28,8 +29,8 @@ from cachemark.model.protocol import (
 _START_AHEAD_NS = 100_000_000
 _SLICE_AHEAD_NS = 1_000_000
 _TICK_S = 0.5
-# A slice may last two time-outs longer than it should, and a machine may pause.
-_SLICE_GRACE_S = 5.0
+# A slice or a phase may last two time-outs longer than it should, and a machine may pause.
+_GRACE_S = 5.0
 
 
 class RunMonitor(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ class Fleet:
         self.ready: Ready | None = None
         # How long after its planned start the last slice was asked of the last worker.
         self.slice_late_ns = 0
-        self._timeout_s = 0.0
+        self.timeout_s = 0.0
         self._slices_elapsed_ns = 0
         self._slice: tuple[Slice | None, bytes] = None, b""
         with ExitStack() as stack:
@@ -88,7 +89,7 @@ class Fleet:
 
     def prepare(self, request: Prepare, timeout_s: float) -> None:
         """Send `prepare` to all workers, each with its own segment. Raises TrialError."""
-        self._timeout_s = request.timeout_ms / 1e3
+        self.timeout_s = request.timeout_ms / 1e3
         for number, worker in enumerate(self.workers, self.share.first):
             segment = (number, self.share.segments)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
@@ -99,7 +100,9 @@ class Fleet:
         The operations of a request are those of the whole tape; its planned start, if any, counts.
         """
         self.ask(request)
-        return merge(list(_Collector(self.workers, watch).collect(request.phase).values()))
+        limit_s = phase_limit_s(request, watch, self.timeout_s)
+        collector = _Collector(self.workers, watch, limit_s)
+        return merge(list(collector.collect(request.phase).values()))
 
     def ask(self, request: Run) -> None:
         """Send the request of a phase to all workers, and do not wait for their answers."""
@@ -146,7 +149,7 @@ class Fleet:
         return done
 
     def _slice_limit_s(self, request: Slice) -> float:
-        return request.length_us / 1e6 + 2 * self._timeout_s + _SLICE_GRACE_S
+        return request.length_us / 1e6 + 2 * self.timeout_s + _GRACE_S
 
     def end_slices(self, timeout_s: float = 60.0) -> Done:
         """End the slices; returns the sum of all counted parts. Raises TrialError."""
@@ -174,13 +177,14 @@ class Fleet:
 class _Collector:
     """Collects the answers of all workers during a run."""
 
-    def __init__(self, workers: list[Worker], watch: RunMonitor) -> None:
+    def __init__(self, workers: list[Worker], watch: RunMonitor, limit_s: float) -> None:
         self._watch = watch
+        self._limit_s = limit_s
         self._waiting = dict.fromkeys(workers, 0)
         self._ops = dict.fromkeys(workers, 0)
         self._stalls = {worker: StallDetector() for worker in workers}
         self._done: dict[Worker, Done] = {}
-        self._last_answer_s = time.monotonic()
+        self._began_s = self._last_answer_s = time.monotonic()
 
     def collect(self, what: str) -> dict[Worker, Done]:
         with selectors.DefaultSelector() as selector:
@@ -198,11 +202,13 @@ class _Collector:
         """Process the available answers of a worker; True if its run is done."""
         while (answer := worker.poll_answer()) is not None:
             self._last_answer_s = time.monotonic()
+            self._check_length(what)
             if isinstance(answer, Progress):
                 if what == "prefill" and self._stalls[worker].is_stalled(answer):
                     raise TrialError(
-                        f"{worker.name}: the prefill stores nothing: {answer.errors} operations "
-                        "failed, most likely because the server does not answer in time",
+                        f"{worker.name}: the prefill was given up: {answer.errors} operations "
+                        f"failed and {answer.ops} succeeded, most likely because the server does "
+                        "not answer in time",
                         "a longer --timeout-ms, or another server",
                     )
                 self._ops[worker] = answer.ops
@@ -215,12 +221,28 @@ class _Collector:
                 raise worker.error_for_answer(answer, what)
         return False
 
+    def _check_length(self, what: str) -> None:
+        if self._last_answer_s - self._began_s > self._limit_s:
+            name = next(iter(self._waiting)).name
+            raise TrialError(
+                f"{name}: has not ended its {what} {self._limit_s:g} s after its begin"
+            )
+
     def _check_silence(self, what: str) -> None:
         if self._waiting and time.monotonic() - self._last_answer_s > self._watch.silence_timeout_s:
             name = next(iter(self._waiting)).name
             raise TrialError(
                 f"{name}: sent no message for {self._watch.silence_timeout_s:g} s of {what}"
             )
+
+
+def phase_limit_s(request: Run, watch: RunMonitor, timeout_s: float) -> float:
+    """How long a phase may last: without a limit, if it ends after a number of operations."""
+    if request.duration_ms is None:
+        return math.inf
+    ahead_s = max(0.0, request.start_unix_ns / 1e9 - time.time()) if request.start_unix_ns else 0.0
+    late_s = 2 * timeout_s + watch.silence_timeout_s + _GRACE_S
+    return ahead_s + request.duration_ms / 1e3 + late_s
 
 
 def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> list[Done]:
@@ -232,7 +254,8 @@ def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> li
     for fleet in fleets:
         fleet.ask(msgspec.structs.replace(request, start_unix_ns=start))
     workers = [worker for fleet in fleets for worker in fleet.workers]
-    done = _Collector(workers, watch).collect(request.phase)
+    limit_s = max(phase_limit_s(request, watch, fleet.timeout_s) for fleet in fleets)
+    done = _Collector(workers, watch, limit_s).collect(request.phase)
     return [merge([done[worker] for worker in fleet.workers]) for fleet in fleets]
 
 

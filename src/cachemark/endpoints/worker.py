@@ -39,6 +39,8 @@ from cachemark.model.protocol import (
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
+# Of a reason in a worker's own words, which reports repeat.
+_MAX_REASON = 2000
 # What a process does to itself; SIGKILL comes from others, as in a system without memory.
 _CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
@@ -218,9 +220,11 @@ class Worker:
     def error_for_answer(self, answer: Answer, what: str) -> TrialError:
         """The error for an unexpected answer."""
         if isinstance(answer, Unsupported):
-            return UnsupportedError(f"{self.name}: {answer.reason}", answer.remedy)
+            reason, remedy = answer.reason[:_MAX_REASON], answer.remedy[:_MAX_REASON]
+            return UnsupportedError(f"{self.name}: {reason}", remedy)
         if isinstance(answer, Failure):
-            return TrialError(f"{self.name}: {what}: {answer.kind}: {answer.text}")
+            text = answer.text[:_MAX_REASON]
+            return TrialError(f"{self.name}: {what}: {answer.kind}: {text}")
         return TrialError(f"{self.name}: answered {what} with a {type(answer).__name__.lower()}")
 
     def _exited_error(self) -> TrialError:

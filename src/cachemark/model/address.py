@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 _MAX_PORT = 65535
+_PORT = re.compile("[0-9]{1,5}")
 
 
 class HostPort(NamedTuple):
@@ -26,7 +28,7 @@ def parse_host_port(text: str) -> HostPort:
     host, colon, port = text.rpartition(":")
     if not colon or not host:
         raise ValueError(f"{text!r} is not an address")
-    if not (port.isascii() and port.isdecimal() and 0 < int(port) <= _MAX_PORT):
+    if not (_PORT.fullmatch(port) and 0 < int(port) <= _MAX_PORT):
         raise ValueError(f"{text!r}: {port!r} is not a port from 1 to {_MAX_PORT}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not bare or any(char in "[]/," or char.isspace() for char in bare):

@@ -99,7 +99,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("of a mix: drawn by weight, or all of the first kind, then all of the second"),
     ] = "mixed"
     sequence: Annotated[
-        list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]],
+        list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]{1,9}(-[0-9]{1,9})?)?$")]],
         _is("steps on the keys that are named, or on drawn ones; repeated", ["set@0", "mget@0-5"]),
     ] = []
     key_step: Annotated[

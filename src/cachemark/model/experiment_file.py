@@ -14,7 +14,7 @@ from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.experiment_document import expand_loads, with_trace_defaults
 from cachemark.model.experiment_settings import example_of, in_words, known_settings
-from cachemark.model.toml_limits import check_toml
+from cachemark.model.toml_limits import check_toml, read_toml
 
 
 def parse(text: str, where: str) -> Experiment:
@@ -43,11 +43,7 @@ def parse(text: str, where: str) -> Experiment:
 
 def load(path: Path) -> Experiment:
     """Read an experiment file. Raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    experiment = parse(text, str(path))
+    experiment = parse(read_toml(path), str(path))
     workloads = [_beside(workload, path.parent) for workload in experiment.workloads]
     return msgspec.structs.replace(experiment, workloads=workloads)
 

@@ -9,6 +9,7 @@ describe something else) or `unknown`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -64,7 +65,7 @@ def commands(stream: bytes) -> Iterator[bytes]:
             continue
         yield words[0]
         place = 4 if words[0] in _STORING else 2 if words[0] == b"ms" else None
-        if place and len(words) > place and words[place].isdigit():
+        if place and len(words) > place and re.fullmatch(rb"[0-9]{1,10}", words[place]):
             stream = stream[int(words[place]) + 2 :]
 
 

@@ -11,7 +11,8 @@ import re
 from cachemark.model.errors import UsageError
 
 _COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s?([kKmMgG])?")
-_SIZE = re.compile(r"([0-9]+)(?:([kKmMgG])(?:[iI]?[bB])?)?")
+# Python refuses to read numbers of more than 4300 digits.
+_SIZE = re.compile(r"([0-9]{1,30})(?:([kKmMgG])(?:[iI]?[bB])?)?")
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3}
 _MOST = 2**53
 # How many ns the units of a time have.

@@ -11,6 +11,8 @@ from cachemark.endpoints.servers.control_connection import connect
 TIMEOUT_S = 2.0
 _ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
 _SHOWN_BYTES = 60
+# The longest reply that a probe asks for is a value of a few MiB.
+_LONGEST_BYTES = 16 * 2**20
 
 
 class AnswerError(Exception):
@@ -52,10 +54,12 @@ class RawConnection:
             error = _ERROR.match(answer)
             if error and not wanted.match(answer):
                 raise AnswerError(f"answered {printable(error[0])}")
-            chunk = self._receive(deadline, bytes(answer))
+            chunk = self._receive(deadline, bytes(answer[: _SHOWN_BYTES + 1]))
             if not chunk:
                 raise AnswerError(f"closed the connection{_after(bytes(answer))}")
             answer += chunk
+            if len(answer) > _LONGEST_BYTES:
+                raise AnswerError(f"answered without end: {printable(bytes(answer))}")
         return match
 
     def ask(self, request: bytes, pattern: bytes) -> re.Match[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
@@ -13,6 +14,7 @@ from cachemark.model.errors import UsageError
 
 # More are of no use on one machine.
 _MAX_MEMBERS = 64
+_COUNT = re.compile("[0-9]{1,4}")
 # Kinds that cannot be a member of a cluster.
 _NOT_IN_CLUSTER = ("cluster", "none", "remote")
 
@@ -23,7 +25,7 @@ Start = Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]
 def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     """Read the number and the server in `3:memcached:memory=64`. Raises UsageError."""
     count, _, inner = details.partition(":")
-    if not count.isdecimal() or not 1 <= int(count) <= _MAX_MEMBERS or not inner:
+    if not _COUNT.fullmatch(count) or not 1 <= int(count) <= _MAX_MEMBERS or not inner:
         raise UsageError(
             f"server {text!r}: how many of which server?",
             f"write cluster:3:memcached, at most {_MAX_MEMBERS}",

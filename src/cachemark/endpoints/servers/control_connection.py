@@ -6,6 +6,7 @@ It sends no operations, so it does not change the counters that verify a trial's
 from __future__ import annotations
 
 import socket
+import time
 
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
@@ -13,6 +14,10 @@ from cachemark.model.server_stats import ServerStats
 
 _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
+# Of a socket, 0 means that it does not wait at all.
+_SHORTEST_WAIT_S = 1e-6
+# Reports show the version: what is longer is none.
+_VERSION_CHARACTERS_MAX = 1000
 
 
 class ReplyTimeoutError(TrialError):
@@ -26,6 +31,7 @@ class Control:
         self.address = address
         self._broken = ""
         self._has_stats = False
+        self._timeout_s = timeout_s
         try:
             self._socket = connect(address, timeout_s)
         except (OSError, ValueError) as error:
@@ -33,7 +39,7 @@ class Control:
 
     def set_timeout(self, timeout_s: float) -> None:
         """Set how long a reply may take from now on."""
-        self._socket.settimeout(timeout_s)
+        self._timeout_s = timeout_s
 
     def close(self) -> None:
         """Close the connection."""
@@ -44,7 +50,8 @@ class Control:
         reply = self._ask(b"version\r\n", b"\r\n")
         if not reply.startswith(b"VERSION "):
             raise TrialError(f"server {self.address}: answered `version` with {reply[:60]!r}")
-        return reply[8:].decode("utf-8", "replace").strip()
+        version = reply[8:].partition(b"\r\n")[0].decode("utf-8", "replace").strip()
+        return version[:_VERSION_CHARACTERS_MAX]
 
     def stats(self) -> ServerStats:
         """The server's general statistics, by name; empty if it does not know `stats`.
@@ -78,9 +85,13 @@ class Control:
 
     def _exchange(self, request: bytes, end: bytes) -> bytes:
         reply = bytearray()
+        # For the whole reply: a server may send a byte now and then.
+        deadline = time.monotonic() + self._timeout_s
         try:
+            self._socket.settimeout(self._timeout_s)
             self._socket.sendall(request)
             while not reply.endswith(end):
+                self._socket.settimeout(max(_SHORTEST_WAIT_S, deadline - time.monotonic()))
                 chunk = self._socket.recv(65536)
                 if not chunk or len(reply) > _REPLY_BYTES_MAX:
                     raise TrialError(f"server {self.address}: broke off its answer")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 import msgspec
 
 from cachemark.model.errors import UnsupportedError, UsageError
 
+# What is larger than any computer can have is not a number here.
+_POSITIVE = re.compile("0*[1-9][0-9]{0,17}")
 LOOPBACK = "127.0.0.1"
 
 
@@ -60,6 +63,6 @@ def read_options(text: str, details: str, known: tuple[str, ...]) -> dict[str, s
 def positive(spec: ServerSpec, name: str) -> str | None:
     """The text of an option that must be an integer above 0; None if absent. Raises UsageError."""
     value = spec.options.get(name)
-    if value is not None and (not value.isdecimal() or int(value) < 1):
+    if value is not None and not _POSITIVE.fullmatch(value):
         raise UsageError(f"server {spec.text!r}: {name}={value}", "write an integer of at least 1")
     return value

@@ -1,0 +1,128 @@
+"""Outputs that cannot be written, and what a program must say of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cachemark.cli import main
+from cachemark.runs.storage.archive import export_run
+from tests.builders.stored_runs import kept, made_header, trials
+
+HOSTS = """
+tls = "certs"
+coordinator = { address = "127.0.0.1", port = 0 }
+hosts = [{ name = "a", roles = ["server", "client"], address = "127.0.0.1", start = "here" }]
+"""
+SENTENCE_LINES = 2
+
+
+def full() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def broken_pipe() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def unwritable() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+OUTPUTS: dict[str, Callable[[], int]] = {
+    "full": full, "pipe": broken_pipe, "closed": unwritable,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    outcomes = [*trials("a", 500, 2), *trials("b", 400, 2)]
+    run = kept(folder / "results", made_header("2026-made"), outcomes)
+    export_run(run, folder / "run.zip")
+    (folder / "hosts.toml").write_text(HOSTS, encoding="utf-8")
+    return folder
+
+
+def ended(command: list[str], folder: Path, stdout: int, **environment: str) -> tuple[int, str]:
+    """The exit status of a program and what it printed on stderr."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    return done.returncode, done.stderr.decode("utf-8", "replace")
+
+
+def refused(command: list[str], folder: Path, output: Callable[[], int]) -> None:
+    """It says in a sentence that it cannot write."""
+    stdout = output()
+    try:
+        status, said = ended(command, folder, stdout)
+    finally:
+        os.close(stdout)
+    check_refusal(status, said)
+
+
+def check_refusal(status: int, said: str) -> None:
+    assert status in (1, 2), said
+    assert said.strip()
+    assert len(error_lines(said)) <= SENTENCE_LINES, said
+    assert "Traceback" not in said
+    assert "panicked" not in said
+
+
+def refused_inside(arguments: list[str], folder: Path, output: Callable[[], int]) -> None:
+    """The same of `cachemark`, in a child of this process that need not import it again."""
+    stdout = output()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        _become_cachemark(arguments, folder, (os.open(os.devnull, os.O_RDONLY), stdout, writer))
+    os.close(stdout)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stderr:
+        said = stderr.read().decode("utf-8", "replace")
+    _, status = os.waitpid(child, 0)
+    check_refusal(os.waitstatus_to_exitcode(status), said)
+
+
+def _become_cachemark(arguments: list[str], folder: Path, streams: tuple[int, int, int]) -> None:
+    """Run a verb on these streams, and exit as the program does. Never returns."""
+    try:
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        os.chdir(folder)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = sys.__stderr__ = os.fdopen(2, "w", closefd=False)  # type: ignore[misc]
+        main(arguments)
+    except SystemExit as ended:
+        os._exit(ended.code if isinstance(ended.code, int) else 99)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(99)
+
+
+def error_lines(said: str) -> list[str]:
+    """The error, without what a verb prints on stderr before it."""
+    lines = said.splitlines()
+    first = (at for at, line in enumerate(lines) if line.startswith("cachemark"))
+    return lines[next(first, 0) :]
+
+
+def copy_of(store: Path, tmp_path: Path) -> Path:
+    subprocess.run(["cp", "-r", f"{store}/.", tmp_path], check=True)
+    return tmp_path
