@@ -16,7 +16,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench pictures bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist same-dist try-dist release-check third-party clean
+.PHONY: help bench pictures bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist same-dist try-dist checksums release-check third-party clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,14 +147,17 @@ debian: ## Debian packages that the tests need: servers, PyPy, a browser, reader
 	$(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null
 
 dist: $(UV) ## Wheels and sdists of the last commit into dist/, with checksums
-	@$(UV) run --no-project --quiet python tools/dist.py
+	@$(UV) run --no-project --quiet python -m tools.dist
 
 same-dist: $(UV) ## Build the packages again, and compare them with those in dist/, byte for byte
-	@$(UV) run --no-project --quiet python tools/dist.py --again
+	@$(UV) run --no-project --quiet python -m tools.dist --again
+
+checksums: $(UV) ## Write dist/SHA256SUMS again, for wheels of other processors that were copied into dist/
+	@$(UV) run --no-project --quiet python -m tools.dist --checksums
 
 try-dist: $(UV) ## Install the wheels of dist/ into a clean environment, and use them; then the sdists
-	@$(UV) run --no-project --quiet python tools/try_packages.py
-	@$(UV) run --no-project --quiet python tools/try_packages.py --sdist
+	@$(UV) run --no-project --quiet python -m tools.try_packages
+	@$(UV) run --no-project --quiet python -m tools.try_packages --sdist
 
 release-check: $(UV) ## Whether the last commit and dist/ are a release: tag, changelog, licences, parts, checksums
 	@$(UV) run --no-project --quiet python -m tools.release_check

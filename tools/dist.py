@@ -1,7 +1,8 @@
 """Build wheels and sdists of the last commit into dist/: of the engine, and of the rest.
 
 Everything is built from an export of the commit: the packages know its hash, and their files have
-its time. The same commit gives the same bytes, with the same compilers.
+its time. The same commit gives the same bytes, with the same compilers. The engine's wheel is for
+this kind of processor: `--checksums` is for a folder that has got those of others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
+from tools.engine_wheel import remove_debug_information
+
 ROOT = Path(__file__).resolve().parent.parent
 # The list of parts (SBOM) of cachemark without its engine, as CycloneDX.
 PARTS = "cachemark.cyclonedx.json"
@@ -25,6 +28,8 @@ PARTS = "cachemark.cyclonedx.json"
 UV = os.environ.get("UV", str(ROOT / ".tools" / "bin" / "uv"))
 # The engine's wheel installs where glibc is at least 2.17: on every distribution since 2014.
 _COMPATIBILITY = "manylinux2014"
+# The path stands in the list of the engine's parts, so it is the same for all users and settings.
+SOURCES = Path("/tmp/cachemark-dist")
 # These would change the program, or where cargo puts it.
 _NOT_FOR_CARGO = ("CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "RUSTFLAGS")
 
@@ -33,13 +38,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Build all packages, and print their sizes; with `--again`, compare them with dist/."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--again", action="store_true", help="build elsewhere, and compare")
-    again = parser.parse_args(arguments).again
+    parser.add_argument("--checksums", action="store_true", help="only write SHA256SUMS")
+    wanted = parser.parse_args(arguments)
+    out = ROOT / "dist"
+    if wanted.checksums:
+        write_checksums(out)
+        return 0
     changes = git("status", "--porcelain").decode()
     if changes:
         print(f"dist: these changes are in no commit:\n{changes}", file=sys.stderr)
         return 1
-    out = ROOT / "dist"
-    if again:
+    if wanted.again:
         with tempfile.TemporaryDirectory() as folder:
             build_all(Path(folder))
             return _report(differences(out, Path(folder)))
@@ -75,6 +84,7 @@ def build_all(out: Path) -> list[Path]:
     """Build all packages of the last commit into a folder; those that have checksums."""
     with sources_folder() as sources:
         export(sources)
+        shutil.copy(sources / "LICENSE", sources / "engine")
         build_site(sources)
         build(sources, "--sdist", out)
         build(sources, "--wheel", out)
@@ -86,18 +96,17 @@ def build_all(out: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def sources_folder() -> Generator[Path]:
-    """A folder that has the same name each time: it stands in the list of the engine's parts."""
-    folder = Path(tempfile.gettempdir()) / "cachemark-dist"
+    """The folder of the sources; it is removed at the end."""
     try:
-        folder.mkdir(mode=0o700)
+        SOURCES.mkdir(mode=0o700)
     except FileExistsError:
         raise SystemExit(
-            f"dist: {folder} exists: wait for the other `make dist`, or remove what one left behind"
+            f"dist: {SOURCES} exists: wait for another `make dist`, or remove what one left"
         ) from None
     try:
-        yield folder
+        yield SOURCES
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(SOURCES)
 
 
 def export(folder: Path) -> None:
@@ -141,12 +150,16 @@ def build_engine(engine: Path, out: Path) -> None:
     tools = [UV, "run", "--project", str(ROOT), "--locked", "--isolated", "--only-group", "release"]
     options = ["--release", "--locked", "--quiet", "--zig", "--compatibility", _COMPATIBILITY]
     environment = {name: os.environ[name] for name in os.environ if name not in _NOT_FOR_CARGO}
+    # zig's linker would remove the symbols too.
+    cargo = {"CARGO_ENCODED_RUSTFLAGS": _same_paths(engine), "CARGO_PROFILE_RELEASE_STRIP": "none"}
     subprocess.run(
         [*tools, "--quiet", "maturin", "build", *options, "--out", str(out)],
         cwd=engine,
-        env={**environment, **_commit_time(), "CARGO_ENCODED_RUSTFLAGS": _same_paths(engine)},
+        env={**environment, **_commit_time(), **cargo},
         check=True,
     )
+    for wheel in out.glob("cachemark_engine-*.whl"):
+        remove_debug_information(wheel)
 
 
 def _same_paths(engine: Path) -> str:

@@ -32,10 +32,11 @@ def main() -> int:
         "commit": list(_commit()),
         "tag": list(tag(version, dist.git("tag", "--points-at", "HEAD").decode().split())),
         "changelog": list(released(version, changelog)),
-        "third-party": list(_third_party()),
+        "third-party": list(licences(third_party.listed(), third_party.locked(ROOT))),
         "packages": list(complete(version, {path.name for path in packages.glob("*")})),
         "checksums": list(checksums(packages)),
         "parts": list(parts(packages)),
+        "wheels": [*licensed(packages), *with_symbols(packages)],
         "crates": list(crates(ROOT / "engine")),
         "site": list(site(packages)),
     }
@@ -69,10 +70,12 @@ def released(version: str, changelog: str) -> Iterator[str]:
         yield f"the newest section of CHANGELOG.md is not [{version}] - YYYY-MM-DD: rename it"
 
 
-def _third_party() -> Iterator[str]:
-    listed = third_party.PAGE.read_text(encoding="utf-8")
-    if set(third_party.rows(listed)) != third_party.locked(ROOT):
+def licences(listed: dict[third_party.Part, str], locked: set[third_party.Part]) -> Iterator[str]:
+    """THIRD-PARTY.md has each package of the lock files, and its licence."""
+    if not third_party.is_complete(set(listed), locked):
         yield "THIRD-PARTY.md and the lock files differ: make third-party"
+    if unknown := sorted(part.name for part in listed if listed[part] == third_party.UNKNOWN):
+        yield f"no licence in THIRD-PARTY.md: {', '.join(unknown)}: look it up, and write it there"
 
 
 def complete(version: str, names: set[str]) -> Iterator[str]:
@@ -114,6 +117,23 @@ def parts(folder: Path) -> Iterator[str]:
     listed = folder / dist.PARTS
     if listed.is_file() and not json.loads(listed.read_text(encoding="utf-8"))["components"]:
         yield f"{dist.PARTS} is empty"
+
+
+def licensed(folder: Path) -> Iterator[str]:
+    """Each wheel has the licence."""
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as files:
+            if not any(name.endswith(".dist-info/licenses/LICENSE") for name in files.namelist()):
+                yield f"{wheel.name} has no licence: make dist"
+
+
+def with_symbols(folder: Path) -> Iterator[str]:
+    """The engine has the names of its functions, by which profilers count."""
+    for wheel in folder.glob("cachemark_engine-*.whl"):
+        with zipfile.ZipFile(wheel) as files:
+            programs = [name for name in files.namelist() if name.endswith("/cachemark-engine")]
+            if not programs or b".symtab" not in files.read(programs[0]):
+                yield f"{wheel.name} has no symbols: make dist"
 
 
 def crates(workspace: Path) -> Iterator[str]:

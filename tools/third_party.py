@@ -1,9 +1,10 @@
 """List the packages of others that cachemark uses, with their licences: THIRD-PARTY.md.
 
-The lock files say which packages: cargo's, uv's, npm's, go.mod, the poms and the gemfiles. npm's
-says the licences too. The others are read from what the package managers have installed on this
-machine. A package that is not there keeps the licence that THIRD-PARTY.md has already. Packages of
-Debian are not listed.
+The lock files say which packages: cargo's, uv's, npm's, go.mod, the poms and the gemfiles. What the
+packages of the poms need themselves is read from the workers of Java that are built here. npm's
+lock file says the licences too. The others are read from what the package managers have installed
+on this machine. A package that is not there keeps the licence that THIRD-PARTY.md has already.
+Packages of Debian are not listed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -23,13 +25,17 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD-PARTY.md"
 CARGO = ("engine", "workers/rust")
 PYTHON = (".", "workers/python")
-_UNKNOWN = "not known here"
+UNKNOWN = "not known here"
+_POM = "{http://maven.apache.org/POM/4.0.0}"
+_COORDINATES = ("groupId", "artifactId", "version")
+_MAVEN = "Maven"
+_REPOSITORY = Path.home() / ".m2/repository"
 _HEAD = """# Packages of others
 
 cachemark and its workers use these packages. None of them is in this repository: the package
 managers fetch what the lock files name. The program `cachemark-engine` contains those of crates.io.
 The documentation site, which the wheel of cachemark contains, has scripts and styles of zensical.
-Of Maven and RubyGems only the packages are listed that the workers name themselves.
+Of RubyGems only the packages are listed that the workers name themselves.
 `make third-party` prints this page.
 
 """
@@ -41,6 +47,11 @@ class Part(NamedTuple):
     registry: str
     name: str
     version: str
+
+
+def is_complete(listed: set[Part], locked: set[Part]) -> bool:
+    """Whether a list has all packages of the lock files, and no other but what Java's need."""
+    return locked <= listed and {part.registry for part in listed - locked} <= {_MAVEN}
 
 
 def locked(root: Path) -> set[Part]:
@@ -91,20 +102,45 @@ def _go(go_mod: str) -> Iterator[Part]:
 def _maven(root: Path) -> Iterator[Part]:
     """Each pom names versions, or has them of the first one."""
     properties: dict[str, str] = {}
-    space = "{http://maven.apache.org/POM/4.0.0}"
     for path in sorted((root / "workers/java").rglob("pom.xml"), key=lambda path: len(path.parts)):
         if "target" in path.parts:
             continue
         tree = ElementTree.parse(path)
-        for group in tree.iter(f"{space}properties"):
-            properties |= {entry.tag.removeprefix(space): entry.text or "" for entry in group}
-        for dependency in tree.iter(f"{space}dependency"):
+        for group in tree.iter(f"{_POM}properties"):
+            properties |= {entry.tag.removeprefix(_POM): entry.text or "" for entry in group}
+        for dependency in tree.iter(f"{_POM}dependency"):
             group_id, artifact, version = (
-                dependency.findtext(f"{space}{name}", "")
-                for name in ("groupId", "artifactId", "version")
+                dependency.findtext(f"{_POM}{name}", "") for name in _COORDINATES
             )
             if group_id != "cachemark" and version:
-                yield Part("Maven", f"{group_id}:{artifact}", _filled_in(version, properties))
+                yield Part(_MAVEN, f"{group_id}:{artifact}", _filled_in(version, properties))
+
+
+def needed_by_maven(root: Path) -> set[Part]:
+    """What Java's workers need, with what that needs itself; empty if they are not built here."""
+    java = root / "workers/java"
+    jars = [*java.glob("target/lib/*.jar"), *java.glob("jmh/target/*benchmarks.jar")]
+    poms = {path.stem: path.parent for path in _REPOSITORY.rglob("*.pom")} if jars else {}
+    found = {part for jar in jars for part in _parts_of_jar(jar)}
+    found |= {_part_of_folder(poms[jar.stem]) for jar in jars if jar.stem in poms}
+    return {part for part in found if not part.name.startswith("cachemark:")}
+
+
+def _parts_of_jar(jar: Path) -> Iterator[Part]:
+    """The packages whose classes are in a jar: most say so."""
+    with zipfile.ZipFile(jar) as files:
+        for name in files.namelist():
+            if re.fullmatch(r"META-INF/maven/[^/]+/[^/]+/pom\.properties", name):
+                text = files.read(name).decode()
+                said = dict(re.findall(r"^(\w+) *= *(.*?)\s*$", text, re.M))
+                group, artifact, version = (said[field] for field in _COORDINATES)
+                yield Part(_MAVEN, f"{group}:{artifact}", version)
+
+
+def _part_of_folder(folder: Path) -> Part:
+    """The package of a folder of Maven's repository."""
+    *group, artifact, version = folder.relative_to(_REPOSITORY).parts
+    return Part(_MAVEN, f"{'.'.join(group)}:{artifact}", version)
 
 
 def _filled_in(version: str, properties: dict[str, str]) -> str:
@@ -140,7 +176,7 @@ def _licences_of_crates() -> Iterator[tuple[Part, str]]:
         told = subprocess.run(command, cwd=ROOT / folder, capture_output=True, check=True)
         for package in json.loads(told.stdout)["packages"]:
             part = Part("crates.io", package["name"], package["version"])
-            yield part, (package["license"] or _UNKNOWN).replace("/", " OR ").replace("  ", " ")
+            yield part, (package["license"] or UNKNOWN).replace("/", " OR ").replace("  ", " ")
 
 
 def _licences_of_python() -> Iterator[tuple[Part, str]]:
@@ -157,6 +193,11 @@ def _licences_of_python() -> Iterator[tuple[Part, str]]:
         given = [*(about.get_all("License-Expression") or []), " AND ".join(classified)]
         # The field may have the whole text of the licence.
         given += [text for text in about.get_all("License") or [] if len(text) < 40]
+        given += [
+            _recognised(file.read_text(encoding="utf-8"))
+            for file in package.files or []
+            if re.match(r"LICEN[CS]E|COPYING", file.name)
+        ]
         if licence := next(filter(None, given), ""):
             name = re.sub(r"[-_.]+", "-", about["Name"]).lower()
             yield Part("PyPI", name, package.version), licence
@@ -190,16 +231,32 @@ def _recognised(text: str) -> str:
 
 
 def _licences_of_maven() -> Iterator[tuple[Part, str]]:
-    for part in _maven(ROOT):
+    for part in {*_maven(ROOT), *needed_by_maven(ROOT)}:
         group, artifact = part.name.split(":")
-        folder = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact / part.version
-        pom = folder / f"{artifact}-{part.version}.pom"
-        if pom.is_file():
-            names = re.findall(
-                r"<license>.*?<name>\s*(.*?)\s*</name>", pom.read_text(encoding="utf-8"), re.S
-            )
-            if names:
-                yield part, " AND ".join(names)
+        if names := _licences_of_pom(group, artifact, part.version):
+            yield part, " AND ".join(names)
+
+
+def _licences_of_pom(group: str, artifact: str, version: str) -> list[str]:
+    """The licences of a pom that Maven has fetched, or of its parent."""
+    folder = _REPOSITORY / group.replace(".", "/") / artifact / version
+    pom = folder / f"{artifact}-{version}.pom"
+    if not pom.is_file():
+        return []
+    tree = ElementTree.parse(pom)
+    names = [
+        name.text.strip() for name in tree.iterfind(f".//{_POM}license/{_POM}name") if name.text
+    ]
+    parent = tree.find(f"{_POM}parent")
+    if names or parent is None:
+        return names
+    of_parent = (parent.findtext(f"{_POM}{name}", "") for name in _COORDINATES)
+    return _licences_of_pom(*of_parent)
+
+
+def listed() -> dict[Part, str]:
+    """What THIRD-PARTY.md says now."""
+    return rows(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else {}
 
 
 def rows(page: str) -> dict[Part, str]:
@@ -216,14 +273,15 @@ def page(parts: set[Part], known: dict[Part, str]) -> str:
     """The page, in the order of registries and names."""
     lines = ["| registry | package | version | licence |", "|---|---|---|---|"]
     for part in sorted(parts):
-        lines.append(f"| {' | '.join(part)} | {known.get(part, _UNKNOWN)} |")
+        lines.append(f"| {' | '.join(part)} | {known.get(part, UNKNOWN)} |")
     return _HEAD + "\n".join(lines) + "\n"
 
 
 def main() -> int:
     """Write the page."""
-    before = rows(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else {}
-    PAGE.write_text(page(locked(ROOT), {**before, **licences()}), encoding="utf-8")
+    before = listed()
+    of_java = needed_by_maven(ROOT) or {part for part in before if part.registry == _MAVEN}
+    PAGE.write_text(page(locked(ROOT) | of_java, {**before, **licences()}), encoding="utf-8")
     return 0
 
 

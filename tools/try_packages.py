@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,13 +48,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sdist", action="store_true", help="install the sdists")
     kind = "*.tar.gz" if parser.parse_args(arguments).sdist else "*.whl"
-    packages = sorted((ROOT / "dist").glob(kind), key=lambda path: "_engine" in path.name)
+    packages = for_machine((ROOT / "dist").glob(kind), platform.machine())
     if len(packages) != 2:
         print("try: dist/ has not both packages: run `make dist`", file=sys.stderr)
         return 1
     rest, engine = map(str, packages)
     with tempfile.TemporaryDirectory() as folder:
         return _try(Path(folder), [f"{rest}[{_EXTRAS}]", engine])
+
+
+def for_machine(packages: Iterable[Path], machine: str) -> list[Path]:
+    """The package without the engine, then the engine's: of its wheels that of a processor."""
+    usable = [
+        path
+        for path in packages
+        if path.suffix != ".whl" or path.stem.endswith(("-any", f"_{machine}"))
+    ]
+    return sorted(usable, key=lambda path: "_engine" in path.name)
 
 
 def _try(folder: Path, packages: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from cachemark import cli
 from cachemark.host.process import ENGINE, binary_path
 from tests.cli.in_process import Inside, inside
+from tests.conftest import ROOT
 
 __all__ = ["inside"]
 
+STORE = ROOT / "tests" / "runs" / "storage" / "earlier_versions" / "0.1.0"
 VERBS = {name for name in cli.app if not name.startswith("-")}
 ENGINE_VERBS = {"serve", "tape", "worker", "drive", "store", "null-client", "completion", "man"}
 # Asks bash what it would offer for the words.
@@ -39,11 +42,35 @@ _cachemark
 """
 
 
+def shell(script: Path, *command: str) -> str:
+    """What a shell prints in the script's folder; it finds `cachemark` on PATH."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command,
+        cwd=script.parent,
+        env={**os.environ, "PATH": path, "HOME": str(script.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 def offered(script: Path, *words: str) -> set[str]:
     """What bash offers for the last of the words."""
-    command = ["bash", "-c", ASK_BASH, "bash", str(script), *words]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(ended.stdout.split())
+    return set(shell(script, "bash", "-c", ASK_BASH, "bash", str(script), *words).split())
+
+
+def fish_offers(script: Path, line: str) -> set[str]:
+    """What fish offers for the last word of a line."""
+    said = shell(script, "fish", "--no-config", "-c", f"source {script}; complete -C '{line}'")
+    return {offer.partition("\t")[0] for offer in said.splitlines()}
+
+
+def stored(folder: Path) -> str:
+    """The name of the one run of a store in the folder."""
+    (run,) = STORE.iterdir()
+    shutil.copytree(run, folder / "results" / run.name)
+    return run.name
 
 
 def engine(*words: str) -> str:
@@ -62,11 +89,39 @@ def test_bash_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path
     assert offered(script, "cachemark", "completion", "") == {"bash", "zsh", "fish"}
 
 
+def test_bash_completes_names_that_only_this_machine_knows(inside: Inside, tmp_path: Path) -> None:
+    script = tmp_path / "cachemark"
+    script.write_text(inside("completion", "bash").stdout, encoding="utf-8")
+    run = stored(tmp_path)
+    (tmp_path / "mine.toml").touch()
+    (tmp_path / "quiet").mkdir()
+    for words, wanted in {
+        ("report", "2026"): {run},
+        ("compare", run, "2026"): {run},
+        ("run", "--resume", "2026"): {run},
+        ("report", "--runs", "elsewhere", "2026"): set[str](),
+        ("report", "--format", "m"): {"markdown"},
+        ("run", "qui"): {"quick", "quiet/"},
+        ("run", "mi"): {"mine.toml"},
+        ("run", "quick", "--client", "python/pym"): {"python/pymemcache"},
+        ("run", "quick", "--server", "emb"): {"embedded"},
+        ("run", "server-modes", "--workload", ""): {"txn-100", "txn-20000"},
+        ("run", "quick", "--preset", "ycsb-a"): {"ycsb-a"},
+        ("compare", run, "--client", ""): {"native"},
+        ("compare", "--play", "--client", "go/gomemcache-"): {"go/gomemcache-grafana"},
+        ("explain", "OVER"): {"OVERLOAD"},
+        ("setup", "pyth"): {"python"},
+        ("resilience", "--faults", "idle"): {"idle-closed"},
+    }.items():
+        assert offered(script, "cachemark", *words) == wanted, words
+
+
 def test_bash_completes_the_engine(tmp_path: Path) -> None:
     script = tmp_path / ENGINE
     script.write_text(engine("completion", "bash"), encoding="utf-8")
     assert offered(script, ENGINE, "null-") == {"null-server", "null-client"}
     assert offered(script, ENGINE, "drive", "--max-e") == {"--max-errors"}
+    assert offered(script, ENGINE, "drive", "--preset", "ycsb-a") == {"ycsb-a"}
 
 
 @pytest.mark.parametrize(
@@ -101,23 +156,15 @@ def test_fish_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path
     script = tmp_path / "cachemark.fish"
     script.write_text(inside("completion", "fish").stdout, encoding="utf-8")
 
-    def fish_offers(line: str) -> set[str]:
-        command = ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"]
-        ended = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "HOME": str(tmp_path)},
-        )
-        return {offer.partition("\t")[0] for offer in ended.stdout.splitlines()}
-
-    assert fish_offers("cachemark comp") == {"compare", "completion"}
-    assert fish_offers("cachemark compare --fail") == {
+    assert fish_offers(script, "cachemark comp") == {"compare", "completion"}
+    assert fish_offers(script, "cachemark compare --fail") == {
         "--fail-on-regression",
         "--fail-on-inconclusive",
     }
-    assert fish_offers("cachemark completion ") == {"bash", "zsh", "fish"}
+    assert fish_offers(script, "cachemark completion ") == {"bash", "zsh", "fish"}
+    run = stored(tmp_path)
+    assert fish_offers(script, "cachemark report 2026") == {run}
+    assert "native" in fish_offers(script, "cachemark run quick --client nat")
 
 
 def test_an_unknown_shell_is_bad_input(inside: Inside) -> None:

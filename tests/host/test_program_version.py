@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -61,17 +62,19 @@ def test_no_repository_and_a_branch_without_commits(git_folder: Path, tmp_path: 
 def test_a_package_has_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "commit.txt").write_text(f"{COMMIT}\n", encoding="utf-8")
     monkeypatch.setattr(program_version, "_PACKAGE", tmp_path)
-    assert version_text() == f"cachemark {__version__} (0123456789ab, package)"
+    python = platform.python_version()
+    assert version_text() == f"cachemark {__version__} (0123456789ab, package; Python {python})"
 
 
-def test_both_programs_say_version_commit_and_origin() -> None:
+def test_both_programs_say_version_commit_and_build() -> None:
     assert re.fullmatch(
-        rf"cachemark {re.escape(__version__)} \((\w{{12}}|commit unknown), (checkout|package)\)",
+        rf"cachemark {re.escape(__version__)} \((\w{{12}}|commit unknown), (checkout|package); "
+        r"Python 3\.\S+\)",
         version_text(),
     )
     said = subprocess.run([binary_path(), "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(
         rf"{ENGINE} {re.escape(__version__)} \((\w{{12}}( modified)?|commit unknown), "
-        r"(checkout|package)\)\n",
+        r"(checkout|package); (release|debug), \w+-unknown-linux-\w+, rustc 1\.\S+\)\n",
         said.stdout,
     )

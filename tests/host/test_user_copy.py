@@ -73,3 +73,15 @@ def test_a_folder_that_is_named_is_used_itself(
     assert writable_folder("workers", "CACHEMARK_WORKERS") == named
     assert package.is_dir()
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_copy_of_a_read_only_package_can_be_written(package: Path) -> None:
+    folder = package / "_workers"
+    everything = [*folder.rglob("*"), folder]
+    for path in everything:
+        path.chmod(path.stat().st_mode & 0o555)
+    copy = user_copy(folder, "workers")
+    assert all(path.stat().st_mode & 0o200 for path in (copy, *copy.rglob("*")))
+    assert user_copy(folder, "workers") == copy
+    for path in everything:
+        path.chmod(path.stat().st_mode | 0o200)

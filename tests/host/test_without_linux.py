@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,9 +25,36 @@ READING = [
     ["compare", "first", "second"],
     ["explain", "first", "--client", "native"],
     ["export", "first", "first.zip"],
+    ["import", "first.zip", "--runs", "imported"],
+    ["report", "--runs", "imported"],
+    ["completion", "bash"],
+    ["servers"],
+    ["protocol"],
     ["man", "pages"],
 ]
-MEASURING = [["run", "quick"], ["run", "quick", "--dry-run"], ["clients"], ["conform", "native"]]
+MEASURING = [
+    ["run", "quick"],
+    ["run", "quick", "--dry-run"],
+    ["drive", "127.0.0.1:11211"],
+    ["new", "mine.toml"],
+    ["compare", "--play", "--client", "native", "--client", "native?wire=meta"],
+    ["clients"],
+    ["conform", "native"],
+    ["fidelity", "native"],
+    ["calibrate", "native"],
+    ["resilience", "native"],
+    ["jmh", "java/folsom"],
+    ["doctor"],
+    ["memory", "embedded"],
+    ["probe", "embedded"],
+]
+PAGES = [
+    "/runs",
+    "/runs/first",
+    "/runs/first/report",
+    "/compare?a=first&b=second",
+    "/assets/icon.svg",
+]
 
 
 def test_reading_verbs_work_and_measuring_verbs_say_why_not(tmp_path: Path) -> None:
@@ -34,14 +62,16 @@ def test_reading_verbs_work_and_measuring_verbs_say_why_not(tmp_path: Path) -> N
     for name in ("first", "second"):
         shutil.copytree(run, tmp_path / "results" / name)
     ended = subprocess.run(
-        [sys.executable, str(PROGRAM), json.dumps(READING + MEASURING)],
+        [sys.executable, str(PROGRAM), json.dumps([READING + MEASURING, PAGES])],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == [0] * len(READING) + [2] * len(MEASURING), ended.stderr
+    statuses = [*[0] * len(READING), *[2] * len(MEASURING), *[200] * len(PAGES)]
+    assert json.loads(ended.stdout) == statuses, ended.stderr
     assert ended.stderr.count("measurements need Linux") == len(MEASURING)
     assert "Traceback" not in ended.stderr
 

@@ -1,6 +1,7 @@
 """A program: cachemark without what only Linux has, as on macOS.
 
-The argument is a list of command lines, as JSON. It prints the exit status of each, as JSON.
+The argument is a list of command lines, as JSON. It prints the exit status of each, as JSON, and
+the statuses of pages that `cachemark web` shows.
 """
 
 from __future__ import annotations
@@ -38,13 +39,28 @@ def refuse_kernel_files(event: str, values: tuple[object, ...]) -> None:
         raise FileNotFoundError(2, "there is no such file", str(values[0]))
 
 
-def main(command_lines: list[list[str]]) -> list[int]:
-    """Run each; the exit statuses."""
+def main(command_lines: list[list[str]], pages: list[str]) -> list[int]:
+    """Run each, and open each page; the statuses."""
     hide_linux()
-    from cachemark import cli  # noqa: PLC0415 (what it needs is gone now)
-    from cachemark.host import process  # noqa: PLC0415
+    from cachemark.host import prctl, process  # noqa: PLC0415 (what they need is gone now)
 
+    prctl._libc = object()
     process._PROC = Path("/proc/of/no/process")
+    return [*run(command_lines), *opened(pages)]
+
+
+def opened(pages: list[str]) -> list[int]:
+    """The status of each page of the store `results`."""
+    from tests.web.serving import served  # noqa: PLC0415
+
+    with served(Path("results")) as visitor:
+        return [visitor.get(page).status for page in pages]
+
+
+def run(command_lines: list[list[str]]) -> list[int]:
+    """The exit status of each command line."""
+    from cachemark import cli  # noqa: PLC0415
+
     statuses = list[int]()
     for arguments in command_lines:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -56,4 +72,4 @@ def main(command_lines: list[list[str]]) -> list[int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1]))))
+    print(json.dumps(main(*json.loads(sys.argv[1]))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 from cachemark import __version__
@@ -52,3 +53,14 @@ def test_all_parts_have_the_version_of_the_engine() -> None:
     assert {name: part["version"] for name, part in parts.items()} == dict.fromkeys(
         parts, f"={__version__}"
     )
+
+
+def test_packages_of_debian_have_the_names_of_every_release() -> None:
+    """`php8.2-cli` and `openjdk-17-jdk-headless` are in one release only."""
+    named = [
+        package
+        for path in ROOT.glob("workers/*/worker.toml")
+        for package in tomllib.loads(path.read_text(encoding="utf-8")).get("packages", [])
+    ]
+    assert "php-cli" in named
+    assert [name for name in named if re.match(r"(php|openjdk-|ruby|golang-)\d", name)] == []

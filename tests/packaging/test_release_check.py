@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import shutil
 import subprocess
@@ -10,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import dist, release_check, third_party
+from tools import dist, release_check, third_party, try_packages
+from tools.engine_wheel import remove_debug_information
 from tools.third_party import Part
 
 NAMES = {
@@ -26,6 +29,22 @@ NAMES = {
 def test_a_tag() -> None:
     assert not list(release_check.tag("1.2.3", ["nightly", "v1.2.3"]))
     assert list(release_check.tag("1.2.3", ["v1.2.30"]))
+
+
+def test_the_wheel_of_this_processor_is_tried() -> None:
+    """A release has one for each kind of processor; there is one sdist."""
+    rest, engine, other = map(
+        Path,
+        (
+            "cachemark-1.2.3-py3-none-any.whl",
+            "cachemark_engine-1.2.3-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+            "cachemark_engine-1.2.3-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.whl",
+        ),
+    )
+    assert try_packages.for_machine([engine, other, rest], "x86_64") == [rest, engine]
+    assert try_packages.for_machine([engine, other, rest], "aarch64") == [rest, other]
+    sdists = [Path("cachemark-1.2.3.tar.gz"), Path("cachemark_engine-1.2.3.tar.gz")]
+    assert try_packages.for_machine(reversed(sdists), "x86_64") == sdists
 
 
 @pytest.mark.parametrize(
@@ -83,6 +102,51 @@ def test_lists_of_parts(tmp_path: Path) -> None:
         assert len(list(release_check.parts(tmp_path))) == problems
 
 
+def test_wheels_have_the_licence_and_symbols(tmp_path: Path) -> None:
+    name = "cachemark_engine-1.2.3"
+    wheel, program = tmp_path / f"{name}-x.whl", f"{name}.data/scripts/cachemark-engine"
+    licence = f"{name}.dist-info/licenses/LICENSE"
+    for files, problems in (
+        ({licence: b"", program: b"\0.symtab\0"}, (0, 0)),
+        ({licence: b"", program: b"\x7fELF"}, (0, 1)),
+        ({program: b"\0.symtab\0"}, (1, 0)),
+        ({}, (1, 1)),
+    ):
+        with zipfile.ZipFile(wheel, "w") as written:
+            for path, content in files.items():
+                written.writestr(path, content)
+        found = release_check.licensed(tmp_path), release_check.with_symbols(tmp_path)
+        assert tuple(len(list(each)) for each in found) == problems
+
+
+def test_the_program_of_a_wheel_keeps_its_symbols_only(tmp_path: Path) -> None:
+    """The list of the wheel's files is right afterwards: an installer compares the hashes."""
+    wheel, record = (
+        tmp_path / "cachemark_engine-1.2.3-x.whl",
+        "cachemark_engine-1.2.3.dist-info/RECORD",
+    )
+    program = "cachemark_engine-1.2.3.data/scripts/cachemark-engine"
+    source = tmp_path / "program.c"
+    source.write_text("int main(void) { return 7; }\n", encoding="utf-8")
+    subprocess.run(["gcc", "-g", "-o", tmp_path / "program", source], check=True)
+    whole = (tmp_path / "program").read_bytes()
+    assert b".debug_info" in whole
+    with zipfile.ZipFile(wheel, "w") as files:
+        info = zipfile.ZipInfo(program, (2026, 11, 25, 0, 0, 0))
+        info.external_attr = 0o755 << 16
+        files.writestr(info, whole)
+        files.writestr(record, f"{program},sha256=old,1\n{record},,\n")
+    remove_debug_information(wheel)
+    with zipfile.ZipFile(wheel) as files:
+        left, (listed, own) = files.read(program), files.read(record).decode().splitlines()
+        assert files.getinfo(program).external_attr >> 16 == 0o755
+        assert files.getinfo(program).date_time == (2026, 11, 25, 0, 0, 0)
+    assert b".symtab" in left
+    assert b".debug_info" not in left
+    digest = base64.urlsafe_b64encode(hashlib.sha256(left).digest()).decode().rstrip("=")
+    assert (listed, own) == (f"{program},sha256={digest},{len(left)}", f"{record},,")
+
+
 CRATE = """
 [package]
 name = "small"
@@ -137,6 +201,33 @@ def test_lock_files_name_packages_of_every_registry() -> None:
     assert "serde" in {part.name for part in found if part.registry == "crates.io"}
     assert "org.openjdk.jmh:jmh-core" in {part.name for part in found}
     assert "cachemark" not in {part.name for part in found}
+
+
+def test_each_package_has_a_licence() -> None:
+    clap, jar, other = (
+        Part("crates.io", "clap", "4"),
+        Part("Maven", "a:b", "1"),
+        Part("Go", "x", "1"),
+    )
+    assert not list(release_check.licences({clap: "MIT"}, {clap}))
+    # What the packages of the poms need is in no lock file.
+    assert not list(release_check.licences({clap: "MIT", jar: "MIT"}, {clap}))
+    for listed in ({}, {clap: "MIT", other: "MIT"}, {clap: third_party.UNKNOWN}):
+        (problem,) = release_check.licences(listed, {clap})
+        assert "THIRD-PARTY.md" in problem
+    assert not list(release_check.licences(third_party.listed(), third_party.locked(dist.ROOT)))
+
+
+def test_jars_say_whose_classes_they_have(tmp_path: Path) -> None:
+    """Also one whose classes were put into the jar of another; our own are not listed."""
+    jar = tmp_path / "workers" / "java" / "target" / "lib" / "b-1.jar"
+    jar.parent.mkdir(parents=True)
+    with zipfile.ZipFile(jar, "w") as files:
+        for group, artifact in (("a", "b"), ("c.d", "shaded"), ("cachemark", "core")):
+            text = f"#Created\nversion=1.2\ngroupId={group}\nartifactId={artifact}\r\n"
+            files.writestr(f"META-INF/maven/{group}/{artifact}/pom.properties", text)
+    found = {Part("Maven", "a:b", "1.2"), Part("Maven", "c.d:shaded", "1.2")}
+    assert third_party.needed_by_maven(tmp_path) == found
 
 
 def test_a_page_is_read_as_it_was_written() -> None:

@@ -37,7 +37,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", steps("packages"))
+@pytest.mark.parametrize("command", [*steps("engine-aarch64"), *steps("packages")])
 def test_packages_are_made_by_targets_of_the_makefile(command: str) -> None:
     made = subprocess.run(
         [*command.split(), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -48,7 +48,8 @@ def test_packages_are_made_by_targets_of_the_makefile(command: str) -> None:
 
 def test_packages_are_built_before_they_are_checked() -> None:
     assert steps("packages") == [
-        f"make {target}" for target in ("dist", "same-dist", "release-check", "try-dist")
+        f"make {target}"
+        for target in ("dist", "same-dist", "checksums", "release-check", "try-dist")
     ]
 
 

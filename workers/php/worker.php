@@ -104,7 +104,7 @@ final class Worker
             require __DIR__ . "/clients/{$this->name}.php";
             $this->known = true;
         }
-        foreach (['pcntl' => 'php8.2-cli', 'posix' => 'php8.2-cli', Client::EXTENSION => Client::PACKAGE] as $extension => $package) {
+        foreach (['pcntl' => 'php-cli', 'posix' => 'php-cli', Client::EXTENSION => Client::PACKAGE] as $extension => $package) {
             if (!extension_loaded($extension)) {
                 throw new Unsupported("{$this->name}: PHP has no extension $extension", "apt-get install $package");
             }

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark import host
+from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -28,7 +29,10 @@ _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
 
 def calibrate(
-    *clients: Annotated[str, Parameter(help="clients; `cachemark clients` lists them")],
+    *clients: Annotated[
+        str,
+        Parameter(completer=completers.clients, help="clients; `cachemark clients` lists them"),
+    ],
     threads: _Count = 1,
     connections: Annotated[
         _Count | None, Parameter(help="total number; default: one for each thread")

@@ -10,6 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.analysis.statistics import MIN_RUNS
+from cachemark.cli import completers
 from cachemark.cli.compare_builds import Builds, compare_builds
 from cachemark.cli.exit_status import FAILED, INCONCLUSIVE, OK
 from cachemark.cli.output import terminal_width, write_text
@@ -43,6 +44,7 @@ _WITH = Parameter(
     name="--with",
     negative="",
     consume_multiple=True,
+    completer=completers.runs,
     help=f"runs to compare with the baseline runs; an answer needs {MIN_RUNS} or more on each side",
 )
 
@@ -57,10 +59,21 @@ _CELL = (
 class Cells:
     """The cells to compare."""
 
-    client: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    load: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    workload: Annotated[tuple[str, ...], Parameter(negative="", help="only these")] = ()
+    client: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", completer=completers.clients_to_compare, help=_ONLY),
+    ] = ()
+    server: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", completer=completers.in_run("servers"), help=_ONLY),
+    ] = ()
+    load: Annotated[
+        tuple[str, ...], Parameter(negative="", completer=completers.in_run("loads"), help=_ONLY)
+    ] = ()
+    workload: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", completer=completers.in_run("workloads"), help="only these"),
+    ] = ()
     cell: Annotated[tuple[str, ...], Parameter(negative="", help=_CELL)] = ()
 
 
@@ -109,7 +122,7 @@ class Forms:
 def compare(
     *runs: Annotated[
         str,
-        Parameter(help=_RUNS),
+        Parameter(completer=completers.runs, help=_RUNS),
     ],
     others: Annotated[tuple[str, ...], _WITH] = (),
     cells: Annotated[Cells | None, Parameter(name="*")] = None,

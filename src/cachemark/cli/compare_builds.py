@@ -19,8 +19,6 @@ from cachemark.model.outcome import Outcome
 from cachemark.report.compare import ComparisonReport, Gate, compare_in_turns, gated
 from cachemark.report.rounds import round_answers, sitting_seconds
 
-# The work of a comparison is that of this suite.
-_SUITE = "quick"
 # A build is worse if it settles to be worse in one of these, unless --gate names others.
 _GATED = ("rate", "client-cpu", "server-cpu")
 
@@ -66,7 +64,7 @@ def _experiment(builds: Builds) -> Experiment:
         max=builds.max,
         design="rounds",
     )
-    whole = suites.find(_SUITE, quick=False)
+    whole = suites.find(suites.BASE)
     planned = apply(
         whole, overrides, lambda text: parse_client(text, known).client.in_process, engine
     )

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cachemark.checks.conformance import CaseFunction, ConformanceResult, WorkerDriver, checks, find
+from cachemark.cli import completers
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -20,7 +21,7 @@ _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicab
 
 
 def conform(
-    *clients: str,
+    *clients: Annotated[str, Parameter(completer=completers.clients)],
     case: Annotated[
         tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
     ] = (),

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.doctor import Check, Status
-from cachemark.checks.doctor import doctor as probe_new_server
+from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console, print_text
+from cachemark.host.process import require_linux
 from cachemark.report.json_text import json_text
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
@@ -29,7 +30,8 @@ def doctor(
 
     The exit status is 1 if a check fails.
     """
-    checks = probe_new_server(targets=target)
+    require_linux()
+    checks = examine(targets=target)
     if json:
         print_text(json_text(checks))
     else:

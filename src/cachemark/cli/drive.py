@@ -10,13 +10,14 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
+from cachemark.cli.planned_experiment import planned_experiment
 from cachemark.cli.play import new_run, parties_of
 from cachemark.cli.run import play_and_show
 from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.clients import NATIVE
 from cachemark.endpoints.servers import kinds
+from cachemark.model import suites
 from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
 
@@ -98,7 +99,7 @@ def _planned(server: str, options: DriveOptions) -> Experiment:
         design="trials",
         search=options.search,
     )
-    return msgspec.structs.replace(planned_experiment(BASE_SUITE, overrides), name="drive")
+    return msgspec.structs.replace(planned_experiment(suites.BASE, overrides), name="drive")
 
 
 def _address(text: str) -> str:

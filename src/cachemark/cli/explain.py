@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS, Explanation
+from cachemark.cli import completers
 from cachemark.cli.output import print_text
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
@@ -24,15 +25,26 @@ _LATEST = "latest"
 def explain(
     what: Annotated[
         str | None,
-        Parameter(help="a run's id or folder (default: `latest`), a verdict, a rule"),
+        Parameter(
+            completer=completers.runs_and_terms,
+            help="a run's id or folder (default: `latest`), a verdict, a rule",
+        ),
     ] = None,
     *cell: Annotated[
         str, Parameter(help="names of the cell: its client, server, workload, load, or its title")
     ],
-    client: Annotated[str | None, Parameter(help="the cell's client")] = None,
-    server: Annotated[str | None, Parameter(help="the cell's server")] = None,
-    workload: Annotated[str | None, Parameter(help="the cell's workload")] = None,
-    load: Annotated[str | None, Parameter(help="the cell's load")] = None,
+    client: Annotated[
+        str | None, Parameter(completer=completers.in_run("clients"), help="the cell's client")
+    ] = None,
+    server: Annotated[
+        str | None, Parameter(completer=completers.in_run("servers"), help="the cell's server")
+    ] = None,
+    workload: Annotated[
+        str | None, Parameter(completer=completers.in_run("workloads"), help="the cell's workload")
+    ] = None,
+    load: Annotated[
+        str | None, Parameter(completer=completers.in_run("loads"), help="the cell's load")
+    ] = None,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
     """Say how a cell's figure came about, or what a verdict (INVALID) or a rule (steal) means."""

@@ -7,13 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.cli.output import print_text
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
 
 
 def export(
-    run: Annotated[str, Parameter(help="a run's id or folder")],
+    run: Annotated[str, Parameter(completer=completers.runs, help="a run's id or folder")],
     file: Annotated[Path, Parameter(help="a folder, or a file that does not exist yet")],
     /,
     *,

@@ -22,6 +22,7 @@ from cachemark.checks.fidelity import (
     percentile_name,
 )
 from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_results
+from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -39,7 +40,7 @@ _ALL = "all"
 
 
 def fidelity(
-    *clients: str,
+    *clients: Annotated[str, Parameter(completer=completers.clients)],
     case: Annotated[
         tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
     ] = (),

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
@@ -29,7 +30,11 @@ class Where:
 
 def history(
     *names: Annotated[
-        str, Parameter(help="a client, or a cell as reports print it; default: list all runs")
+        str,
+        Parameter(
+            completer=completers.clients,
+            help="a client, or a cell as reports print it; default: list all runs",
+        ),
     ],
     where: Annotated[Where | None, Parameter(name="*")] = None,
     figure: Annotated[

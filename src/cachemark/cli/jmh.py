@@ -18,6 +18,7 @@ from rich.table import Table
 
 from cachemark import host
 from cachemark.analysis.number_format import count_of
+from cachemark.cli import completers
 from cachemark.cli.output import console, write_out
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -141,9 +142,10 @@ class Iterations:
 
 
 def jmh(
-    *clients: str,
+    *clients: Annotated[str, Parameter(completer=completers.clients)],
     server: Annotated[
-        str, Parameter(help="the server; `cachemark servers` lists them")
+        str,
+        Parameter(completer=completers.servers, help="the server; `cachemark servers` lists them"),
     ] = "memcached",
     cell: Annotated[Calls | None, Parameter(name="*")] = None,
     times: Annotated[Iterations | None, Parameter(name="*")] = None,

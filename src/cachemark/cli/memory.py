@@ -14,6 +14,7 @@ from rich.table import Table
 from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
 from cachemark.checks.item_shapes import drawn_shapes
 from cachemark.checks.memory_need import MemoryNeed, memory_need
+from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.errors import UsageError
@@ -27,9 +28,12 @@ _PROGRESS_S = 5.0
 
 
 def memory(
-    server: Annotated[str, Parameter(help="a server; `cachemark servers` lists them")],
+    server: Annotated[
+        str,
+        Parameter(completer=completers.servers, help="a server; `cachemark servers` lists them"),
+    ],
     /,
-    *more: str,
+    *more: Annotated[str, Parameter(completer=completers.servers)],
     sizes: Annotated[
         str, Parameter(help="sizes of the values in bytes, such as 100,1000")
     ] = "100,1000,10000",

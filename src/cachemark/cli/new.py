@@ -12,8 +12,9 @@ from cyclopts import Parameter
 
 from cachemark.cli.output import print_text, write_out
 from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
+from cachemark.cli.planned_experiment import planned_experiment
 from cachemark.endpoints.servers import parse_spec
+from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_file import parse
@@ -69,7 +70,7 @@ def answered(ask: Ask) -> Overrides:
 
 def _experiment(file: Path, typed: Overrides) -> Experiment:
     """The experiment of the options. Raises UsageError."""
-    planned = planned_experiment(BASE_SUITE, typed)
+    planned = planned_experiment(suites.BASE, typed)
     for text in planned.servers:
         parse_spec(text)
     return msgspec.structs.replace(planned, name=file.stem, analysis="")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.cli.changed_settings import replaced, without_none
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
 from cachemark.cli.typed_search import searched
@@ -29,24 +30,40 @@ class Overrides(WorkOptions):
     client: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="", help="use this client instead, or all that match 'go/*' (may be repeated)"
+            negative="",
+            completer=completers.clients,
+            help="use this client instead, or all that match 'go/*' (may be repeated)",
         ),
     ] = ()
     server: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="use this server instead (may be repeated)"),
+        Parameter(
+            negative="",
+            completer=completers.servers,
+            help="use this server instead (may be repeated)",
+        ),
     ] = ()
     add_server: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="use this server too (may be repeated)"),
+        Parameter(
+            negative="", completer=completers.servers, help="use this server too (may be repeated)"
+        ),
     ] = ()
     workload: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="only this workload of the experiment (may be repeated)"),
+        Parameter(
+            negative="",
+            completer=completers.in_suite("workloads"),
+            help="only this workload of the experiment (may be repeated)",
+        ),
     ] = ()
     load: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="only this load of the experiment (may be repeated)"),
+        Parameter(
+            negative="",
+            completer=completers.in_suite("loads"),
+            help="only this load of the experiment (may be repeated)",
+        ),
     ] = ()
     blocks: Annotated[
         int | None,
@@ -94,7 +111,10 @@ class Overrides(WorkOptions):
         Parameter(help="noise makes trials invalid (refuse) or is noted (note); auto: by load"),
     ] = None
     twice: Annotated[
-        str | None, Parameter(help="A/A test: a client to play twice in each block")
+        str | None,
+        Parameter(
+            completer=completers.clients, help="A/A test: a client to play twice in each block"
+        ),
     ] = None
     awake: Annotated[
         bool,

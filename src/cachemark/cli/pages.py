@@ -35,11 +35,11 @@ def pages_of(run: Run) -> Generator[None]:
         plain_console(stderr=True).print(f"shown at {address}", markup=False, soft_wrap=True)
         os.environ[WEB_PID] = str(child.pid)
         if measured:
-            os.sched_setaffinity(0, process.parse_cpus(measured))
+            host.run_on(process.parse_cpus(measured))
         yield
     finally:
         os.environ.pop(WEB_PID, None)
-        os.sched_setaffinity(0, usable)
+        host.run_on(usable)
         child.stop(_GRACE_S)
 
 

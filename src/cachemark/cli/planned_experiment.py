@@ -11,9 +11,6 @@ from cachemark.model import suites
 from cachemark.model.experiment import Experiment
 from cachemark.model.presets import expand
 
-# What the options change if no experiment is named.
-BASE_SUITE = "quick"
-
 
 def planned_experiment(name: str, overrides: Overrides) -> Experiment:
     """The suite or file of that name, with the typed options. Raises UsageError."""

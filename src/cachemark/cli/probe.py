@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.probe import ProbeResult, excluded, probe_new_server
+from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.servers import parse_spec
@@ -22,14 +23,21 @@ _FIT_TEXTS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unkn
 
 
 def probe(
-    server: Annotated[str, Parameter(help="a server; `cachemark servers` lists them")],
+    server: Annotated[
+        str,
+        Parameter(completer=completers.servers, help="a server; `cachemark servers` lists them"),
+    ],
     /,
-    *more: str,
+    *more: Annotated[str, Parameter(completer=completers.servers)],
     show_all: Annotated[
         bool, Parameter(name="--all", negative="", help="also show checks that passed")
     ] = False,
     suite: Annotated[
-        str, Parameter(help="the suite or experiment file that decides the exit status")
+        str,
+        Parameter(
+            completer=completers.experiments,
+            help="the suite or experiment file that decides the exit status",
+        ),
     ] = "quick",
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.cli.output import print_text, terminal_width, write_out, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.formats import (
@@ -22,7 +23,6 @@ from cachemark.report.formats import (
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
 _MIN_PIXELS, _MAX_PIXELS = 200, 8000
-_FORMS = ", ".join(format_names())
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,12 @@ class PictureOptions:
 
 
 def report(
-    run: Annotated[str | None, Parameter(help="a run's id or folder; default: the latest")] = None,
+    run: Annotated[
+        str | None,
+        Parameter(completer=completers.runs, help="a run's id or folder; default: the latest"),
+    ] = None,
     *,
-    form: Annotated[str, Parameter(name="--format", help=_FORMS)] = "table",
+    form: Annotated[str, Parameter(name="--format", choices=format_names())] = "table",
     out: Annotated[
         Path | None,
         Parameter(help="write to this file; a folder if the format has several files, such as svg"),
@@ -51,8 +54,6 @@ def report(
 ) -> None:
     """Print the report of a run, export it for other programs, or draw its plots."""
     style = picture or PictureOptions()
-    if form not in format_names():
-        raise UsageError(f"--format {form}: no such format", f"formats: {_FORMS}")
     if style != PictureOptions() and form not in (*PLOT_SUFFIXES, SUMMARY_PICTURE):
         raise UsageError(
             f"--format {form} is no picture",

@@ -18,6 +18,7 @@ from rich.markup import escape
 from cachemark import host
 from cachemark.checks.resilience.cell import PROFILES, CellOutcome
 from cachemark.checks.resilience.faults import chosen_faults
+from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text, write_out
 from cachemark.endpoints.clients import (
@@ -89,10 +90,17 @@ class Playing:
 
 def resilience(
     *clients: Annotated[
-        str, Parameter(help="such as go/gomemcache or ruby/*; default: all that are set up")
+        str,
+        Parameter(
+            completer=completers.clients,
+            help="such as go/gomemcache or ruby/*; default: all that are set up",
+        ),
     ],
     faults: Annotated[
-        tuple[str, ...], Parameter(negative="", help="only these faults (may be repeated)")
+        tuple[str, ...],
+        Parameter(
+            negative="", completer=completers.faults, help="only these faults (may be repeated)"
+        ),
     ] = (),
     profile: Annotated[
         tuple[Literal["common", "defaults", "tuned"], ...],

@@ -11,11 +11,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.agents.hosts_file import load_hosts
+from cachemark.cli import completers
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
-from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
+from cachemark.cli.planned_experiment import planned_experiment
 from cachemark.cli.play import (
     check_playable,
     exit_status,
@@ -26,6 +27,7 @@ from cachemark.cli.play import (
     warn,
 )
 from cachemark.cli.web import check_packages
+from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
@@ -54,7 +56,11 @@ class StorageOptions:
 
 def run(
     experiment: Annotated[
-        str | None, Parameter(help="the name of a suite, or a TOML file; without it: quick")
+        str | None,
+        Parameter(
+            completer=completers.experiments,
+            help="the name of a suite, or a TOML file; without it: quick",
+        ),
     ] = None,
     *,
     overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
@@ -123,7 +129,7 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
             "name a suite or a TOML file (`cachemark suites` lists the suites), or clients with "
             "--client: then the options change the suite `quick`",
         )
-    return planned_experiment(name or BASE_SUITE, overrides)
+    return planned_experiment(name or suites.BASE, overrides)
 
 
 def play_and_show(stored_run: Run, parties: Parties, *, details: bool, web: bool = False) -> int:

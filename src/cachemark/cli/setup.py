@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark.cli import setup_lists
+from cachemark.cli import completers, setup_lists
 from cachemark.endpoints.clients import workers_folder
 from cachemark.endpoints.worker_setup import (
     SetupResult,
@@ -23,7 +23,7 @@ _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 
 
 def setup(
-    *languages: str,
+    *languages: Annotated[str, Parameter(completer=completers.languages)],
     install: Annotated[
         bool,
         Parameter(negative="", help="first install missing Debian packages (with sudo apt-get)"),

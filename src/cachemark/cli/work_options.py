@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.model.presets import find_preset, load_presets
 from cachemark.model.work_settings import WorkSettings, read_options
 
@@ -56,7 +57,11 @@ class WorkOptions:
         str | None, Parameter(help="number of operations on the tape of a closed loop or a trace")
     ] = None
     preset: Annotated[
-        str | None, Parameter(help="a named workload: etc, ycsb-a, twitter-52 and others")
+        str | None,
+        Parameter(
+            completer=completers.presets,
+            help="a named workload: etc, ycsb-a, twitter-52 and others",
+        ),
     ] = None
     trace: Annotated[str | None, Parameter(help="a file with recorded operations")] = None
     trace_format: Annotated[str | None, Parameter(help="twitter, kvcache, memcached or csv")] = None

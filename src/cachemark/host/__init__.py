@@ -3,7 +3,7 @@
 from cachemark.host.awake import awake
 from cachemark.host.facts import HostFacts, facts
 from cachemark.host.noise import NoiseMonitor
-from cachemark.host.placement import apart, beside, placement, usable_cpus
+from cachemark.host.placement import apart, beside, placement, run_on, usable_cpus
 from cachemark.host.topology import cores
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "cores",
     "facts",
     "placement",
+    "run_on",
     "usable_cpus",
 ]

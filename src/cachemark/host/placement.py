@@ -20,6 +20,12 @@ def usable_cpus() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
+def run_on(cpus: list[int] | set[int]) -> None:
+    """Restrict this thread to these CPUs, where the system can do that. Raises OSError."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cpus)
+
+
 def placement(
     wanted: Placement, usable: list[int], cores: list[list[int]] | None = None
 ) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 _SET_PDEATHSIG = 1
@@ -21,6 +22,8 @@ def adopt_orphans() -> None:
 
 
 def _set(option: int, value: int) -> None:
+    if not hasattr(_libc, "prctl"):
+        raise OSError(errno.ENOSYS, "only Linux has prctl")
     if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

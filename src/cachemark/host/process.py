@@ -214,16 +214,21 @@ def cpu_clock(pid: int) -> int:
     return (~pid << 3) | _CPUCLOCK_SCHED
 
 
+def require_linux() -> None:
+    """Raise UsageError on another system."""
+    if not _PROC.exists():
+        raise UsageError(
+            "measurements need Linux: there is no /proc here",
+            "stored runs can be read here: report, compare, history, explain, web, export, import",
+        )
+
+
 def binary_path() -> str:
     """The path of cachemark-engine: $CACHEMARK_ENGINE, where pip installs programs, or on PATH.
 
     Raises UsageError if there is none, and on a system other than Linux.
     """
-    if not _PROC.exists():
-        raise UsageError(
-            "measurements need Linux: there is no /proc here",
-            "stored runs can be read here: report, compare, history, explain, export",
-        )
+    require_linux()
     named = os.environ.get("CACHEMARK_ENGINE")
     if named:
         if shutil.which(named) is None:

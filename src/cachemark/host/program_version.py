@@ -1,4 +1,4 @@
-"""What `cachemark --version` prints: version, commit, and whether it runs from a checkout.
+"""What `cachemark --version` prints: version, commit, whether it runs from a checkout, and Python.
 
 Packages are built of an export of the sources, which has its commit in commit.txt. In a checkout
 that file has a placeholder, and the commit is read from git's files: there may be no git.
@@ -6,6 +6,7 @@ that file has a placeholder, and the commit is read from git's files: there may 
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 from cachemark import __version__
@@ -15,7 +16,7 @@ _HASH_CHARACTERS = 12
 
 
 def version_text() -> str:
-    """Such as `cachemark 0.1.0 (0123456789ab, checkout)`."""
+    """Such as `cachemark 0.1.0 (0123456789ab, checkout; Python 3.11.2)`."""
     exported = (_PACKAGE / "commit.txt").read_text(encoding="utf-8").strip()
     if not exported.startswith("$"):
         return _text(exported, "package")
@@ -25,7 +26,8 @@ def version_text() -> str:
 
 
 def _text(commit: str, origin: str) -> str:
-    return f"cachemark {__version__} ({commit[:_HASH_CHARACTERS] or 'commit unknown'}, {origin})"
+    shown = commit[:_HASH_CHARACTERS] or "commit unknown"
+    return f"cachemark {__version__} ({shown}, {origin}; Python {platform.python_version()})"
 
 
 def checkout_commit(checkout: Path) -> str:

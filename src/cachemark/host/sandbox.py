@@ -7,6 +7,8 @@ import os
 import resource
 import select
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from cachemark.host.files import kib_field, read
 from cachemark.model.errors import UsageError
 
 _CHUNK_BYTES = 65536
+_LOOK_S = 0.02
 _PROC_STATUS = Path("/proc/self/status")
 
 
@@ -72,22 +75,44 @@ def _become_child(reader: int, writer: int, work: Callable[[], bytes], limits: L
 
 
 def _restrict(limits: Limits) -> None:
-    prctl.die_with_parent(signal.SIGKILL)
+    with contextlib.suppress(OSError):  # only Linux can: elsewhere the time is limited, too
+        prctl.die_with_parent(signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
-    used = kib_field(read(_PROC_STATUS), "VmSize") or 0
-    for what, most in (
-        (resource.RLIMIT_AS, used + limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.time_s),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _, hard = resource.getrlimit(what)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (allowed, allowed))
+    used = kib_field(read(_PROC_STATUS), "VmSize")
+    if used is None:
+        threading.Thread(target=_watch_memory, args=(limits.memory_bytes,), daemon=True).start()
+    else:
+        _limit(resource.RLIMIT_AS, used + limits.memory_bytes)
+    _limit(resource.RLIMIT_CPU, limits.time_s)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_CORE, 0)
+
+
+def _limit(what: int, most: int) -> None:
+    _, hard = resource.getrlimit(what)
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (allowed, allowed))
+
+
+def _watch_memory(more_bytes: int) -> None:
+    """End this process when it has used so much more memory than now.
+
+    Where a process cannot tell the size of its address space (macOS), that cannot be limited.
+    """
+    most = _largest_bytes() + more_bytes
+    while _largest_bytes() <= most:
+        time.sleep(_LOOK_S)
+    os._exit(1)
+
+
+def _largest_bytes() -> int:
+    """The most memory that this process has had; Linux counts it in KiB, macOS in bytes."""
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else largest * 1024
 
 
 def _done(work: Callable[[], bytes], limits: Limits) -> _Answer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -31,8 +32,15 @@ def user_copy(source: Path, name: str) -> Path:
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix=".new-") as folder:
             fresh = Path(folder) / name
             shutil.copytree(source, fresh, ignore=shutil.ignore_patterns(_BYTECODE))
+            _make_writable(fresh)
             _publish(fresh, copy)
     return copy
+
+
+def _make_writable(folder: Path) -> None:
+    """Let the owner write everything: the package's own files may be read-only."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
 def _publish(fresh: Path, copy: Path) -> None:

@@ -34,6 +34,7 @@ _GRACE_S = 30.0
 # Until a run is known by its name: its tapes are written first.
 _MAX_START_S = 120.0
 _LOOK_S = 0.2
+_MANY_BYTES = 65536
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +68,11 @@ class Player:
         self._asked: queue.SimpleQueue[_Playing] = queue.SimpleQueue()
         self._playing: _Playing | None = None
         self._closing = False
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        weakref.finalize(self, os.close, self._wake)
+        # A byte in this pipe wakes the main thread.
+        self._wake, self._waker = os.pipe()
+        for end in (self._wake, self._waker):
+            os.set_blocking(end, False)
+            weakref.finalize(self, os.close, end)
 
     @property
     def run(self) -> str:
@@ -125,8 +129,7 @@ class Player:
         """Play what is asked for, until the player is closed. For the main thread."""
         while not self._closing:
             _wait_for(self._wake)
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(self._wake)
+            self._awake()
             with contextlib.suppress(queue.Empty):
                 while not self._closing:
                     self._play(self._asked.get_nowait())
@@ -144,7 +147,13 @@ class Player:
                 self._finish(self._asked.get_nowait())
 
     def _notify(self) -> None:
-        os.eventfd_write(self._wake, 1)
+        with contextlib.suppress(BlockingIOError):  # full: it wakes anyway
+            os.write(self._waker, b"!")
+
+    def _awake(self) -> None:
+        """Take what woke this thread: the next one wakes it again."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake, _MANY_BYTES)
 
     def _play(self, playing: _Playing) -> None:
         try:
@@ -178,8 +187,7 @@ class Player:
             while not playing.stop_wanted and not self._closing:
                 if ended in _wait_for(ended, self._wake):
                     return
-                with contextlib.suppress(BlockingIOError):
-                    os.eventfd_read(self._wake)
+                self._awake()
 
 
 def _wait_for(*descriptors: int) -> list[int]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from cachemark.host import run_on
 from cachemark.host.process import parse_cpus
 from cachemark.model.errors import UsageError
 from cachemark.web.app import make_app
@@ -78,7 +79,7 @@ class WebServer:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
             if self._cpus:
-                os.sched_setaffinity(0, parse_cpus(self._cpus))
+                run_on(parse_cpus(self._cpus))
         try:
             self._server.run(sockets=[self._listening])
         finally:

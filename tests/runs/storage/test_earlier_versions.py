@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import Inside, inside
+from tests.web.serving import served
 
 __all__ = ["inside"]
 
@@ -40,6 +41,40 @@ def test_every_form_of_its_report_is_made(store: Path, inside: Inside) -> None:
         ended = inside("report", "--runs", str(store), "--format", form)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout
+
+
+def test_its_pictures_are_described(store: Path, inside: Inside, tmp_path: Path) -> None:
+    for form in ("html", "vega-lite"):
+        ended = inside("report", "--runs", str(store), "--format", form, "--out", f"made-{form}")
+        assert ended.returncode == 0, ended.stderr
+        assert (tmp_path / f"made-{form}").exists()
+
+
+def test_a_figure_of_it_is_explained(store: Path, inside: Inside) -> None:
+    (run,) = store.iterdir()
+    cell = json.loads((run / "outcomes.jsonl").read_text("utf-8").splitlines()[0])["trial"]["cell"]
+    words = [f"--{field}={name}" for field, name in cell.items()]
+    ended = inside("explain", run.name, *words, "--runs", str(store))
+    assert ended.returncode == 0, ended.stderr
+    assert cell["client"] in ended.stdout
+
+
+def test_a_finished_run_is_resumed(inside: Inside, tmp_path: Path) -> None:
+    """It has all of its trials: nothing is played, and its answer is printed."""
+    store = shutil.copytree(STORES[0], tmp_path / "results")
+    (run,) = store.iterdir()
+    before = (run / "outcomes.jsonl").read_bytes()
+    ended = inside("run", "--resume", run.name, "--runs", str(store))
+    assert ended.returncode == 0, ended.stderr
+    assert (run / "outcomes.jsonl").read_bytes() == before
+
+
+def test_its_pages_are_shown(store: Path) -> None:
+    (run,) = store.iterdir()
+    with served(store) as visitor:
+        for page in ("/runs", f"/runs/{run.name}", f"/runs/{run.name}/report", "/history"):
+            answer = visitor.get(page)
+            assert (answer.status, run.name in answer.text) == (200, page != "/history"), page
 
 
 def test_its_history_has_the_run(store: Path, inside: Inside) -> None:

@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from cachemark.cli.import_ import rehearse
+from cachemark.host import sandbox
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.model.errors import UsageError
 from cachemark.runs.storage.archive import export_run, import_run
@@ -215,6 +216,17 @@ def test_memory_and_time_have_limits() -> None:
     with pytest.raises(UsageError, match="ZeroDivisionError"):
         run_limited(lambda: bytes(1 // 0), limits)
     assert run_limited(lambda: b"\xff\x00", limits) == b"\xff\x00"
+
+
+def test_memory_has_a_limit_where_the_address_space_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on macOS: a process cannot tell there how much memory it has."""
+    monkeypatch.setattr(sandbox, "_PROC_STATUS", Path("/proc/of/no/process"))
+    limits = Limits(memory_bytes=2**25, time_s=60, file_bytes=0)
+    with pytest.raises(UsageError, match="memory"):
+        run_limited(lambda: b"x" * 2**27 + bytes(time.sleep(3600) or b""), limits)
+    assert run_limited(lambda: b"small", limits) == b"small"
 
 
 def test_the_child_writes_no_large_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'none';
     public const EXTENSION = 'pcntl';
-    public const PACKAGE = 'php8.2-cli';
+    public const PACKAGE = 'php-cli';
     public const WIRES = ['text'];
 
     /** @var resource|null */

@@ -13,7 +13,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'apcu';
     public const EXTENSION = 'apcu';
-    public const PACKAGE = 'php8.2-apcu';
+    public const PACKAGE = 'php-apcu';
     public const WIRES = ['none'];
     public const OPTIONS = ['shm_size' => '[1-9][0-9]*[KMG]', 'entries_hint' => '[1-9][0-9]*'];
     private const COMMON = ['shm_size' => '2048M', 'entries_hint' => '4096'];

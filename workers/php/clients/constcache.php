@@ -15,7 +15,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'constcache';
     public const EXTENSION = 'FFI';
-    public const PACKAGE = 'php8.2-cli';
+    public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
     public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9][0-9]*'];
     private const VARIABLE = 'CACHEMARK_CONSTCACHE';

@@ -9,7 +9,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'memcache';
     public const EXTENSION = 'memcache';
-    public const PACKAGE = 'php8.2-memcache';
+    public const PACKAGE = 'php-memcache';
     public const WIRES = ['text'];
     public const FEATURES = ['unix', 'cluster'];
     public const OPTIONS = ['hashing' => 'default'];

@@ -13,7 +13,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'memcached';
     public const EXTENSION = 'memcached';
-    public const PACKAGE = 'php8.2-memcached';
+    public const PACKAGE = 'php-memcached';
     public const WIRES = ['text', 'binary'];
     public const FEATURES = ['unix', 'cluster'];
     public const OPTIONS = [

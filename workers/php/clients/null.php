@@ -8,7 +8,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'none';
     public const EXTENSION = 'pcntl';
-    public const PACKAGE = 'php8.2-cli';
+    public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
 
     public static function can(string $kind): bool

@@ -11,7 +11,7 @@ final class Client extends BaseClient
 {
     public const LIBRARY = 'cachemark-shared-store';
     public const EXTENSION = 'FFI';
-    public const PACKAGE = 'php8.2-cli';
+    public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
     public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9][0-9]*'];
     private const MEMORY = '1g';

@@ -22,13 +22,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// What `--version` says after the name: version, commit, and what it was built of.
+/// What `--version` says after the name: version, commit, what it was built of, and how.
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",
     env!("CACHEMARK_COMMIT"),
     ", ",
     env!("CACHEMARK_ORIGIN"),
+    "; ",
+    env!("CACHEMARK_BUILD"),
     ")"
 );
 

@@ -89,3 +89,8 @@ pub use store::Store;
 pub use store::entry::{Content, Entry};
 pub use store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 pub use store::usage::Usage;
+
+/// The example of the README is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

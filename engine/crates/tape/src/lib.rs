@@ -38,3 +38,8 @@ pub use workload::{
     Schedule, SequenceStep, Think, Workload, WorkloadError, bytes, parse_mix, parse_sequence,
     seconds,
 };
+
+/// The example of the README is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -77,7 +77,7 @@ def missing(spec: ServerSpec) -> Missing | None:
             remedy="keep the distribution's `conf` beside the jar, or one folder above",
         )
     if not which("java"):
-        return Missing(reason="no Java", remedy="apt-get install openjdk-17-jdk-headless")
+        return Missing(reason="no Java", remedy="apt-get install default-jdk-headless")
     return None
 
 

@@ -18,6 +18,9 @@ from cachemark.model.experiment import Experiment, QuickGrid, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.work_length import scaled
 
+# What options change if no experiment is named.
+BASE = "quick"
+
 
 def names() -> list[str]:
     """The names of all suites."""
