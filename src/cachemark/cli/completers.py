@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
+from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
 from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS
@@ -31,6 +32,11 @@ _LATEST = "latest"
 Part = Literal["clients", "servers", "workloads", "loads"]
 Offers = Iterable[str | tuple[str, str]]
 Completer = Callable[[CompletionContext], Offers]
+
+
+def repeated(completer: Completer, what: str) -> Parameter:
+    """An option that may be repeated, whose values a shell offers."""
+    return Parameter(negative="", completer=completer, help=f"{what} (may be repeated)")
 
 
 def runs(context: CompletionContext) -> Offers:

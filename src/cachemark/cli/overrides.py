@@ -29,41 +29,27 @@ class Overrides(WorkOptions):
 
     client: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="",
-            completer=completers.clients,
-            help="use this client instead, or all that match 'go/*' (may be repeated)",
+        completers.repeated(
+            completers.clients, "use this client instead, or all that match 'go/*'"
         ),
     ] = ()
     server: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="",
-            completer=completers.servers,
-            help="use this server instead (may be repeated)",
-        ),
+        completers.repeated(completers.servers, "use this server instead"),
     ] = ()
     add_server: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="", completer=completers.servers, help="use this server too (may be repeated)"
-        ),
+        completers.repeated(completers.servers, "use this server too"),
     ] = ()
     workload: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="",
-            completer=completers.in_suite("workloads"),
-            help="only this workload of the experiment (may be repeated)",
+        completers.repeated(
+            completers.in_suite("workloads"), "only this workload of the experiment"
         ),
     ] = ()
     load: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="",
-            completer=completers.in_suite("loads"),
-            help="only this load of the experiment (may be repeated)",
-        ),
+        completers.repeated(completers.in_suite("loads"), "only this load of the experiment"),
     ] = ()
     blocks: Annotated[
         int | None,

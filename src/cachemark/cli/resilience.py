@@ -97,10 +97,7 @@ def resilience(
         ),
     ],
     faults: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative="", completer=completers.faults, help="only these faults (may be repeated)"
-        ),
+        tuple[str, ...], completers.repeated(completers.faults, "only these faults")
     ] = (),
     profile: Annotated[
         tuple[Literal["common", "defaults", "tuned"], ...],
@@ -140,11 +137,17 @@ def resilience(
         faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
         sittings=_sittings(sittings, quick=quick),
     )
+    return _play_plan(plan, storage.runs, known, playing, json=json)
+
+
+def _play_plan(
+    plan: ResiliencePlan, root: Path, known: dict[str, Client], playing: Playing, *, json: bool
+) -> int:
     check_plan(plan, "--sittings")
     if playing.dry_run:
         print_text(plan_text(plan.cells(), playing.jobs))
         return OK
-    run = create_resilience_run(storage.runs, plan, host.facts())
+    run = create_resilience_run(root, plan, host.facts())
     return _play_and_show(run, known, playing, json=json)
 
 
