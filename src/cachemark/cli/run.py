@@ -91,9 +91,7 @@ def run(
     if storage.resume:
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
-    if not uses_rounds(planned):
-        for option in _only_of_rounds(overrides):
-            warn(f"{option} has no effect: this run plays trials, not rounds")
+    _warn_of_rounds(planned, overrides)
     planned = for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
     parties = parties_of(planned)
     if dry_run:
@@ -107,10 +105,12 @@ def run(
     return play_and_show(stored_run, parties, details=details, web=web)
 
 
-def _only_of_rounds(typed: Overrides) -> list[str]:
-    """The typed options that say how rounds are played."""
+def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
+    """Warn of each typed option that says how rounds are played, if none are."""
     values = {"--slice-ms": typed.slice_ms, "--until": typed.until, "--max": typed.max}
-    return [option for option, value in values.items() if value is not None]
+    for option, value in values.items():
+        if value is not None and not uses_rounds(planned):
+            warn(f"{option} has no effect: this run plays trials, not rounds")
 
 
 def _check_web(hosts: Path | None) -> None:
