@@ -1,7 +1,10 @@
 //! A cache that is smaller than what is put into it, read by two threads: `cargo run --example cache`.
 //!
 //! Items that are read again stay; the others make room.
+// An example may stop with a panic if nobody can read what it prints.
+#![allow(clippy::print_stdout)]
 
+use std::ops::Range;
 use std::thread;
 
 use cachemark_storage::{Mode, Store};
@@ -34,9 +37,9 @@ fn key(number: u32) -> Vec<u8> {
     format!("user:{number}").into_bytes()
 }
 
-fn kept(store: &Store, mut numbers: std::ops::Range<u32>) -> u32 {
+fn kept(store: &Store, numbers: Range<u32>) -> u32 {
     let mut count = 0;
-    while let Some(number) = numbers.next() {
+    for number in numbers {
         count += u32::from(store.get(&key(number), None, NOW_S, |_| ()).is_some());
     }
     count

@@ -1,4 +1,6 @@
 //! One caller plays a tape on a map, and checks every byte: `cargo run --example play`.
+// An example may stop with a panic if nobody can read what it prints.
+#![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
 use std::error::Error;
