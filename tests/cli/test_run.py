@@ -82,7 +82,7 @@ def test_reports_in_every_form(cli: Cli, inside: Inside, tmp_path: Path) -> None
     assert json.loads(inside("report", "--format", "json").stdout)["groups"]
     unknown = inside("report", "--format", "pdf")
     assert unknown.returncode == 2
-    assert "formats: table" in unknown.stderr
+    assert 'Choose from: "table"' in unknown.stderr
 
 
 def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:

@@ -150,7 +150,8 @@ def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) ->
         for words in (["--version"], ["suites"], ["setup", "perl"], RUN, ["report"])
     ]
     assert re.fullmatch(
-        rf"cachemark {re.escape(__version__)} \(\w{{12}}, package\)\n", said[0].stdout
+        rf"cachemark {re.escape(__version__)} \(\w{{12}}, package; Python [\d.]+\S*\)\n",
+        said[0].stdout,
     )
     assert said[1].stdout.startswith("suite")
     # Perl's set-up builds nothing; whether Perl's libraries are there does not matter here.
