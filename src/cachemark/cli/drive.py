@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.cli import completers
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import planned_experiment
 from cachemark.cli.play import new_run, parties_of
@@ -54,7 +55,8 @@ def drive(
     server: Annotated[
         str,
         Parameter(
-            help="HOST, HOST:PORT (default: 11211), unix:/path, or a server of `cachemark servers`"
+            completer=completers.servers,
+            help="HOST, HOST:PORT (default: 11211), unix:/path, or a server of `cachemark servers`",
         ),
     ] = "127.0.0.1:11211",
     *,

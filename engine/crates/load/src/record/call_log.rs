@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cachemark_tape::{Op, Tape, Verb};
 
-use crate::operation::{Failure, Pending};
+use crate::operation::{Failure, OperationCounts, Pending};
 
 /// The most calls that the players of a client note together, and the most wrong values of each.
 const CALLS_MAX: usize = 1 << 20;
@@ -78,12 +78,12 @@ impl CallLog {
         CallLog { calls: Vec::with_capacity(calls_max), calls_max, wrong_values }
     }
 
-    /// An operation has ended. `value_bytes`: what it read or wrote if it succeeded.
-    pub(crate) fn note(&mut self, pending: &Pending, now_ns: u64, value_bytes: u64) {
+    /// An operation has ended. `counts`: those of a success.
+    pub(crate) fn note(&mut self, pending: &Pending, now_ns: u64, counts: &OperationCounts) {
         if self.calls.len() == self.calls_max {
             return;
         }
-        let outcome = outcome(pending);
+        let outcome = outcome(pending, counts);
         let done = matches!(outcome, CallOutcome::Ok | CallOutcome::Miss);
         if outcome == CallOutcome::Wrong && self.wrong_values.len() < WRONG_VALUES_MAX {
             self.wrong_values.push((self.calls.len(), WRONG_VALUE.take()));
@@ -93,7 +93,7 @@ impl CallLog {
             due_ns: pending.due_ns,
             sent_ns: pending.sent_ns,
             ended_ns: now_ns,
-            value_bytes: if done { value_bytes as u32 } else { 0 },
+            value_bytes: if done { counts.value_bytes as u32 } else { 0 },
             outcome,
         });
     }
@@ -118,12 +118,12 @@ impl CallLog {
     }
 }
 
-fn outcome(pending: &Pending) -> CallOutcome {
+fn outcome(pending: &Pending, counts: &OperationCounts) -> CallOutcome {
     let reads = matches!(pending.op.verb, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat);
     match pending.failure {
         Some(failure) => CallOutcome::Failed(failure),
         None if pending.wrong => CallOutcome::Wrong,
-        None if reads && pending.counts.hits == 0 => CallOutcome::Miss,
+        None if reads && counts.hits == 0 => CallOutcome::Miss,
         None => CallOutcome::Ok,
     }
 }

@@ -135,7 +135,7 @@ impl Recorder {
         if let Details::Calls(calls) = &mut self.details {
             let failure = Some(Failure::Connection);
             let never = Pending { sent_ns: due_ns, failure, ..Pending::open_loop(op, due_ns) };
-            calls.note(&never, now_ns, 0);
+            calls.note(&never, now_ns, &OperationCounts::default());
         }
     }
 
@@ -175,19 +175,24 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn succeeded(&mut self, pending: &Pending, now_ns: u64, counts: &OperationCounts) {
         self.metrics_of(pending.due_ns).completed(&pending.timestamps(now_ns), counts);
-        self.note_end(pending, now_ns, || counts.value_bytes);
+        self.note_end(pending, now_ns, || *counts);
     }
 
     /// A whole operation has ended.
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
         record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
-        self.note_end(pending, now_ns, || counts_of_ok(pending, view).value_bytes);
+        self.note_end(pending, now_ns, || counts_of_ok(pending, view));
     }
 
     /// Note what is recorded of single operations.
     #[inline(always)]
-    fn note_end(&mut self, pending: &Pending, now_ns: u64, value_bytes: impl FnOnce() -> u64) {
+    fn note_end(
+        &mut self,
+        pending: &Pending,
+        now_ns: u64,
+        counts: impl FnOnce() -> OperationCounts,
+    ) {
         match &mut self.details {
             Details::None => {}
             Details::Groups(groups) => {
@@ -199,7 +204,7 @@ impl Recorder {
                     self.metrics.groups.saturating_record_n(took_ns.max(1), times);
                 }
             }
-            Details::Calls(calls) => calls.note(pending, now_ns, value_bytes()),
+            Details::Calls(calls) => calls.note(pending, now_ns, &counts()),
         }
     }
 
