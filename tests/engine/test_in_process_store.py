@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,24 @@ def test_php_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
     assert outcome.verdict == "VALID", outcome.reasons
     assert outcome.measure is not None
     assert outcome.measure.operations["get"].misses == 0
+
+
+def test_the_store_of_a_killed_trial_is_removed_by_the_next_one(cli: Cli, tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    names = (f"cachemark-{ended.pid}-{0:016x}", f"cachemark-{os.getpid()}-{0:016x}")
+    abandoned, in_use = (Path("/dev/shm", name) for name in names)
+    other = Path("/dev/shm", f"cachemark-{ended.pid}-notes")
+    try:
+        for path in (abandoned, in_use, other):
+            path.touch()
+        (tmp_path / "e.toml").write_text(EXPERIMENT)
+        done = cli("run", "e.toml")
+        assert done.returncode == 0, done.stderr
+        assert [path.exists() for path in (abandoned, in_use, other)] == [False, True, True]
+    finally:
+        for path in (abandoned, in_use, other):
+            path.unlink(missing_ok=True)
 
 
 def _left_behind() -> set[str]:

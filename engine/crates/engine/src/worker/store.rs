@@ -18,6 +18,9 @@ use crate::options::connection_options::OptionError;
 use crate::options::units;
 use crate::worker::messages::{Prepare, Ready};
 
+const FOLDER: &str = "/dev/shm";
+const PREFIX: &str = "cachemark-";
+
 /// What a worker plays its tape against.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Target {
@@ -110,7 +113,8 @@ fn shared(
     power: Option<u32>,
 ) -> io::Result<Store> {
     let store = if segment == 0 {
-        // A trial that was killed during its preparation may have left the file.
+        remove_abandoned();
+        // This trial's own parent may have left it: an attempt before this one was killed.
         let _ = fs::remove_file(path);
         Store::create(path, memory, power)?
     } else {
@@ -125,6 +129,28 @@ fn shared(
 fn path_of(prepare: &Prepare) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     prepare.tape.hash(&mut hasher);
-    let name = format!("cachemark-{}-{:016x}", parent_id(), hasher.finish());
-    Path::new("/dev/shm").join(name)
+    Path::new(FOLDER).join(format!("{PREFIX}{}-{:016x}", parent_id(), hasher.finish()))
+}
+
+/// Remove the stores of trials that were killed during their preparation: their parents have ended. What cannot
+/// be removed, such as another user's, stays.
+fn remove_abandoned() {
+    for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().and_then(parent_in).is_some_and(has_ended) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The parent's process number in a name of `path_of`. Other names give none.
+fn parent_in(name: &str) -> Option<u32> {
+    let (parent, hash) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| parent.parse().ok())?
+}
+
+/// Where /proc is not mounted nothing is known of a process, and none has ended.
+fn has_ended(process: u32) -> bool {
+    let exists = |name: &str| Path::new("/proc").join(name).exists();
+    exists("self") && !exists(&process.to_string())
 }
