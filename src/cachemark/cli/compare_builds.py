@@ -34,7 +34,7 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
-    """Play them; the comparison, and its answers in words. Raises UsageError."""
+    """Play them; the comparison, and its answers in words, if there are any. Raises UsageError."""
     experiment = _experiment(builds)
     parties = parties_of(experiment)
     run = new_run(experiment, parties, builds.out)
@@ -43,7 +43,7 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)
     names = builds.client if len(builds.client) == 2 else builds.server
     compared = compare_in_turns(answers, outcomes, (names[0], names[1]), decides)
-    return compared, _text(answers, compared, outcomes) if answers else ""
+    return compared, _text(answers, compared, outcomes) if answers and compared.rows else ""
 
 
 def _experiment(builds: Builds) -> Experiment:

@@ -130,9 +130,14 @@ def test_what_the_correction_changes_has_both_intervals() -> None:
     assert "corrected" in RENDERERS["table"](found, 160)
 
 
-def in_turns(slow: float, gate: Gate) -> ComparisonReport:
+def in_turns(slow: float, gate: Gate, broken: tuple[str, ...] = ()) -> ComparisonReport:
     rates = {"base": 10_000, "head": 10_000 * slow}
-    outcomes = played_in_turns(rates, 6, deviation=0.005)
+    outcomes = [
+        msgspec.structs.replace(of, state="failed", verdict=None, measure=None, rounds=None,
+                                reason="cannot be imported")
+        if of.trial.cell.client in broken else of
+        for of in played_in_turns(rates, 6, deviation=0.005)
+    ]  # fmt: skip
     cells = list(dict.fromkeys(outcome.trial.cell for outcome in outcomes))
     rule = StopRule(margin=0.05, looks=(6,))
     found = answers(outcomes, questions_of(cells), rule, final=True)
@@ -152,6 +157,23 @@ def test_two_builds_in_turns_are_a_comparison_in_every_form() -> None:
         text = render(slower, 120)
         assert text.strip(), form
         assert "worse" in text, form
+
+
+@pytest.mark.parametrize("gate", [Gate(figures=("rate",)), STRICT])
+def test_a_head_that_never_works_fails(gate: Gate) -> None:
+    lost = in_turns(1.0, gate, broken=("head",))
+    assert gate_answer(lost) == "failed"
+    check_gate(lost, gate)
+    for form in ("table", "markdown", "junit", "json"):
+        assert "cannot be imported" in RENDERERS[form](lost, 200), form
+    root = ET.fromstring(RENDERERS["junit"](lost, None))
+    assert [failure.get("type") for failure in root.iter("failure")] == ["missing"]
+
+
+def test_a_base_that_never_works_is_no_baseline() -> None:
+    for broken in (("base",), ("base", "head")):
+        with pytest.raises(UsageError, match="no sitting has a valid trial of both"):
+            in_turns(1.0, STRICT, broken)
 
 
 def test_no_common_sitting_is_no_comparison() -> None:

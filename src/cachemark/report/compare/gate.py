@@ -59,7 +59,7 @@ def gate_line(compared: ComparisonReport) -> str:
     if compared.gate is None:
         return ""
     contrasts = gated(compared)
-    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in contrasts)) or "no figure"
+    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in contrasts))
     worse = sum(of.answer == "worse" for _, of in contrasts)
     lost = sum(of.lost for _, of in contrasts) + len(compared.lost_cells)
     unsettled = sum(is_inconclusive(of) for _, of in contrasts) + len(compared.left_out_cells)
@@ -73,4 +73,5 @@ def gate_line(compared: ComparisonReport) -> str:
         if count
     ]
     tested = f"{count_of(len(contrasts), 'ratio')} of {names}, each figure tested by itself"
+    tested = tested if contrasts else "no ratio"
     return f"Gate {gate_answer(compared)}: {tested}" + (f": {', '.join(counts)}" if counts else "")

@@ -11,17 +11,23 @@ from cachemark.analysis.statistics import Contrast, ContrastAnswer, Interval, ab
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
-from cachemark.report.compare.pairs import count_tests
-from cachemark.report.compare.selection import valid_trials
+from cachemark.report.compare.pairs import count_tests, reason_lines
+from cachemark.report.compare.selection import rejection_reason, trials_by_cell, valid_trials
 
 
 def compare_in_turns(
     answers: Answers | None, outcomes: Sequence[Outcome], builds: tuple[str, str], gate: Gate
 ) -> ComparisonReport:
-    """The head against the base by every figure, for each workload and load. Raises UsageError."""
+    """The head against the base by every figure, for each workload and load.
+
+    A head without a valid trial is lost, if the base has one. Raises UsageError if nothing can be
+    compared.
+    """
     groups = answers.groups if answers else []
     rows = [row for group in groups if (row := _row(group, outcomes))]
-    if answers is None or not any(contrast.ratio for row in rows for contrast in row.contrasts):
+    compared = any(contrast.ratio for row in rows for contrast in row.contrasts)
+    lost = [] if compared else _lost(outcomes, *builds)
+    if answers is None or not (compared or lost):
         raise UsageError("no sitting has a valid trial of both", _why(outcomes))
     return ComparisonReport(
         baseline=builds[0],
@@ -30,10 +36,23 @@ def compare_in_turns(
         margin_percent=100 * answers.rule.margin,
         level=answers.rule.level,
         tests=count_tests(rows),
-        rows=rows,
+        rows=rows if compared else [],
+        lost=reason_lines(lost),
+        lost_cells=[cell for cell, _ in lost],
         gate=gate,
         sittings=answers.sittings,
     )
+
+
+def _lost(outcomes: Sequence[Outcome], base: str, head: str) -> list[tuple[Cell, str]]:
+    """The cells of the head, with the reason, if it has no valid trial and the base has one."""
+    cells = trials_by_cell(outcomes)
+    valid = {cell: bool(valid_trials(trials)) for cell, trials in cells.items()}
+    of_head = [cell for cell in cells if head in (cell.client, cell.server)]
+    has_base = any(valid[cell] for cell in cells if base in (cell.client, cell.server))
+    if not has_base or any(valid[cell] for cell in of_head):
+        return []
+    return [(cell, rejection_reason(cells[cell])) for cell in of_head]
 
 
 def _why(outcomes: Sequence[Outcome]) -> str:
