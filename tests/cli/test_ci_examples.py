@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from tests.workers import worker_driver
 
 PAGE = "docs/ci.md"
 AUTHOR = {"NAME": "test", "EMAIL": "test@localhost"}
+JOBS = 4
 
 
 # What makes each get of memjs slow: a branch of a small repository has it.
@@ -73,6 +75,35 @@ def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
+    )
+
+
+def history_job(folder: Path, name: str) -> subprocess.Popen[str]:
+    """Start the history's example in a folder of its own, on a runner where nobody has a name.
+
+    Its run is made up: one file. Before a push it prints a line, and waits for one or for the end.
+    """
+    job = folder / name
+    (job / "programs").mkdir(parents=True)
+    for program, text in {
+        "cachemark": f'[ "$1" = history ] || {{ mkdir history/{name}; echo >history/{name}/run; }}',
+        "git": f'case "$*" in *push*) echo pushes; read _;; esac\nexec {shutil.which("git")} "$@"',
+    }.items():
+        (job / "programs" / program).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (job / "programs" / program).chmod(0o755)
+    return subprocess.Popen(
+        ["sh", "-e", "-c", block("--branch benchmarks")],
+        cwd=job,
+        env={
+            "PATH": f"{job / 'programs'}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(job),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "REPOSITORY": str(folder / "remote.git"),
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
@@ -149,3 +180,30 @@ def test_a_history_grows_in_a_branch(tmp_path: Path) -> None:
     assert log.count("a run of pymemcache") == 2
     assert log.count("outcomes.jsonl") == 2
     assert "index.sqlite" not in log
+
+
+@pytest.mark.parametrize("branch", ["none", "empty"])
+def test_jobs_that_push_at_once_lose_no_run(branch: str, tmp_path: Path) -> None:
+    """All have made their commit before the first of them pushes it."""
+    shell(tmp_path, "git init --quiet --bare remote.git")
+    if branch == "empty":
+        made = shell(
+            tmp_path,
+            "git init --quiet --initial-branch benchmarks first; "
+            "git -C first commit --quiet --allow-empty --message begin; "
+            "git -C first push --quiet ../remote.git benchmarks",
+        )
+        assert made.returncode == 0, made.stderr
+    names = [f"job{number}" for number in range(JOBS)]
+    with contextlib.ExitStack() as stack:
+        jobs = [stack.enter_context(history_job(tmp_path, name)) for name in names]
+        for job in jobs:
+            assert job.stdout is not None
+            assert "pushes\n" in iter(job.stdout.readline, "")
+        for job in jobs:
+            assert job.stdin is not None
+            job.stdin.close()
+        said = [job.stdout.read() for job in jobs if job.stdout is not None]
+    assert [job.returncode for job in jobs] == [0] * JOBS, said
+    kept = shell(tmp_path, "git -C remote.git ls-tree -r --name-only benchmarks").stdout
+    assert kept.split() == [f"{name}/run" for name in names]
