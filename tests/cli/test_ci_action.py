@@ -75,6 +75,20 @@ def test_an_equal_head_passes(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_a_base_that_cannot_be_built_has_the_reason_in_the_comment(tmp_path: Path) -> None:
+    """Not in an old answer, which another step may have left."""
+    (tmp_path / "base").mkdir()
+    TREES["python/pymemcache"](tmp_path / "head", slow=False)
+    (tmp_path / "answer.md").write_text("an old answer", encoding="utf-8")
+    ended = compared(tmp_path, "python/pymemcache", "base", "head")
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert "cannot be installed" in ended.stderr
+    for page in ("summary.md", "answer.md"):
+        text = (tmp_path / page).read_text(encoding="utf-8")
+        assert f"python/pymemcache@{tmp_path / 'base'}' cannot be installed" in text
+        assert "old" not in text
+
+
 @pytest.mark.parametrize(
     ("client", "language"),
     [
