@@ -8,7 +8,8 @@
 //   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
 //   src/messages.php  JSON lines                     src/slices.php     the tape played in turns
 //   src/call_log.php  a record of each call          src/groups.php     the times of whole groups
-//   src/give_up.php   callers that give up calls
+//   src/give_up.php   callers that give up calls     src/lane_process.php  the process of a lane
+//   src/memory_limit.php  a script that ends within a call, and goes on
 //   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);
@@ -34,7 +35,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'give_up', 'slices', 'lane', 'player'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'lane', 'lane_process', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
@@ -116,7 +117,7 @@ final class Worker
         return [
             'type' => 'ready', 'protocol' => 2, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', ...(Client::WIRES === ['none'] ? [] : ['fork']), ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', 'groups', 'calls', ...(Client::WIRES === ['none'] ? [] : ['fork', 'exhaust']), ...Client::FEATURES, ...$kinds],
         ];
     }
 

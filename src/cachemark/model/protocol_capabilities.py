@@ -9,5 +9,6 @@ CAPABILITIES = (
     "client may answer reads without a command for each), `think` (closed loops with think time), "
     "`timeline` (`done` has a `timeline`), `slices` (`begin_slices`, `slice`, `end_slices`), "
     "`groups` (`done` has `groups`), `calls` (it writes a call log when `run` asks for it); and "
-    "of `cancel`, `fork`, `interrupt`, `kill` the ways in which its callers can give up a call"
+    "of `cancel`, `exhaust`, `fork`, `interrupt`, `kill` the ways in which its callers can give up "
+    "a call"
 )

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 # The ways in which callers give up a call that is going on. Each is a capability of workers.
-Way = Literal["cancel", "fork", "interrupt", "kill"]
+Way = Literal["cancel", "exhaust", "fork", "interrupt", "kill"]
 
 
 class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,9 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     signal ends the call with an exception; the call is a `timeout`. Where signals reach one thread
     only, the callers in other threads make their calls as usual. `fork`: before a `get`, a child
     process begins the same call on the same connection and is killed; then the caller makes its
-    call. A call that cannot be given up counts, and is made as usual. Tasks that share one list of
+    call. `exhaust`: before a `get`, once in the life of a caller, its process reaches its memory
+    limit within the reply to a longer read on the same connection; then the caller makes its call.
+    A call that cannot be given up counts, and is made as usual. Tasks that share one list of
     operations are one caller.
     """
 
@@ -30,7 +32,9 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
             ge=1, description="of each caller every how many-th of the calls that begin in the part"
         ),
     ]
-    after_ms: Annotated[int, Meta(ge=1, description="how long after the begin of the call")]
+    after_ms: Annotated[
+        int, Meta(ge=1, description="how long after the begin of the call; not with `exhaust`")
+    ]
     begin_ms: Annotated[int, Meta(ge=0, description="begin of the part, from the window's start")]
     end_ms: Annotated[int, Meta(ge=0, description="end of the part, from the window's start")]
 

@@ -117,7 +117,8 @@ def broken_rules(client: Client, folder: Path, fault: Fault) -> set[str]:
     outcome = CellPlayer(folder).play(spec, name, fault)
     assert outcome.figures is not None, f"{outcome.unsupported}{outcome.failed}"
     # The fault was felt: otherwise nothing would be proved.
-    assert outcome.figures.first_error_ms is not None or outcome.findings
+    figures = outcome.figures
+    assert figures.first_error_ms is not None or figures.connections or outcome.findings
     return {finding.rule for finding in outcome.findings}
 
 
@@ -169,17 +170,30 @@ def async_miniature(way: str, folder: Path) -> Client:
 
 def ruby_miniature(way: str, folder: Path) -> Client:
     """The toy client in Ruby, which closes its connection after a time-out, or does not."""
-    source = (ROOT / "tests/workers/toy_clients/toy.rb").read_text(encoding="utf-8")
-    closing = "    @handle.close\n"
-    assert closing in source
-    source = source if way == "closes" else source.replace(closing, "")
+    source = toy("toy.rb", way, closing="    @handle.close\n")
     worker = worker_with("ruby", f"{way}.rb", source, folder)
     command = ["ruby", str(worker / "worker.rb"), way]
     return Client(id=f"ruby/{way}", language="ruby", command=command)
 
 
+def php_miniature(way: str, folder: Path) -> Client:
+    """The toy client in PHP, which closes the connection of a call without an end, or does not."""
+    source = toy("toy.php", way, closing="        $this->isInCall && $this->close();\n")
+    worker = worker_with("php", f"{way}.php", source, folder)
+    command = ["php", str(worker / "worker.php"), way]
+    return Client(id=f"php/{way}", language="php", command=command, concurrency="forks")
+
+
+def toy(name: str, way: str, *, closing: str) -> str:
+    """The source of a toy client, which closes connections, or `keeps` them."""
+    source = (ROOT / "tests/workers/toy_clients" / name).read_text(encoding="utf-8")
+    assert closing in source
+    return source if way == "closes" else source.replace(closing, "")
+
+
 CANCELLED = fault(Caller(way="cancel", every=5, after_ms=10, delay_ms=50))
 KILLED = fault(Caller(way="kill", every=5, after_ms=10, delay_ms=50))
+EXHAUSTED = fault(Caller(way="exhaust", every=5, after_ms=1, delay_ms=50))
 GIVEN_UP = [
     pytest.param(async_miniature, CANCELLED, id="cancelled"),
     pytest.param(
@@ -187,6 +201,12 @@ GIVEN_UP = [
         KILLED,
         id="killed",
         marks=pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get install ruby"),
+    ),
+    pytest.param(
+        php_miniature,
+        EXHAUSTED,
+        id="exhausted",
+        marks=pytest.mark.skipif(shutil.which("php") is None, reason="apt-get install php-cli"),
     ),
 ]
 

@@ -17,6 +17,8 @@ final class Client extends BaseClient
 
     /** @var resource|null */
     private mixed $socket = null;
+    /** Whether a call has not ended: at the memory limit the script ends within it. */
+    private bool $isInCall = false;
 
     public static function libraryVersion(): string
     {
@@ -44,12 +46,15 @@ final class Client extends BaseClient
 
     private function ask(string $request): string
     {
+        $this->isInCall && $this->close();
         $this->socket ?? $this->connect();
+        $this->isInCall = true;
         if (@fwrite($this->socket, $request) !== strlen($request)) {
             $this->fail();
         }
         $line = $this->line();
         if (str_contains($line, 'ERROR')) {
+            $this->isInCall = false;
             throw new ToyException($line, str_contains($line, 'SERVER_ERROR') ? SERVER : CLIENT);
         }
         return $line;
@@ -65,9 +70,14 @@ final class Client extends BaseClient
     private function fail(): never
     {
         $late = stream_get_meta_data($this->socket)['timed_out'];
-        fclose($this->socket);
-        $this->socket = null;
+        $this->close();
         throw new ToyException('no reply', $late ? TIMEOUT : CONNECTION);
+    }
+
+    private function close(): void
+    {
+        fclose($this->socket);
+        [$this->socket, $this->isInCall] = [null, false];
     }
 
     public function failure(Throwable $error): int
@@ -80,6 +90,7 @@ final class Client extends BaseClient
         // in a call: $key->method();
         $line = $this->ask("get $key\r\n");
         if ($line === "END\r\n") {
+            $this->isInCall = false;
             return null;
         }
         $size = (int) explode(' ', $line)[3] + 2;
@@ -89,12 +100,15 @@ final class Client extends BaseClient
             $value .= $part === false || $part === '' ? $this->fail() : $part;
         }
         $this->line();
+        $this->isInCall = false;
         return substr($value, 0, -2);
     }
 
     private function store(string $key, string $value, int $exptimeS): bool
     {
-        return $this->ask("set $key 0 $exptimeS " . strlen($value) . "\r\n$value\r\n") === "STORED\r\n";
+        $answer = $this->ask("set $key 0 $exptimeS " . strlen($value) . "\r\n$value\r\n");
+        $this->isInCall = false;
+        return $answer === "STORED\r\n";
     }
 
     public function get(Operation $op): void

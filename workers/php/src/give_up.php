@@ -1,29 +1,46 @@
 <?php
 // Callers that give up calls, for runs that ask for it: PROTOCOL.md, `GiveUp`. A child that is forked in the
-// middle of the work uses the connections of its parent.
+// middle of the work uses the connections of its parent; memory_limit.php ends the script within a reply.
 
 declare(strict_types=1);
 
 final class GiveUp
 {
     private int $turn = 0;
+    private int $startNs = 0;
 
-    /** @param array{every: int, after_ms: int, begin_ms: int, end_ms: int} $asked */
-    private function __construct(private readonly array $asked, private readonly int $startNs)
+    /**
+     * @param array{way: string, every: int, after_ms: int, begin_ms: int, end_ms: int} $asked
+     * @param (Closure(): mixed)|null $tooLong the read that exceeds the memory limit, until it was made
+     */
+    private function __construct(private readonly array $asked, private ?Closure $tooLong)
     {
     }
 
     /**
-     * A lane's script with calls that are given up, if that is asked for.
+     * The callers that were asked for, or null: a process reaches its memory limit once only.
+     *
+     * @param array{way: string, every: int, after_ms: int, begin_ms: int, end_ms: int}|null $asked
+     */
+    public static function of(?array $asked, BaseClient $session, int $place): ?self
+    {
+        $exhausts = $asked !== null && $asked['way'] === 'exhaust';
+        if ($asked === null || $exhausts && MemoryLimit::isReached()) {
+            return null;
+        }
+        return new self($asked, $exhausts ? MemoryLimit::read($session, $place) : null);
+    }
+
+    /**
+     * A lane's script with calls that are given up.
      *
      * @param Closure(): iterable<Operation> $script
-     * @param array{every: int, after_ms: int, begin_ms: int, end_ms: int}|null $asked
      * @return Closure(): iterable<Operation>
      */
-    public static function script(Closure $script, ?array $asked, int $startNs): Closure
+    public function script(Closure $script, int $startNs): Closure
     {
-        $giveUp = $asked === null ? null : new self($asked, $startNs);
-        return $giveUp ? static fn () => $giveUp->operations($script()) : $script;
+        $this->startNs = $startNs;
+        return fn () => $this->operations($script());
     }
 
     /**
@@ -39,7 +56,7 @@ final class GiveUp
             $copy = clone $op;
             // A child must not write: what it writes would be there before the caller's call begins.
             $copy->call = fn (mixed ...$arguments): mixed => $this->hasCome() && $op->kind === 'get'
-                ? $this->forked($call, $arguments) : $call(...$arguments);
+                ? $this->given($call, $arguments) : $call(...$arguments);
             yield $copy;
         }
     }
@@ -50,6 +67,19 @@ final class GiveUp
         $sinceMs = intdiv(hrtime(true) - $this->startNs, 1_000_000);
         $inPart = $sinceMs >= $this->asked['begin_ms'] && $sinceMs < $this->asked['end_ms'];
         return $inPart && ++$this->turn % $this->asked['every'] === 0;
+    }
+
+    /** @param list<mixed> $arguments */
+    private function given(callable $call, array $arguments): mixed
+    {
+        if ($this->asked['way'] === 'fork') {
+            return $this->forked($call, $arguments);
+        }
+        if ($read = $this->tooLong) {
+            $this->tooLong = null;
+            Fiber::suspend($read);
+        }
+        return $call(...$arguments);
     }
 
     /** @param list<mixed> $arguments */

@@ -107,11 +107,12 @@ final class Lane
         $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->script(...);
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
+        $giveUp = $open ? GiveUp::of($request['gives_up'], $this->session, $this->place) : null;
         $startNs = $start();
         $timeline->start($startNs);
         $this->endNs = $this->lastNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
         $this->reportedNs = $this->passNs = $this->now = $record->sentNs = $startNs;
-        $script = $open ? GiveUp::script($script, $request['gives_up'], $startNs) : $script;
+        $script = $giveUp?->script($script, $startNs) ?? $script;
         $before = getrusage();
         $this->wait($startNs);
         $open ? $this->playOpenLoop($script, $limit) : $this->playClosedLoop($script, $limit);

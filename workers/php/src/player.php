@@ -31,44 +31,11 @@ final class Player
             if ($pid === 0) {
                 fclose($ours);
                 $this->lanes = []; // a lane holds no end of another's pipe: it hears when the parent is gone
-                $this->live(new Messages($theirs, $theirs), $number);
+                (new LaneProcess(new Messages($theirs, $theirs)))->live($tape, $setup, $number);
                 exit(0);
             }
             fclose($theirs);
             $this->lanes[$pid] = new Messages($ours, $ours);
-        }
-    }
-
-    /** What a lane does: open the client, then play what it is told to, until its parent is gone. */
-    private function live(Messages $parent, int $number): void
-    {
-        // Operations that are made, and taken up again and again, look like garbage to the collector of
-        // cycles, which would walk them all in the window. A request of a web server ends before it runs.
-        gc_disable();
-        try {
-            $lane = new Lane($parent, $this->tape, $this->setup, $number);
-            $parent->send(['type' => 'ready']);
-            while ($requests = $parent->wait()) {
-                foreach ($requests as $request) {
-                    if ($request['type'] === 'begin_slices') {
-                        $parent->send(['type' => 'done', ...$lane->playSlices()]);
-                    }
-                    if ($request['type'] === 'run') {
-                        $start = static function () use ($parent): int {
-                            $parent->send(['type' => 'armed']);
-                            $heard = $parent->wait();
-                            return $heard[0]['start_ns'] ?? exit(0);
-                        };
-                        $done = $lane->run($request, $start);
-                        $parent->send(['type' => 'done', ...$done]);
-                    }
-                }
-            }
-        } catch (Unreachable $error) {
-            $parent->send(['type' => 'error', 'kind' => 'connect', 'text' => $error->getMessage()]);
-        } catch (Throwable $error) {
-            fwrite(STDERR, "$error\n");
-            $parent->send(['type' => 'error', 'kind' => 'internal', 'text' => describe($error)]);
         }
     }
 

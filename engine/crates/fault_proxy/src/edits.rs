@@ -79,6 +79,8 @@ pub struct ReplyMemory {
     /// The reply is too long to be remembered.
     is_too_long: bool,
     is_in_reply: bool,
+    /// The last frame with a value, for a reply with another key.
+    value: Vec<u8>,
 }
 
 impl ReplyMemory {
@@ -87,15 +89,16 @@ impl ReplyMemory {
         self.is_in_reply = what.has_more;
         self.is_too_long = false;
         self.reply.clear();
+        self.value.clear();
     }
 }
 
-/// Apply a fault to a frame of a reply. `other` is the last frame with a value, of any connection.
+/// Apply a fault to a frame of a reply.
 pub fn edit_reply(
     fault: &Fault,
     (what, frame): (ReplyFrame, &[u8]),
     chooser: &mut Chooser,
-    (memory, other): (&mut ReplyMemory, &mut Vec<u8>),
+    memory: &mut ReplyMemory,
     out: &mut Vec<u8>,
 ) -> Edit {
     let is_first = !std::mem::replace(&mut memory.is_in_reply, what.has_more);
@@ -109,7 +112,7 @@ pub fn edit_reply(
         }
         (_, None) => None,
         (Fault::OtherKey { share }, Some(_)) => {
-            return replace_value(*share, frame, chooser, other, out);
+            return replace_value(*share, frame, chooser, &mut memory.value, out);
         }
         (fault, Some(value))
             if cuts(fault) && chooser.choose(fault.share().unwrap_or_default()) =>
@@ -183,7 +186,8 @@ fn repeat_reply(
     changed(frame.len())
 }
 
-/// Send the frame with another value instead of this one, and remember this one.
+/// Send the frame with another value instead of this one, and remember this one. Only a value of the same connection
+/// takes its place: on another one a request may have had the same opaque, so that no client could tell.
 fn replace_value(
     share: f64,
     frame: &[u8],
@@ -191,11 +195,7 @@ fn replace_value(
     other: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Edit {
-    // The first three bytes tell a text value, a meta value and a binary packet apart.
-    let fits = other.get(..3).is_some_and(|front| {
-        if frame[0] == 0x81 { front[..2] == frame[..2] } else { *front == frame[..3] }
-    });
-    if !fits || *other == frame || !chooser.choose(share) {
+    if !is_other_read(other, frame) || !chooser.choose(share) {
         out.extend_from_slice(frame);
         frame.clone_into(other);
         return UNCHANGED;
@@ -203,6 +203,26 @@ fn replace_value(
     out.append(other);
     frame.clone_into(other);
     changed(0)
+}
+
+/// Whether a frame has the form of the current one, and the value of another key where it names the key.
+fn is_other_read(other: &[u8], frame: &[u8]) -> bool {
+    // The first three bytes tell a text value, a meta value and a binary packet apart.
+    let front = if frame[0] == 0x81 { 2 } else { 3 };
+    let is_same_form = other.get(..front) == frame.get(..front);
+    let key = key_in(frame);
+    is_same_form && (key.is_none() || key != key_in(other))
+}
+
+/// The key that a frame with a value names: a text value does, a meta value if it was asked to (`k`).
+fn key_in(frame: &[u8]) -> Option<&[u8]> {
+    let line = frame.split(|byte| *byte == b'\r').next()?;
+    let mut words = line.split(|byte| *byte == b' ');
+    match words.next()? {
+        b"VALUE" => words.next(),
+        b"VA" => words.find_map(|word| word.strip_prefix(b"k")),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -213,14 +233,13 @@ mod tests {
 
     fn edited(fault: &Fault, frames: &[&[u8]]) -> (String, Vec<Edit>) {
         let mut out = Vec::new();
-        let (mut chooser, mut memory, mut other) = Default::default();
+        let (mut chooser, mut memory) = Default::default();
         let edits = frames.iter().map(|frame| {
             let Scan::Frame { what, bytes } = Replies::default().scan(frame) else {
                 panic!("{}", frame.escape_ascii())
             };
             assert_eq!(bytes, frame.len());
-            let memories = (&mut memory, &mut other);
-            edit_reply(fault, (what, frame), &mut chooser, memories, &mut out)
+            edit_reply(fault, (what, frame), &mut chooser, &mut memory, &mut out)
         });
         let edits = edits.collect();
         (String::from_utf8_lossy(&out).into_owned(), edits)
@@ -288,6 +307,16 @@ mod tests {
         assert_eq!(out, format!("{a}{end}{a}{end}{b}{end}"));
         assert_eq!(edits[2], changed(0));
         assert_eq!(edited(&other, &[A, b"VA 3\r\nxyz\r\n"]).1, [UNCHANGED, UNCHANGED]);
+    }
+
+    #[test]
+    fn an_older_value_of_the_same_key_is_not_another_key() {
+        let other = Fault::OtherKey { share: 1.0 };
+        let is_changed = |frames: &[&[u8]]| edited(&other, frames).1[1].changed_at.is_some();
+        assert!(!is_changed(&[A, b"VALUE a 0 3\r\nnew\r\n"]));
+        assert!(!is_changed(&[b"VA 3 f0 ka\r\nold\r\n", b"VA 3 f0 ka\r\nnew\r\n"]));
+        assert!(is_changed(&[b"VA 3 f0 ka\r\nold\r\n", b"VA 3 f0 kb\r\nnew\r\n"]));
+        assert!(is_changed(&[b"VA 3 f0\r\nold\r\n", b"VA 3 f0\r\nnew\r\n"]), "it names none");
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "other-key",
-        meaning: "instead of its value a read gets the value of an earlier read, with that one's key and opaque",
+        meaning: "instead of its value a read gets an earlier one of its connection, of another key, with that key and opaque",
         parameters: &[share(0.1, "of the values")],
         make: |given| Fault::OtherKey { share: given.share() },
     },

@@ -80,7 +80,6 @@ impl FaultProxy {
                 fault: None,
                 fault_number: 0,
                 chooser: Chooser::default(),
-                other_value: Vec::new(),
                 log: Log::new(settings.log, settings.log_events_max),
                 now_ns: monotonic_ns(),
                 has_delayed: false,
@@ -312,7 +311,6 @@ impl FaultProxy {
         self.written = written;
         self.shared.fault_number += 1;
         self.shared.chooser = Chooser::default();
-        self.shared.other_value.clear();
         self.listen_as(&fault)?;
         let resets = fault.as_ref().is_some_and(Fault::resets_existing);
         self.shared.fault = fault;

@@ -96,12 +96,34 @@ def a_late_call_is_not_forked(driver: WorkerDriver, wire: str, server: RunningSe
     expect(len(doubled) <= 1, f"children read {doubled}, some of them after the part")
 
 
+def a_caller_goes_on_at_its_memory_limit(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """One read more is made, of a key that the tape does not have; all calls of the tape are."""
+    _way_of(driver, ("exhaust",))
+    with proxied(server.addresses[0]) as proxy:
+        _prepare(driver, wire, proxy.address, _TAPE)
+        before = _reads(proxy)
+        wish = _give_up("exhaust", _EVERY)
+        dones = [driver.play(Run(phase="measure", ops=_OPS, gives_up=wish)) for _ in range(2)]
+        read = _reads(proxy) - before
+    calls = _calls(driver)
+    own = {each.key for each in calls}
+    more = {key: count for key, count in read.items() if key not in own}
+    expect_equal(sorted(more.values()), [1], f"further reads; all were {dict(read)}")
+    for done in dones:
+        attempts = sum(each.attempts for each in done.operations.values())
+        expect_equal(attempts, _OPS, "calls of the tape")
+        expect_equal(done.operations["get"].errors, {}, "errors")
+
+
 CASES = (
     a_call_that_is_given_up_is_a_timeout,
     the_so_manyth_call_is_given_up,
     a_late_call_is_not_given_up,
     a_forked_child_reads_too,
     a_late_call_is_not_forked,
+    a_caller_goes_on_at_its_memory_limit,
 )
 
 

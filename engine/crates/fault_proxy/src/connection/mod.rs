@@ -30,8 +30,6 @@ pub struct Shared {
     /// Counts the faults that began.
     pub fault_number: u64,
     pub chooser: Chooser,
-    /// The last frame with a value, for replies with another key.
-    pub other_value: Vec<u8>,
     pub log: Log,
     pub now_ns: u64,
     /// Replies may wait for their time on some connection.

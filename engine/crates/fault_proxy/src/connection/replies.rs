@@ -150,8 +150,7 @@ fn edit(
     let frame = frame.unwrap_or_default();
     match &shared.fault {
         Some(fault) if fault.edits_replies() && !frame.is_empty() => {
-            let memories = (memory, &mut shared.other_value);
-            edit_reply(fault, (what, frame), &mut shared.chooser, memories, out)
+            edit_reply(fault, (what, frame), &mut shared.chooser, memory, out)
         }
         _ => {
             memory.pass(what);

@@ -1,0 +1,70 @@
+<?php
+// The process of a lane: it listens to its parent, and tells it what came of each request.
+
+declare(strict_types=1);
+
+final class LaneProcess
+{
+    public function __construct(private readonly Messages $parent)
+    {
+    }
+
+    /** What a lane does: open the client, then play what it is told to, until its parent is gone. */
+    public function live(Tape $tape, Prepare $setup, int $number): void
+    {
+        // Operations that are made, and taken up again and again, look like garbage to the collector of
+        // cycles, which would walk them all in the window. A request of a web server ends before it runs.
+        gc_disable();
+        $this->guarded(function () use ($tape, $setup, $number): void {
+            $lane = new Lane($this->parent, $tape, $setup, $number);
+            $this->parent->send(['type' => 'ready']);
+            $this->serve($lane);
+        });
+    }
+
+    /** Tell the parent what a lane throws. */
+    private function guarded(Closure $live): void
+    {
+        try {
+            $live();
+        } catch (Unreachable $error) {
+            $this->parent->send(['type' => 'error', 'kind' => 'connect', 'text' => $error->getMessage()]);
+        } catch (Throwable $error) {
+            fwrite(STDERR, "$error\n");
+            $this->parent->send(['type' => 'error', 'kind' => 'internal', 'text' => describe($error)]);
+        }
+    }
+
+    private function serve(Lane $lane): void
+    {
+        while ($requests = $this->parent->wait()) {
+            foreach ($requests as $request) {
+                if (($request['gives_up']['way'] ?? '') === 'exhaust' && !MemoryLimit::isReached()) {
+                    $live = function () use ($lane, $request): void {
+                        $this->answer($lane, $request);
+                        $this->serve($lane);
+                    };
+                    MemoryLimit::survive(fn () => $this->guarded($live));
+                    return;
+                }
+                $this->answer($lane, $request);
+            }
+        }
+    }
+
+    /** @param array<string, mixed> $request */
+    private function answer(Lane $lane, array $request): void
+    {
+        if ($request['type'] === 'begin_slices') {
+            $this->parent->send(['type' => 'done', ...$lane->playSlices()]);
+        }
+        if ($request['type'] === 'run') {
+            $start = function (): int {
+                $this->parent->send(['type' => 'armed']);
+                $heard = $this->parent->wait();
+                return $heard[0]['start_ns'] ?? exit(0);
+            };
+            $this->parent->send(['type' => 'done', ...$lane->run($request, $start)]);
+        }
+    }
+}
