@@ -3,10 +3,12 @@
 # memcached_store: Shopify's Rails store on the memcached gem. It answers failures as misses and as
 # refusals, and its log tells of them; on the common ground it is told to raise, and a codec of ours
 # stores the bytes themselves with flags 0 (its own sets a flag of 16). A delete is answered alike
-# whether the key was there or not, and counts as found. Its read of many does not ask the local cache.
+# whether the key was there or not, so tapes whose deletes may find no key are refused. Its read of many does
+# not ask the local cache.
 #
 # Debian does not carry it. It was run from its repository: version 2.3.4 with memcached 1.8.0 and
 # ActiveSupport 6.1.
+require_relative '../lib/deletes'
 require_relative '../lib/memcached_gem'
 require_relative '../lib/rails_store'
 
@@ -32,6 +34,13 @@ class Client < RailsStore
 
     def library_version
       "#{MemcachedStore::VERSION} on memcached #{Memcached::VERSION}, activesupport #{ActiveSupport::VERSION::STRING}"
+    end
+
+    def refusal(tape, setup)
+      refused = super
+      return refused if refused
+
+      'deletes of keys that may not be there: the library says that they were' if Deletes.may_miss?(tape, setup.lanes)
     end
 
     def open(setup)

@@ -16,7 +16,7 @@ class Lane
     @session = client.new(handle, setup, tape)
     @tape = tape
     @place = (setup.share * setup.threads) + number
-    @lanes = setup.shares * setup.threads
+    @lanes = setup.lanes
     @bases = ['set', *tape.kinds].uniq.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
     @quiet = tape.kinds.any? { |kind| kind.end_with?('_noreply') }
     # Where there is no server to wait for, nothing is late.

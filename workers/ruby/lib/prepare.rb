@@ -33,6 +33,9 @@ class Prepare
   # Why a client cannot do it, or nil.
   def refusal(client, tape) = refusals(client, tape).find(&:itself)
 
+  # The lanes of all workers that share the tape.
+  def lanes = shares * threads
+
   def timeout_s = @timeout_ms / 1000.0
 
   # Whether the ground is the one that all clients share, or the library as it comes.
