@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require 'timeout'
+
 # What every client file builds on: its class `Client` extends this one. ../README.md says what it has to
 # hold.
 class BaseClient
@@ -60,8 +62,9 @@ class BaseClient
   # What an operation comes to that ended in an exception of the library.
   def failure(_error, _op) = Verify::CLIENT
 
-  # The same; an error of this worker's own code is raised again.
+  # The same; a call that was given up is a time-out, and an error of this worker's own code is raised again.
   def failure_code(error, op)
+    return Verify::TIMEOUT if error.is_a?(Timeout::Error)
     raise error if OwnError.own?(error)
 
     failure(error, op)

@@ -46,7 +46,6 @@ module DalliGem
   # What an exception counts as.
   def failure(error)
     case error
-    when Timeout::Error then Verify::TIMEOUT
     when Dalli::NetworkError, Dalli::RingError then Verify::CONNECTION
     when Dalli::MarshalError then Verify::CLIENT
     when Dalli::DalliError then said(error.message)

@@ -81,8 +81,7 @@ class Lane
   def script = bound(@tape.lane(@place, @lanes))
 
   def prefill(whole: true)
-    operations = @tape.prefill(@place, @lanes, whole: whole)
-    whole ? bound(operations) : operations
+    @tape.prefill(@place, @lanes, whole: whole).then { |operations| whole ? bound(operations) : operations }
   end
 
   # Operations as they are played in one go: groups, where the client wants to know of them.
@@ -186,6 +185,7 @@ class Lane
       end
       @now = Window.clock
       note_open(op, answer, due, began)
+      Window.let_others_run(@now - began)
     end
     true
   end

@@ -1,0 +1,28 @@
+"""What a failed call of any Ruby library comes to."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.conftest import ROOT
+
+CODES = """
+require './lib/verify'
+require './lib/client'
+require './lib/give_up'
+client = BaseClient.new(nil, nil, nil)
+errors = [GiveUp::GivenUp.new('killed'), Timeout::Error.new('late'), RuntimeError.new('refused')]
+print errors.map { |error| Verify::ERRORS[client.failure_code(error, nil)] }.join(' ')
+"""
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get install ruby")
+def test_a_call_that_is_given_up_is_a_timeout() -> None:
+    command = ["ruby", "-e", CODES]
+    folder = ROOT / "workers" / "ruby"
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+    assert ended.stdout == "timeout timeout client"
