@@ -13,8 +13,10 @@ import selectors
 import signal
 import subprocess
 import time
+from contextlib import ExitStack
 
 from cachemark.host import process
+from cachemark.host.memory_guard import guard
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
@@ -58,6 +60,14 @@ class Worker:
             )
         except OSError as error:
             raise UnsupportedError(f"{name}: {command[0]} cannot be started: {error}") from error
+        self._watching = ExitStack()
+        try:
+            self._guarded = self._watching.enter_context(
+                guard.watching(name, self._child.pid, self._child.kill)
+            )
+        except BaseException:
+            self._child.stop(0)
+            raise
         stdin, stdout = self._child.popen.stdin, self._child.popen.stdout
         if stdin is None or stdout is None:
             raise TrialError(f"{name}: no pipes to the worker")
@@ -71,6 +81,7 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._watching.close()
         self._child.stop(0)
 
     @property
@@ -91,9 +102,16 @@ class Worker:
         return ready
 
     def prepare(self, request: Prepare, timeout_s: float) -> Ready:
-        """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError."""
+        """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError.
+
+        From then on the memory of a client of servers may only grow by a limit. A cache in the
+        process keeps as many items as its work has.
+        """
         self.send(request)
-        return self._ready("prepare", timeout_s)
+        ready = self._ready("prepare", timeout_s)
+        if request.servers:
+            self._guarded.limit_growth()
+        return ready
 
     def begin_slices(self, timeout_s: float) -> Ready:
         """Send `begin_slices`. Raises TrialError, UnsupportedError."""
@@ -228,6 +246,8 @@ class Worker:
         return TrialError(f"{self.name}: answered {what} with a {type(answer).__name__.lower()}")
 
     def _exited_error(self) -> TrialError:
+        if self._guarded.reason:
+            return TrialError(self._guarded.reason, self._guarded.remedy)
         self._child.wait(_BYE_GRACE_S)
         status = self._child.exited()
         if status is None:

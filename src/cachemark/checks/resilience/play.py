@@ -63,8 +63,10 @@ class CellPlayer:
         except TrialError as error:
             if self._stopped:
                 raise CellStoppedError from error
-            kind = "unsupported" if isinstance(error, UnsupportedError) else "failed"
-            return replace(outcome, **{kind: error.text})
+            if isinstance(error, UnsupportedError):
+                return replace(outcome, unsupported=error.text)
+            remedy = f" ({error.remedy})" if error.remedy else ""
+            return replace(outcome, failed=error.text + remedy)
 
     def stop(self) -> None:
         """From another thread: end the cell that is being played, and play no more."""
