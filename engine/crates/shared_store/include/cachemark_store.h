@@ -84,7 +84,8 @@ int cm_store_add(cm_store *store, const void *key, size_t key_length, const void
 /* Returns OK, NOT_FOUND or INVALID. */
 int cm_store_delete(cm_store *store, const void *key, size_t key_length);
 
-/* Add to a decimal number (it wraps at 2^64), or subtract from it if `delta` is negative (it stops at 0).
+/* Add to a decimal number (it wraps at 2^64), or subtract from it if `delta` is negative (it stops at 0, and a
+ * number that gets shorter has spaces behind it, as in memcached).
  * `number`, which may be NULL, gets the result. Returns OK, NOT_FOUND, NOT_A_NUMBER, NO_ROOM or INVALID. */
 int cm_store_incr(cm_store *store, const void *key, size_t key_length, int64_t delta, uint64_t *number);
 
