@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -43,6 +44,9 @@ from cachemark.runs.planning.preflight import Preflight
 from cachemark.runs.storage.store import HostsOfRun, Run, create_run
 from cachemark.runs.tapes import TapeCache
 from cachemark.web.live.display import logged
+
+# A load average of so many times the CPUs: what is planned takes longer then.
+_BUSY = 1.5
 
 
 def check_playable(experiment: Experiment, parties: Parties) -> Plan:
@@ -201,10 +205,18 @@ def _about(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
 
+def busy_note(load_1min: float, cpus: int) -> str:
+    """That a plan takes longer where others use the machine, in words; empty on a quiet one."""
+    if load_1min < _BUSY * cpus:
+        return ""
+    return f" on a quiet machine (load average here: {load_1min:.0f}, with {count_of(cpus, 'CPU')})"
+
+
 def extent(plan: Plan) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
-    seed = f"{_about(_planned_s(plan))}{_replays(plan)}, seed {experiment.seed}"
+    busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
+    seed = f"{_about(_planned_s(plan))}{busy}{_replays(plan)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
         each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"

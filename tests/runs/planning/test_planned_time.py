@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from cachemark.analysis.rounds.order import random_square, squares_for, turns
+from cachemark.cli.play import busy_note
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Keys, RoundsTiming
+from cachemark.model.experiment import Keys, RoundsTiming, Timing, Values, Workload
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
@@ -133,7 +134,8 @@ def test_starts_cost_what_the_language_costs_and_share_the_cpus() -> None:
 
 def test_many_keys_take_time_to_store() -> None:
     few, many = plan_of(keys=1000), plan_of(keys=101_000)
-    assert starts_s(many) - starts_s(few) == pytest.approx(4 * 100_000 / 8_000)
+    stored_s = 4 * 100_000 / 8_000
+    assert stored_s < starts_s(many) - starts_s(few) < 1.05 * stored_s
 
 
 def test_a_plan_is_the_sum_of_its_sittings_up_to_its_limit() -> None:
@@ -151,6 +153,84 @@ def test_trials_take_their_warm_up_window_and_start() -> None:
     assert counted > 12 * 4 * (1.0 + 10.0)
     in_process = planned_s(plan_of("trials", in_process=True, **workload), 2)
     assert in_process < counted / 3
+
+
+def workload_time(server: str = "memcached", **settings: Any) -> float:
+    """The time of one trial of a workload, in seconds."""
+    found = parse(TEXT, "x.toml")
+    experiment = msgspec.structs.replace(
+        found,
+        design="trials",
+        blocks=1,
+        servers=[server],
+        workloads=[Workload(**{"name": "mixed", "prefill": 0.0, **settings})],
+        timing=Timing(warmup_ms=0, measure_ms=1000),
+    )
+    return planned_s(make_plan(experiment), 2)
+
+
+FILL = {
+    "sequence": ["mset_noreply@0-99", "get@99"],
+    "values": Values(size="100..1000"),
+    "records": 32_000,
+    "fill_percent": 80.0,
+}
+
+
+def test_a_fill_takes_what_the_memory_of_the_server_needs() -> None:
+    """Not the length of a timed window, and no more than its tape."""
+    small, large = (
+        workload_time("memcached:memory=64", **FILL),
+        workload_time("memcached:memory=512", **FILL),
+    )
+    start_s = workload_time(mix={"get": 1}) - 1
+    assert large - start_s == pytest.approx(8 * (small - start_s), rel=0.3)
+    # 80 % of 512 MiB are 600,000 items.
+    assert 6_000 * 10.9 / 8_000 < large < 9_000 * 10.9 / 8_000
+    assert workload_time("memcached:memory=8g", **FILL) == pytest.approx(
+        workload_time("command:x {port}", **FILL)
+    )
+    half = workload_time("memcached:memory=512", **{**FILL, "fill_percent": 40.0})
+    assert half < 0.6 * large
+
+
+def test_a_batch_costs_by_its_keys_whatever_names_them() -> None:
+    one = workload_time(mix={"get": 1}, ops=80_000)
+    named = workload_time(sequence=["mget@0-5"], ops=80_000)
+    assert named == pytest.approx(workload_time(mix={"mget": 1}, run=6, ops=80_000))
+    assert named - one == pytest.approx(10 * 0.5, rel=0.05)
+    quiet = workload_time(sequence=["mset_noreply@0-99"], ops=80_000)
+    assert quiet == pytest.approx(workload_time(mix={"mset_noreply": 1}, run=100, ops=80_000))
+    assert quiet > 100
+
+
+def test_operations_cost_by_their_kinds_and_weights() -> None:
+    quiet = workload_time(mix={"set_noreply": 1}, ops=80_000)
+    both = workload_time(mix={"set_noreply": 1, "get": 1}, ops=80_000)
+    mostly = workload_time(mix={"set_noreply": 9, "get": 1}, ops=80_000)
+    assert quiet < mostly < both < workload_time(mix={"get": 1}, ops=80_000)
+
+
+def test_passes_of_a_tape_end_the_window() -> None:
+    once = workload_time(mix={"get": 1}, records=80_000, passes=1)
+    assert once == pytest.approx(workload_time(mix={"get": 1}, ops=80_000))
+    assert workload_time(mix={"get": 1}, records=80_000, passes=3) > once + 19
+
+
+def test_servers_in_a_jvm_take_longer_to_start() -> None:
+    usual = workload_time(mix={"get": 1})
+    one = workload_time("quickcached:cache=Whirlycott", mix={"get": 1})
+    assert one > usual + 0.5
+    cluster = workload_time("cluster:3:quickcached:cache=Whirlycott", mix={"get": 1})
+    assert cluster - usual == pytest.approx(3 * (one - usual))
+    # Its server is started once, however many workers come before those that are measured.
+    warmed = workload_time("quickcached", mix={"get": 1}, server_warmup_ops=600)
+    assert warmed - one < one - usual
+
+
+def test_a_plan_says_that_the_machine_is_busy() -> None:
+    assert busy_note(2.9, cpus=2) == ""
+    assert "load average here: 24, with 2 CPUs" in busy_note(24.2, cpus=2)
 
 
 def test_a_limit_without_room_for_the_first_look_is_refused() -> None:

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cachemark.analysis.rounds.order import squares_for, williams
-from cachemark.model.experiment import Load, Workload
+from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Trial
-from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
+from cachemark.model.plan import Plan, warmup_ms
 from cachemark.runs.planning.languages import cost_of_cell
+from cachemark.runs.planning.server_starts import server_start_s
+from cachemark.runs.planning.usual_rates import ops_per_s, window_s
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
 
 # A start keeps two CPUs busy: those of the worker and of the server.
@@ -22,11 +24,8 @@ _CPUS_OF_START = 2
 _ARM_END_S = 0.07
 # A turn takes longer than its slice: the request, CPU clocks, and the operations that have begun.
 _TURN_S = 0.0008
-# What a slow client does with one caller, with several callers, without a reply, without a server.
-_OPS_PER_S, _SEVERAL_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 12_000, 100_000
-_IN_PROCESS_OPS_PER_S = 300_000
-# An operation on many keys takes as long as one on a single key, and so much of it for each key.
-_KEY_PART = 0.1
+# To read a key from the tape, and to make its value.
+_KEY_S = 2e-6
 
 
 class SittingTime(NamedTuple):
@@ -98,42 +97,24 @@ def _turn_s(plan: Plan, arm: Trial) -> float:
     """A slice, and the rest of the operations that begin in it."""
     workload, load = plan.workload(arm.cell), plan.load(arm.cell)
     begun = load.processes * load.threads * load.depth if load.schedule == "closed" else 0
-    rest_s = begun / _ops_per_s(arm, workload, load)
+    rest_s = begun / ops_per_s(arm, workload, load)
     return plan.experiment.rounds.slice_ms / 1e3 + _TURN_S + rest_s
 
 
-def _start_s(plan: Plan, trial: Trial) -> float:
-    """Until the keys are stored, and the end of the processes."""
+def _start_s(plan: Plan, trial: Trial, times: int = 1) -> float:
+    """Until the keys are stored, and the end of the processes; workers start so many times."""
     workload, load = plan.workload(trial.cell), plan.load(trial.cell)
     keys = len(workload.keys.names or ()) or workload.keys.count
-    stored_s = keys * workload.prefill / _ops_per_s(trial, _SETS, load)
-    return load.processes * cost_of_cell(trial.cell).start_s + stored_s
+    stored_s = keys * workload.prefill / ops_per_s(trial, _SETS, load)
+    each_s = load.processes * cost_of_cell(trial.cell).start_s + keys * _KEY_S
+    return server_start_s(trial.cell.server) + times * each_s + stored_s
 
 
 _SETS = Workload(name="prefill", mix={"set": 1})
 
 
 def _trial_s(plan: Plan, trial: Trial) -> float:
-    workload, timing = plan.workload(trial.cell), plan.experiment.timing
-    starts = 2 if workload.server_warmup_ops else 1
-    window_s = _window_s(trial, workload, plan.load(trial.cell), timing.measure_ms)
-    return starts * _start_s(plan, trial) + warmup_ms(workload, timing) / 1e3 + window_s
-
-
-def _window_s(trial: Trial, workload: Workload, load: Load, measure_ms: int) -> float:
-    if workload.ops is None:
-        return measure_ms / 1e3
-    return workload.ops / _ops_per_s(trial, workload, load)
-
-
-def _ops_per_s(trial: Trial, workload: Workload, load: Load) -> float:
-    """What a slow client does."""
-    if trial.cell.server == NO_SERVER:
-        return _IN_PROCESS_OPS_PER_S
-    kinds = [*workload.mix, *(step.partition("@")[0] for step in workload.sequence)]
-    if kinds and all(kind.endswith("noreply") for kind in kinds):
-        return _NOREPLY_OPS_PER_S
-    callers = load.processes * load.threads * load.depth
-    rate = _OPS_PER_S if callers == 1 else _SEVERAL_OPS_PER_S
-    keys = workload.run if any(kind in ("mget", "mset") for kind in kinds) else 1
-    return rate / (1 + _KEY_PART * (keys - 1))
+    workload, load = plan.workload(trial.cell), plan.load(trial.cell)
+    workers = 2 if workload.server_warmup_ops else 1
+    whole_s = window_s(trial, workload, load, plan.experiment.timing)
+    return _start_s(plan, trial, workers) + whole_s
