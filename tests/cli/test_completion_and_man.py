@@ -14,6 +14,7 @@ from cachemark import cli
 from cachemark.host.process import ENGINE, binary_path
 from tests.cli.in_process import Inside, inside
 from tests.conftest import ROOT
+from tests.docs.test_commands import blocks
 
 __all__ = ["inside"]
 
@@ -165,6 +166,14 @@ def test_fish_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path
     run = stored(tmp_path)
     assert fish_offers(script, "cachemark report 2026") == {run}
     assert "native" in fish_offers(script, "cachemark run quick --client nat")
+
+
+def test_the_commands_of_the_page_install_all_scripts_for_a_new_user(tmp_path: Path) -> None:
+    (text,) = (text for _, text in blocks("docs/install.md") if "completion bash" in text)
+    assert shell(tmp_path / "script", "sh", "-e", "-c", text) == ""
+    found = {path.name for path in tmp_path.rglob("*cachemark*") if path.stat().st_size}
+    names = [f"{begin}{program}" for begin in ("", "_") for program in ("cachemark", ENGINE)]
+    assert found == {*names, "cachemark.fish", f"{ENGINE}.fish"}
 
 
 def test_an_unknown_shell_is_bad_input(inside: Inside) -> None:
