@@ -14,7 +14,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import UnsupportedError
-from cachemark.model.protocol import Done, Ready, Run
+from cachemark.model.protocol import Done, Ready, Run, Unsupported
 from tests.workers import worker_driver
 
 CLIENT = registry(process.binary_path())["php/constcache"]
@@ -65,6 +65,19 @@ def test_an_item_is_stored_once(tmp_path: Path) -> None:
     assert (add.ok, add.not_stored, add.errors) == (KEYS, KEYS // 2, {})
     store = played(tmp_path, "set=1", 0.5, KEYS).operations["set"]
     assert (store.ok, store.errors) == (KEYS // 2, {"server": KEYS // 2})
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("hash_power", ["23", "29", "33", "0"])
+def test_a_table_that_does_not_fit_is_refused(hash_power: str, tmp_path: Path) -> None:
+    """The library itself would write beyond its memory, or never end."""
+    tape = worker_driver.write_tape(tmp_path, "--keys", "1", "--mix", "get=1", "--ops", "1")
+    with worker_driver.started(CLIENT) as (worker, _):
+        options = {"memory": "64m", "hash_power": hash_power}
+        setup = worker_driver.patient(servers=[], wire="none", tape=str(tape), options=options)
+        answer = worker_driver.ask(worker, setup)
+    assert isinstance(answer, Unsupported)
+    assert hash_power in answer.reason
 
 
 @pytest.mark.usefixtures("library")

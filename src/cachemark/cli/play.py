@@ -209,7 +209,7 @@ def busy_note(load_1min: float, cpus: int) -> str:
     """That a plan takes longer where others use the machine, in words; empty on a quiet one."""
     if load_1min < _BUSY * cpus:
         return ""
-    return f" on a quiet machine (load average here: {load_1min:.0f}, with {count_of(cpus, 'CPU')})"
+    return f" if this machine were quiet (load average {load_1min:.0f})"
 
 
 def extent(plan: Plan) -> str:

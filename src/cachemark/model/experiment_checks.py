@@ -198,5 +198,5 @@ def _check_load(load_: Load, where: str, *, searched: bool) -> None:
     if connections % load_.threads and load_.threads % connections:
         raise UsageError(
             f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
-            "make connections a multiple or a divisor of threads",
+            "make connections a multiple or a divisor of threads, or leave this load out",
         )

@@ -17,12 +17,13 @@ final class Client extends BaseClient
     public const EXTENSION = 'FFI';
     public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
-    public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9][0-9]*'];
+    public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9]|[12][0-9]'];
     private const VARIABLE = 'CACHEMARK_CONSTCACHE';
     private const MEMORY = '1g';
     private const HASH_POWER = '16'; // its own default
     private const LONGEST_KEY_BYTES = 254;
     private const FIRST_BUFFER_BYTES = 16 << 10;
+    private const SLOT_BYTES = 8;
     private const SEMAPHORES = 4;
     /** The semaphore that counts the users. */
     private const USERS = 2;
@@ -65,6 +66,10 @@ final class Client extends BaseClient
         $settings->semaphore_key = $settings->memory_key = SystemV::key();
         $settings->memory_bytes = ini_parse_quantity($setup->option('memory', self::MEMORY));
         $settings->hash_power = (int) $setup->option('hash_power', self::HASH_POWER);
+        // The library does not look: it would write its table beyond its memory.
+        if (self::SLOT_BYTES << $settings->hash_power >= $settings->memory_bytes) {
+            throw new Unsupported("constcache: no room for a table of 2^$settings->hash_power slots of 8 bytes");
+        }
         if ($library->fc_init(FFI::addr($settings)) !== 0) {
             throw new Unsupported('constcache: no shared memory of this size');
         }
