@@ -19,6 +19,7 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.protocol import Operation, Prepare, Ready, Run
 from cachemark.runs import jmh
 from cachemark.runs.jmh import JmhMeasurement, Settings
+from cachemark.runs.jmh_resume import kept_measurements
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -299,3 +300,56 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
     print(f"{client} {wire} {operation}, {threads} threads, best of {WINDOWS} s: ", end="")
     print(f"worker {max(own):,.0f}, JMH {max(theirs):,.0f} ops/s")
     assert max(own) / FACTOR < max(theirs) < FACTOR * max(own)
+
+
+def resumable(benchmark: jmh.Benchmark, settings: Settings, **changed: Any) -> dict[str, Any]:
+    """JMH's entry of a benchmark that was played, as its JSON has it."""
+    mode = {"throughput": "thrpt", "latency": "sample"}[benchmark.mode]
+    of = entry(mode, benchmark.operation)
+    words = jmh.parameters(ClientSpec(text=SPY.id, client=SPY), settings, benchmark)
+    params = {name: str(value) for name, value in words.items()} | {"server": "127.0.0.1:9"}
+    each = f"{settings.iteration_ms} ms"
+    times = {"warmupTime": each, "measurementTime": each, "forks": settings.forks}
+    counts = {"warmupIterations": settings.warmups, "measurementIterations": settings.iterations}
+    return of | times | counts | {"threads": benchmark.threads, "params": params} | changed
+
+
+def test_what_an_interrupted_run_has_is_kept() -> None:
+    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
+    planned = jmh.benchmarks(spec, settings)
+    document = msgspec.json.encode([resumable(one, settings) for one in planned[:3]])
+    kept = kept_measurements(document, "x.json", [spec], settings)
+    assert list(kept) == [(spec.text, one) for one in planned[:3]]
+    assert [each.results[0].params["operation"] for each in kept.values()] == [
+        one.operation for one in planned[:3]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"threads": 16}, "other settings"),
+        ({"warmupIterations": 3}, "other settings"),
+        ({"measurementTime": "10 s"}, "other settings"),
+    ],
+)
+def test_results_of_other_settings_are_not_mixed_in(changed: dict[str, Any], told: str) -> None:
+    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
+    first = jmh.benchmarks(spec, settings)[0]
+    document = msgspec.json.encode([resumable(first, settings, **changed)])
+    with pytest.raises(UsageError, match=told) as found:
+        kept_measurements(document, "x.json", [spec], settings)
+    assert "x.json" in str(found.value)
+
+
+def test_a_file_that_is_no_json_of_jmh_is_named() -> None:
+    spec = ClientSpec(text=SPY.id, client=SPY)
+    with pytest.raises(UsageError, match=r"x\.json: JMH's JSON cannot be read"):
+        kept_measurements(b"no", "x.json", [spec], jmh.ORIGINAL)
+
+
+@runs_java
+def test_benchmarks_that_are_done_are_not_played() -> None:
+    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
+    done = {(spec.text, one) for one in jmh.benchmarks(spec, settings)}
+    assert list(jmh.measurements(spec, settings, "embedded", done=done)) == []

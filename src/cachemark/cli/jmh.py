@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,6 +46,7 @@ from cachemark.runs.jmh import (
     table_rows,
 )
 from cachemark.runs.jmh_progress import JmhProgress
+from cachemark.runs.jmh_resume import Kept, kept_measurements
 
 _ONE = Number(gte=1)
 _QUICK = 3
@@ -152,56 +154,82 @@ def jmh(
     json: Annotated[
         Path | None, Parameter(help="write JMH's results to this file, as JSON")
     ] = None,
+    resume: Annotated[
+        bool,
+        Parameter(negative="", help="with --json: play only what this file does not have yet"),
+    ] = False,
     server_cpus: Annotated[str, Parameter(help="such as 0-1; auto; none")] = "auto",
     jvm_cpus: Annotated[str, Parameter(help="such as 2,3; auto; none")] = "auto",
     verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False,
 ) -> int:
     """Run Java clients under JMH, each with a fresh server, and print a table.
 
-    If it is interrupted, the table has the benchmarks that have ended. The exit status is 1 if a
-    benchmark has no figure. The jar also runs without cachemark:
+    If it is interrupted, the table has the benchmarks that have ended, and so has the file of
+    `--json`, with which `--resume` goes on. The exit status is 1 if a benchmark has no figure. The
+    jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
-    named = clients or (_ORIGINAL_CLIENTS if times and times.original else ())
+    specs = _specs(clients or (_ORIGINAL_CLIENTS if times and times.original else ()))
+    settings = _settings(cell or Calls(), times or Iterations())
+    usable = host.usable_cpus()
+    wanted = Placement(server=server_cpus, worker=jvm_cpus)
+    cpus = host.placement(wanted, usable, host.cores(usable))
+    count = sum(len(benchmarks(spec, settings)) for spec in specs)
+    kept = _kept(json, specs, settings) if resume else {}
+    measured = list(kept.values())
+    own = verbose or bool(settings.profilers)
+    try:
+        with _output(count - len(kept), settings, own=own) as on_output:
+            more = {"cpus": cpus, "on_output": on_output, "done": kept}
+            each = partial(measurements, settings=settings, server=server, **more)
+            _play(specs, each, measured, json)
+    except (KeyboardInterrupt, TrialError):
+        # What was measured took minutes.
+        if measured:
+            _print_results(measured, settings, server)
+            rest = "; play the rest with the same command and --resume" if json else ""
+            console().print(f"\nThese are {len(measured)} of {count_of(count, 'benchmark')}{rest}.")
+        raise
+    return _print_results(measured, settings, server)
+
+
+def _specs(named: Sequence[str]) -> list[ClientSpec]:
+    """The clients, whose jars are here. Raises UsageError."""
     if not named:
         raise UsageError("no client was named", "such as java/folsom, java/xmemcached@defaults")
     known = registry(process.binary_path())
     specs = [parse_client(client, known) for client in named]
     for spec in specs:
         jar(spec)
-    settings = _settings(cell or Calls(), times or Iterations())
-    usable = host.usable_cpus()
-    wanted = Placement(server=server_cpus, worker=jvm_cpus)
-    cpus = host.placement(wanted, usable, host.cores(usable))
-    count = sum(len(benchmarks(spec, settings)) for spec in specs)
-    measured: list[JmhMeasurement] = []
-    try:
-        with _output(count, settings, own=verbose or bool(settings.profilers)) as on_output:
-            for one in _all_measurements(specs, settings, server, cpus, on_output):
-                measured.append(one)
-                if json is not None:
-                    entries = [entry for each in measured for entry in each.entries]
-                    write_out(json, json_text(entries))
-    except (KeyboardInterrupt, TrialError):
-        # What was measured took minutes.
-        if measured:
-            _print_results(measured, settings, server)
-            console().print(f"\nThese are {len(measured)} of {count_of(count, 'benchmark')}.")
-        raise
-    return _print_results(measured, settings, server)
+    return specs
 
 
-def _all_measurements(
+def _play(
     specs: Sequence[ClientSpec],
-    settings: Settings,
-    server: str,
-    cpus: tuple[str, str],
-    on_output: Callable[[bytes], None],
-) -> Generator[JmhMeasurement]:
+    each: Callable[[ClientSpec], Generator[JmhMeasurement]],
+    measured: list[JmhMeasurement],
+    file: Path | None,
+) -> None:
+    """Add the measurements of all clients to those that are there, and keep all in the file."""
     for spec in specs:
         # Closed at once if the loop ends early: it has a server.
-        with closing(measurements(spec, settings, server, cpus=cpus, on_output=on_output)) as one:
-            yield from one
+        with closing(each(spec)) as ones:
+            for one in ones:
+                measured.append(one)
+                if file is not None:
+                    write_out(file, json_text([entry for of in measured for entry in of.entries]))
+
+
+def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: Settings) -> Kept:
+    """What the file of an interrupted run has. Raises UsageError."""
+    if path is None:
+        raise UsageError("--resume: no file was named", "say --json FILE, as in the first run")
+    try:
+        document = path.read_bytes()
+    except OSError as error:
+        remedy = "name the file that the interrupted run wrote, or leave out --resume"
+        raise UsageError(f"{path}: {error.strerror}", remedy) from error
+    return kept_measurements(document, str(path), specs, settings)
 
 
 @contextmanager

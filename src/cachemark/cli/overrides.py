@@ -282,7 +282,9 @@ def _ended(workload: Workload, overrides: Overrides) -> Workload:
         changed = ending_after(changed, overrides.ops)
     if (fill := overrides.fill) is not None:
         if not 0 < fill < 100:
-            raise UsageError(f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100")
+            raise UsageError(
+                f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100"
+            )
         changed = filling_to(changed, fill)
     if (scale := overrides.scale) is not None:
         if not 0 < scale <= _MAX_SCALE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from itertools import groupby, product, starmap
 from pathlib import Path
 from typing import Any, Literal
@@ -148,13 +148,10 @@ def jar(spec: ClientSpec) -> Path:
     return path
 
 
-def arguments(
-    spec: ClientSpec, settings: Settings, benchmark: Benchmark, address: str
-) -> list[str]:
-    """JMH's arguments for a benchmark of a client. Pure."""
-    parameters: dict[str, object] = {
+def parameters(spec: ClientSpec, settings: Settings, benchmark: Benchmark) -> dict[str, object]:
+    """The parameters of a benchmark of a client, but for the server. Pure."""
+    return {
         "client": spec.client.id.partition("/")[2],
-        "server": address,
         "wire": benchmark.wire,
         "operation": benchmark.operation,
         "data": settings.data,
@@ -167,8 +164,14 @@ def arguments(
         "profile": spec.options.get("profile", "common"),
         "timeoutMs": settings.timeout_ms,
     }
+
+
+def arguments(
+    spec: ClientSpec, settings: Settings, benchmark: Benchmark, address: str
+) -> list[str]:
+    """JMH's arguments for a benchmark of a client. Pure."""
     words = [rf"Memcached\.{benchmark.mode}$"]
-    for name, value in parameters.items():
+    for name, value in {**parameters(spec, settings, benchmark), "server": address}.items():
         words += ["-p", f"{name}={value}"]
     for profiler in settings.profilers:
         words += ["-prof", profiler]
@@ -208,8 +211,9 @@ def measurements(
     *,
     cpus: tuple[str, str] = ("", ""),
     on_output: Callable[[bytes], None] | None = None,
+    done: Container[tuple[str, Benchmark]] = (),
 ) -> Generator[JmhMeasurement]:
-    """Run a client's benchmarks one after the other, and give each when it has ended.
+    """Run a client's benchmarks but those that are `done`, and give each when it has ended.
 
     Each is a JMH of its own, as JMH writes its results when all has ended. Each number of threads
     has a fresh server. `on_output` is given JMH's own output as it comes. Raises UsageError,
@@ -220,7 +224,8 @@ def measurements(
     lacking = missing(target)
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
-    for _, group in groupby(benchmarks(spec, settings), lambda one: one.threads):
+    left = [one for one in benchmarks(spec, settings) if (spec.text, one) not in done]
+    for _, group in groupby(left, lambda one: one.threads):
         with running(target, cpus=cpus[0]) as started:
             address = _address(spec, started.addresses)
             for benchmark in group:

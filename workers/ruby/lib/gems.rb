@@ -48,7 +48,8 @@ module Gems
   # How to get a library that is not there.
   def remedy(name)
     bundle = File.exist?(gemfile(name)) ? "CACHEMARK_GEMS=#{name} cachemark setup ruby, or " : ''
-    "#{bundle}#{variable(name)}=/path/of/its/source[:/path/of/what/it/needs]"
+    built = name.start_with?('memcached') ? ', in which the extension of memcached is built' : ''
+    "#{bundle}#{variable(name)}=/path/of/its/source[:/path/of/what/it/needs]#{built}"
   end
 
   def variable(name) = "CACHEMARK_GEM_#{name.tr('-', '_').upcase}"

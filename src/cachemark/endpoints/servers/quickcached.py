@@ -70,7 +70,10 @@ def missing(spec: ServerSpec) -> Missing | None:
             "at github.com/QuickServerLab/QuickCached",
         )
     if not jar.is_file():
-        return Missing(reason=f"{jar} is not on this machine", remedy="name the server's jar")
+        return Missing(
+            reason=f"{jar} is not on this machine",
+            remedy="build the repository, whose jar comes into its folder dist, or name the jar",
+        )
     if not (_home(jar) / _CONFIGURATION).is_file():
         return Missing(
             reason=f"{_home(jar) / _CONFIGURATION} does not exist",
