@@ -44,9 +44,10 @@ def test_mutilate(tmp_path: Path) -> None:
 def test_ycsb_has_two_views(tmp_path: Path) -> None:
     output = (OUTPUTS / "ycsb.txt").read_text()
     closed = TOOLS["YCSB"].read(job(tmp_path), output).percentiles_ms
-    assert closed == {95: 1.391, 99.5: 98.047, 100: 101.375}
+    assert (len(closed), closed[50], closed[99.5], closed[100]) == (10, 0.275, 121.407, 280.063)
     intended = TOOLS["YCSB"].read(job(tmp_path, OPEN), output).percentiles_ms
-    assert intended == {95: 50.431, 99.5: 95.999, 100: 101.887}
+    assert (len(intended), intended[50], intended[99.5]) == (10, 490.751, 1185.791)
+    assert intended[100] == 1188.863
 
 
 def test_rpc_perf(tmp_path: Path) -> None:
