@@ -158,18 +158,19 @@ def test_trials_take_their_warm_up_window_and_start() -> None:
 def workload_time(server: str = "memcached", **settings: Any) -> float:
     """The time of one trial of a workload, in seconds."""
     found = parse(TEXT, "x.toml")
+    given: dict[str, Any] = {"name": "mixed", "prefill": 0.0, **settings}
     experiment = msgspec.structs.replace(
         found,
         design="trials",
         blocks=1,
         servers=[server],
-        workloads=[Workload(**{"name": "mixed", "prefill": 0.0, **settings})],
+        workloads=[Workload(**given)],
         timing=Timing(warmup_ms=0, measure_ms=1000),
     )
     return planned_s(make_plan(experiment), 2)
 
 
-FILL = {
+FILL: dict[str, Any] = {
     "sequence": ["mset_noreply@0-99", "get@99"],
     "values": Values(size="100..1000"),
     "records": 32_000,
