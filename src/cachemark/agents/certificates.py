@@ -7,10 +7,13 @@ own key is not stored: who wants one more host makes all certificates anew.
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from cachemark.host.atomic_file import made_folder, write_files
 from cachemark.host.certificates import Authority
 from cachemark.model.errors import UsageError
 
@@ -49,18 +52,24 @@ def write_certificates(folder: Path, names: list[str]) -> None:
             f"{folder} has certificates already", "remove the folder to make all of them anew"
         )
     authority = Authority("cachemark")
+    contents: dict[str, bytes] = {}
+    for name in names:
+        pair = authority.pair(name)
+        contents |= {f"{name}.pem": pair.certificate, f"{name}-key.pem": pair.key}
+    # The authority is the last one: what has it is complete.
+    contents[_AUTHORITY] = authority.pem
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in names:
-            pair = authority.pair(name)
-            _write(folder / f"{name}.pem", pair.certificate)
-            _write(folder / f"{name}-key.pem", pair.key)
-        _write(folder / _AUTHORITY, authority.pem)
+        with made_folder(folder, mode=0o700), _only_for_the_owner():
+            write_files(folder, contents)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error}") from error
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
+@contextmanager
+def _only_for_the_owner() -> Generator[None]:
+    """Files that are made meanwhile can be read by their owner only."""
+    mask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(mask)

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions
 
 from cachemark import __version__
 from cachemark.cli import app
-from cachemark.cli.output import write_out
+from cachemark.cli.output import write_texts
 
 _PROGRAM = "cachemark"
 # No line is folded: `man` does that.
@@ -25,9 +25,8 @@ def man(folder: Path) -> None:
     """
     help_flags = {"--help", "-h", "--version"}
     verbs = [name for name in app if name not in help_flags]
-    for verb in (None, *verbs):
-        name = _PROGRAM if verb is None else f"{_PROGRAM}-{verb}"
-        write_out(folder / f"{name}.1", _page(name, [] if verb is None else [verb]))
+    names = {_PROGRAM: [], **{f"{_PROGRAM}-{verb}": [verb] for verb in verbs}}
+    write_texts({f"{name}.1": _page(name, words) for name, words in names.items()}, folder)
 
 
 class _Collector:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import made_folder, write_file, write_files
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
@@ -48,10 +49,18 @@ def write_text(text: str, out: Path | None) -> None:
 def write_out(out: Path, content: str | bytes) -> None:
     """Write the file that the option --out names, and its folder. Raises UsageError."""
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_file(out, content)
+        with made_folder(out.parent):
+            write_file(out, content)
     except (OSError, ValueError) as error:
         raise UsageError(f"--out {out}: cannot be written: {error}") from error
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> None:
+    """Write the files of a folder that the option --out names, or none. Raises UsageError."""
+    try:
+        write_files(folder, {name: _with_line_end(text) for name, text in texts.items()})
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--out {folder}: cannot be written: {error}") from error
 
 
 def _with_line_end(text: str) -> str:

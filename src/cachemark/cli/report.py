@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from cachemark.cli import completers
-from cachemark.cli.output import print_text, terminal_width, write_out, write_text
+from cachemark.cli.output import print_text, terminal_width, write_out, write_text, write_texts
 from cachemark.model.errors import UsageError
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
@@ -122,6 +122,7 @@ def _print(form: str, made: dict[str, str]) -> None:
 
 
 def _write(made: dict[str, str], out: Path) -> None:
-    alone = len(made) == 1 and not out.is_dir()
-    for name, text in made.items():
-        write_text(text, out if alone else out / name)
+    if len(made) == 1 and not out.is_dir():
+        write_text(next(iter(made.values())), out)
+    else:
+        write_texts(made, out)

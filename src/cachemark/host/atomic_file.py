@@ -2,12 +2,84 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 _NEW_FILE_MODE = 0o666
+
+
+@contextmanager
+def made_folder(folder: Path, mode: int = 0o777) -> Generator[None]:
+    """A folder, made with its parents if need be. Those that were made go if the context fails.
+
+    Raises OSError.
+    """
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+    try:
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in missing:
+            with contextlib.suppress(OSError):  # it has something, or was not made
+                path.rmdir()
+        raise
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes | str]) -> None:
+    """Write files into a folder. If one fails, those that were not there before are removed.
+
+    Raises OSError.
+    """
+    made: list[Path] = []
+    with made_folder(folder):
+        try:
+            for name, content in contents.items():
+                path = folder / name
+                is_new = not os.path.lexists(path)
+                write_file(path, content)
+                if is_new:
+                    made.append(path)
+        except BaseException:
+            for path in made:
+                path.unlink(missing_ok=True)
+            raise
+
+
+def append_lines(path: Path, lines: bytes) -> None:
+    """Append whole lines, which are on disk when this returns; after a failure there are none.
+
+    What an earlier writer has left without a line end is removed. Raises OSError.
+    """
+    is_new = not path.exists()
+    with path.open("ab") as file:
+        before = _whole_lines(path, file.tell())
+        try:
+            file.truncate(before)
+            # Buffered: a raw write may write a part only, and its return value alone says so.
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.truncate(path, before)
+            if is_new:
+                path.unlink(missing_ok=True)
+            raise
+
+
+def _whole_lines(path: Path, length: int) -> int:
+    """How many of a file's bytes are whole lines."""
+    with path.open("rb") as file:
+        file.seek(max(0, length - 1))
+        if file.read() in (b"", b"\n"):
+            return length
+        file.seek(0)
+        return file.read().rfind(b"\n") + 1
 
 
 def write_file(path: Path, content: bytes | str) -> None:

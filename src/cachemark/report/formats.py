@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cachemark.endpoints.clients import default_settings
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import write_files
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report import answers, csv_file, markdown, terminal
@@ -105,16 +105,13 @@ def write_plots(
     """Write a run's plots to a folder, in one of the formats of PICTURES. Raises UsageError."""
     from cachemark.report.plots import Style, plot_files  # noqa: PLC0415
 
-    written: list[Path] = []
     report = load_report(run)
     with fits_together(run):
         drawn = list(plot_files(report, form, Style(title=title, theme=theme)))
-    for name, content in drawn:
-        path = folder / f"{name}{PLOT_SUFFIXES[form]}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_file(path, content)
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error}") from error
-        written.append(path)
-    return written
+    files = {f"{name}{PLOT_SUFFIXES[form]}": content for name, content in drawn}
+    try:
+        if files:
+            write_files(folder, files)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error}") from error
+    return [folder / name for name in files]

@@ -19,7 +19,7 @@ from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host import HostFacts
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import append_lines, write_file
 from cachemark.host.regular_file import read_regular
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
@@ -91,12 +91,7 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
         """Add an outcome, which is on disk when this returns. Raises UsageError."""
         path = self.folder / _CELLS
         try:
-            if path.exists():
-                os.truncate(path, read_regular(path).rfind(b"\n") + 1)
-            with path.open("ab") as file:
-                file.write(msgspec.json.encode(outcome) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+            append_lines(path, msgspec.json.encode(outcome) + b"\n")
         except OSError as error:
             raise UsageError(
                 f"{path}: cannot be written: {error}", "make room, then use --resume"
@@ -120,18 +115,15 @@ def check_plan(plan: ResiliencePlan, where: str) -> None:
 def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> ResilienceRun:
     """Create the folder and the header of a run. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
-    folder, name = new_run_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-resilience")
-    header = ResilienceHeader(
-        id=name,
-        created_at=now.isoformat(timespec="seconds"),
-        cachemark=__version__,
-        plan=plan,
-        host=host,
-    )
-    try:
+    with new_run_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-resilience") as folder:
+        header = ResilienceHeader(
+            id=folder.name,
+            created_at=now.isoformat(timespec="seconds"),
+            cachemark=__version__,
+            plan=plan,
+            host=host,
+        )
         write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error}") from error
     return ResilienceRun(folder=folder, header=header)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from cachemark.host.atomic_file import append_lines, made_folder
 from cachemark.host.regular_file import read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.calibrate.calibration import Calibration
@@ -20,11 +20,8 @@ def append_calibration(root: Path, calibration: Calibration) -> Path:
     """Append a calibration, which is on disk when this returns. Raises UsageError."""
     path = root / _FILE
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(msgspec.json.encode(calibration) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with made_folder(root):
+            append_lines(path, msgspec.json.encode(calibration) + b"\n")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error}", "choose another --runs") from error
     return path

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta
 
 from cachemark import __version__
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import made_folder, write_file
 from cachemark.host.regular_file import open_regular
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.host.temporary import temporary_folder
@@ -141,8 +141,7 @@ def import_run(
     whatever that raises.
     """
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with _staging_folder(root) as stage:
+        with made_folder(root), _staging_folder(root) as stage:
             encoded = _run_limited(lambda: _unpacked(path, stage, rehearse), path)
             manifest = msgspec.json.decode(encoded, type=Manifest)
             run = open_run(str(stage), stage)

@@ -11,7 +11,8 @@ import datetime
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +20,7 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.host import HostFacts
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import append_lines, made_folder, write_file
 from cachemark.host.regular_file import open_regular, read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
@@ -118,11 +119,7 @@ class Run:
             raise RuntimeError("a run must be entered before it is written to")
         path = self.folder / _OUTCOMES
         try:
-            # Buffered: a raw write may write a part only, and its return value alone says so.
-            with path.open("ab") as file:
-                file.write(b"".join(map(to_line, outcomes)))
-                file.flush()
-                os.fsync(file.fileno())
+            append_lines(path, b"".join(map(to_line, outcomes)))
         except OSError as error:
             raise UsageError(
                 f"{path}: cannot be written: {error}", "make room, then run with --resume"
@@ -175,41 +172,45 @@ def create_run(
     """Create the folder and the header of a run. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
     stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
-    folder, name = new_run_folder(root, stem)
-    header = RunHeader(
-        id=name,
-        created_at=now.isoformat(timespec="seconds"),
-        cachemark=__version__,
-        command=command,
-        experiment=experiment,
-        host=host,
-        hosts=hosts,
-    )
-    text = msgspec.json.format(msgspec.json.encode(header))
-    try:
-        write_file(folder / _HEADER, text + b"\n")
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        raise UsageError(
-            f"{folder}: cannot be written: {error}", "choose another --runs"
-        ) from error
+    with new_run_folder(root, stem) as folder:
+        header = RunHeader(
+            id=folder.name,
+            created_at=now.isoformat(timespec="seconds"),
+            cachemark=__version__,
+            command=command,
+            experiment=experiment,
+            host=host,
+            hosts=hosts,
+        )
+        write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
     return Run(folder, header)
 
 
-def new_run_folder(root: Path, stem: str) -> tuple[Path, str]:
-    """Make the folder of a run; its path and its name. Raises UsageError."""
+@contextmanager
+def new_run_folder(root: Path, stem: str) -> Generator[Path]:
+    """The folder of a new run, for its header. It goes if that cannot be written.
+
+    Raises UsageError.
+    """
+    try:
+        with made_folder(root):
+            folder = _free_folder(root, stem)
+            try:
+                yield folder
+            except BaseException:
+                folder.rmdir()
+                raise
+    except OSError as error:
+        raise UsageError(f"{root}: cannot be written: {error}", "choose another --runs") from error
+
+
+def _free_folder(root: Path, stem: str) -> Path:
+    """The first name that no run has; two processes may begin in the same second."""
     for number in range(1, 1000):
-        name = stem if number == 1 else f"{stem}-{number}"
-        try:
-            (root / name).mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(
-                f"{root}: cannot be written: {error}", "choose another --runs"
-            ) from error
-        return root / name, name
+        folder = root / (stem if number == 1 else f"{stem}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
     raise UsageError(f"{root}: too many runs named {stem}", "choose another --runs")
 
 
