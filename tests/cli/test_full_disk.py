@@ -73,6 +73,8 @@ CASES = [
     Case("ENGINE tape write --out t", 64),
     Case("ENGINE tape presets > c"),
     Case("ENGINE completion bash > c"),
+    Case("ENGINE man man1"),
+    Case("ENGINE man man1", 8),
 ]
 
 RESUMABLE = {"run.json", "audit.json", "events.jsonl", "lock"}

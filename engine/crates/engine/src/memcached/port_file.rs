@@ -7,8 +7,10 @@ pub fn write(path: &Path, addresses: &[String]) -> Result<(), String> {
     let named = |error| format!("{}: {error}", path.display());
     let mut begun = path.as_os_str().to_owned();
     begun.push(".lck");
-    std::fs::write(&begun, lines(addresses)).map_err(named)?;
-    std::fs::rename(&begun, path).map_err(named)
+    std::fs::write(&begun, lines(addresses))
+        .and_then(|()| std::fs::rename(&begun, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&begun)))
+        .map_err(named)
 }
 
 fn lines(addresses: &[String]) -> String {

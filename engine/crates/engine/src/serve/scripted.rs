@@ -8,6 +8,7 @@ use cachemark_scripted::{Script, ScriptedServer, ScriptedServerSettings};
 use crate::process::stop_flag;
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
+use crate::whole_file;
 
 /// The answer to `version`. libmemcached refuses a version that begins with 0 or has letters.
 const VERSION: &str = "1.6.99";
@@ -38,5 +39,6 @@ pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
 
 fn write_log(path: &Path, server: &ScriptedServer) -> Result<(), String> {
     let text = serde_json::to_string(server.log()).expect("plain values");
-    fs::write(path, text).map_err(|error| format!("--log {}: {error}", path.display()))
+    whole_file::write(path, text.as_bytes())
+        .map_err(|error| format!("--log {}: {error}", path.display()))
 }
