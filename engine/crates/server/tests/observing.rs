@@ -233,6 +233,21 @@ fn users_can_be_replaced() {
     assert_eq!([log_in("ann old"), log_in("ann new")], [REFUSED, "STORED\r\n"]);
 }
 
+/// A page in a browser can make it send any bytes behind such a line, a login too.
+#[test]
+fn a_login_in_a_web_request_is_none() {
+    let accounts = Accounts::parse("ann:s3c\n").expect("accounts");
+    let (_server, target) =
+        serve(State::new(settings(IoMode::Events), VERSION).with_accounts(accounts));
+    for method in ["POST /", "PUT /a", "GET /", "HEAD x", "POST http://x/"] {
+        let request =
+            format!("{method} HTTP/1.1\r\nset x 0 0 7\r\nann s3c\r\nset a 0 0 1\r\nx\r\n");
+        assert_eq!(target.exchange(request.as_bytes(), usize::MAX, false), b"", "{method}");
+    }
+    let login = b"set x 0 0 7\r\nann s3c\r\nget a\r\n";
+    assert_eq!(target.exchange(login, usize::MAX, false), b"STORED\r\nEND\r\n");
+}
+
 /// `OK` before a dump is new in memcached's later versions.
 #[test]
 fn dumps_begin_with_ok() {
