@@ -178,7 +178,7 @@ impl Pair {
             }
             Verb::Flush(delay) => {
                 self.store.flush(delay, now_s);
-                self.model.flush_at = Some(i64::from(now_s) + delay.max(0));
+                self.model.flush_at = Some(i64::from(now_s) + (delay - 1).max(0));
             }
             Verb::Wait(seconds) => self.now_s += seconds,
         }

@@ -91,10 +91,30 @@ fn below(chunk: u64, number: u8) -> u64 {
     chunk.wrapping_sub(u64::from_le_bytes([number; 8])) & !chunk & u64::from_le_bytes([0x80; 8])
 }
 
-/// A decimal number of 64 bits, as C's strtoull(3) parses it. It may have a plus; it may have a minus if the
-/// negated number, modulo 2^64, is below 2^63.
+/// More digits than this are refused, zeros too.
+const DIGITS_MAX: usize = 22;
+
+/// A decimal number of 64 bits, as most commands take it: digits alone.
 #[inline]
 pub fn unsigned(word: &[u8]) -> Option<u64> {
+    natural(word).filter(|_| word.len() <= DIGITS_MAX)
+}
+
+/// The same for a number that may be negative.
+#[inline]
+pub fn signed(word: &[u8]) -> Option<i64> {
+    match word {
+        [b'-', digits @ ..] => natural(digits).and_then(negated),
+        digits => natural(digits).and_then(|number| i64::try_from(number).ok()),
+    }
+    .filter(|_| word.len() <= DIGITS_MAX)
+}
+
+/// A decimal number of 64 bits, as C's strtoull(3) parses it. It may have a plus; it may have a minus if the
+/// negated number, modulo 2^64, is below 2^63. memcached still reads some numbers so: those before the length of
+/// a `set`, and those that options give.
+#[inline]
+pub fn unsigned_as_in_c(word: &[u8]) -> Option<u64> {
     match word {
         [b'+', digits @ ..] => natural(digits),
         [b'-', digits @ ..] => {
@@ -106,13 +126,16 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
 
 /// The same for a number that may be negative (strtoll(3)).
 #[inline]
-pub fn signed(word: &[u8]) -> Option<i64> {
+pub fn signed_as_in_c(word: &[u8]) -> Option<i64> {
     match word {
-        [b'-', digits @ ..] => {
-            natural(digits).and_then(|number| 0_i64.checked_sub_unsigned(number))
-        }
-        word => unsigned(word).and_then(|number| i64::try_from(number).ok()),
+        [b'-', digits @ ..] => natural(digits).and_then(negated),
+        word => unsigned_as_in_c(word).and_then(|number| i64::try_from(number).ok()),
     }
+}
+
+#[inline]
+fn negated(number: u64) -> Option<i64> {
+    0_i64.checked_sub_unsigned(number)
 }
 
 /// A decimal number of 64 bits, without a sign.
@@ -171,10 +194,19 @@ mod tests {
         #[test]
         fn numbers_are_parsed_as_the_standard_library_parses_them(text in "[+-]?[0-9]{1,24}|[0-9/:+-]{1,6}") {
             let word = text.as_bytes();
-            prop_assert_eq!(signed(word), text.parse().ok());
+            prop_assert_eq!(signed_as_in_c(word), text.parse().ok());
             if !text.starts_with('-') {
-                prop_assert_eq!(unsigned(word), text.parse().ok());
+                prop_assert_eq!(unsigned_as_in_c(word), text.parse().ok());
             }
+        }
+
+        #[test]
+        fn most_commands_take_no_plus_and_not_too_many_digits(text in "[+-]?[0-9]{1,24}|[0-9/:+-]{1,6}") {
+            let word = text.as_bytes();
+            let taken = !text.starts_with('+') && text.len() <= DIGITS_MAX;
+            prop_assert_eq!(signed(word), text.parse().ok().filter(|_| taken));
+            let taken = taken && !text.starts_with('-');
+            prop_assert_eq!(unsigned(word), text.parse().ok().filter(|_| taken));
         }
     }
 
@@ -183,7 +215,7 @@ mod tests {
         let numbers = [("-0", Some(0)), ("-1", None), ("-9223372036854775808", None)];
         let wrapped = [("-18446744073709551615", Some(1)), ("-18446744073709551616", None)];
         for (text, number) in numbers.into_iter().chain(wrapped) {
-            assert_eq!(unsigned(text.as_bytes()), number, "{text}");
+            assert_eq!(unsigned_as_in_c(text.as_bytes()), number, "{text}");
         }
     }
 }

@@ -106,13 +106,33 @@ fn large_items_fit_among_small_ones() {
 fn a_delayed_flush_happens_when_it_is_due() {
     let store = Store::new(1 << 20);
     set(&store, b"old", 0, b"x", NOW);
-    store.flush(2, NOW);
+    store.flush(3, NOW);
     assert!(value(&store, b"old", NOW + 1).is_some());
     set(&store, b"new", 0, b"x", NOW + 2);
     assert!(value(&store, b"old", NOW + 2).is_none());
     assert!(value(&store, b"new", NOW + 3).is_some());
     store.flush(0, NOW + 3);
     assert!(value(&store, b"new", NOW + 3).is_none());
+}
+
+#[test]
+fn a_flush_after_one_second_happens_at_once() {
+    let store = Store::new(1 << 20);
+    set(&store, b"old", 0, b"x", NOW);
+    store.flush(1, NOW);
+    assert!(value(&store, b"old", NOW).is_none());
+    set(&store, b"new", 0, b"x", NOW);
+    assert!(value(&store, b"new", NOW + 1).is_some());
+}
+
+#[test]
+fn memory_of_segments_is_in_use_while_they_have_items() {
+    let store = Store::new(16 << 20);
+    assert_eq!(store.usage(NOW).segment_bytes, 0);
+    (0..100).for_each(|n| set(&store, &name(n), 0, &[1; 60_000], NOW));
+    let full = store.usage(NOW);
+    assert!(full.segment_bytes >= full.bytes, "{full:?}");
+    assert!(full.segment_bytes <= full.limit_bytes, "{full:?}");
 }
 
 #[test]

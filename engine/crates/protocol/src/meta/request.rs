@@ -54,9 +54,9 @@ pub enum MetaError {
 }
 
 impl MetaError {
-    /// The reply line. `md` and `ma` have the same one for all errors of a single flag.
+    /// The reply line. `ma` has the same one for all errors of a single flag.
     pub fn reply(self, verb: MetaVerb) -> &'static [u8] {
-        let coarse = matches!(verb, MetaVerb::Delete | MetaVerb::Arithmetic);
+        let coarse = verb == MetaVerb::Arithmetic;
         match self {
             MetaError::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
             MetaError::LongOpaque => b"CLIENT_ERROR opaque token too long\r\n",
@@ -220,7 +220,7 @@ impl<'a> MetaRequest<'a> {
             b'T' => options.exptime = Some(time(token)?),
             b'C' => options.expected_cas = Some(unsigned(token).ok_or(MetaError::BadToken)?),
             b'E' => options.new_cas = Some(unsigned(token).ok_or(MetaError::BadToken)?),
-            b'F' => options.client_flags = unsigned(token).ok_or(MetaError::BadClientFlags)? as u32,
+            b'F' => options.client_flags = client_flags(token)?,
             b'D' => options.delta = Some(unsigned(token).ok_or(MetaError::BadDelta)?),
             b'J' => options.initial = unsigned(token).ok_or(MetaError::BadInitial)?,
             b'M' => options.mode = self.mode(token)?,
@@ -247,6 +247,11 @@ impl<'a> MetaRequest<'a> {
             _ => MetaMode::Plain,
         })
     }
+}
+
+fn client_flags(token: &[u8]) -> Result<u32, MetaError> {
+    let flags = unsigned(token).and_then(|flags| u32::try_from(flags).ok());
+    flags.ok_or(MetaError::BadClientFlags)
 }
 
 fn time(token: &[u8]) -> Result<i64, MetaError> {

@@ -11,7 +11,7 @@ use crate::text::command::{Command, ControlVerb, Store, StoreVerb};
 use crate::text::fast_path;
 use crate::text::keys::Keys;
 use crate::text::refusal::Refusal;
-use crate::words::{Words, signed, unsigned};
+use crate::words::{Words, signed, signed_as_in_c, unsigned, unsigned_as_in_c};
 
 /// If the end of a line has not arrived after this many bytes, the connection is closed, unless the command is a
 /// get.
@@ -124,8 +124,8 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
         StoreVerb::Cas => word().and_then(unsigned).ok_or(refused)?,
         _ => 0,
     };
-    let flags = unsigned(flags).ok_or(refused)?;
-    let exptime = signed(exptime).ok_or(refused)?;
+    let flags = unsigned_as_in_c(flags).ok_or(refused)?;
+    let exptime = signed_as_in_c(exptime).ok_or(refused)?;
     if key.len() > KEY_BYTES_MAX {
         return Err(refused);
     }

@@ -46,6 +46,11 @@ impl Writer<'_> {
         limit.saturating_sub(layout.segment_meta_at + metadata + table) / layout.segment
     }
 
+    /// The memory of the segments that are in use.
+    pub fn segment_bytes(&self) -> usize {
+        self.count_segments().used * self.region.layout.segment
+    }
+
     pub fn count_segments(&self) -> SegmentCounts {
         let mut counts = SegmentCounts::default();
         for segment in self.segments() {

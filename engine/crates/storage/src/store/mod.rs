@@ -321,9 +321,10 @@ impl Store {
         Entry::new(self.writer(hash, now_s), hash, key)
     }
 
-    /// Drop what was stored before an instant: now if the delay is 0 or negative.
+    /// Drop what was stored before an instant: now if the delay is 0 or negative. memcached flushes at the beginning
+    /// of the last second of a delay: after a delay of 1, at once.
     pub fn flush(&self, delay: i64, now_s: u32) {
-        let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) };
+        let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) - 1 };
         self.writers(now_s).for_each(|mut writer| writer.flush(at_s));
     }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::text::command::ControlVerb;
-use cachemark_protocol::words::{Words, signed, unsigned};
+use cachemark_protocol::words::{Words, signed, unsigned, unsigned_as_in_c};
 
 use crate::commands::context::RequestContext;
 use crate::commands::text::dump::DumpForm;
@@ -54,9 +54,13 @@ pub fn carry_out(verb: ControlVerb, words: Words<'_>, context: &RequestContext<'
     }
 }
 
+/// More digits of a number of 32 bits than this are refused, zeros too.
+const DIGITS_32_MAX: usize = 11;
+
 /// A number of 32 bits.
 fn number(word: &[u8]) -> Option<u32> {
-    unsigned(word).and_then(|number| u32::try_from(number).ok())
+    let number = unsigned(word).filter(|_| word.len() <= DIGITS_32_MAX)?;
+    u32::try_from(number).ok()
 }
 
 fn decimal(word: &[u8]) -> Option<f64> {
@@ -108,8 +112,8 @@ fn reassign(from: &[u8], to: &[u8], context: &RequestContext<'_>) -> Outcome {
     if from == to {
         return Outcome::Reply(b"SAME src and dst class are identical\r\n");
     }
-    // memcached chooses a source itself if that is -1.
-    if !valid(to) || !(valid(from) || from == -1) {
+    // memcached chooses a source itself if that is -1, and finds none if no class has a spare page.
+    if !valid(to) || !valid(from) {
         return Outcome::Reply(b"BADCLASS invalid src or dst class id\r\n");
     }
     Outcome::Reply(b"NOSPARE source class has no spare pages\r\n")
@@ -245,7 +249,7 @@ fn classes(word: &[u8]) -> Option<bool> {
     }
     let numbers = word
         .split(|byte| *byte == b',')
-        .map(|part| unsigned(part).filter(|class| CLASSES.contains(class)));
+        .map(|part| unsigned_as_in_c(part).filter(|class| CLASSES.contains(class)));
     let numbers: Option<Vec<u64>> = numbers.collect();
     numbers.map(|classes| classes.contains(&1))
 }

@@ -9,7 +9,9 @@ use crate::commands::text::http;
 use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Longer data is no user and password.
-const TOKEN_BYTES_MAX: u64 = 2048;
+const TOKEN_BYTES_MAX: u64 = 16384;
+/// A shorter line, with its carriage return, cannot be a login: memcached ends the connection.
+const LINE_BYTES_MIN: usize = 6;
 
 /// Carry out the command at the front of `input` and append its reply. `None` if it is not complete.
 pub fn log_in(
@@ -17,6 +19,10 @@ pub fn log_in(
     connection: &mut ConnectionState,
     context: &mut RequestContext<'_>,
 ) -> Option<Consumed> {
+    let short = &input[..input.len().min(LINE_BYTES_MIN)];
+    if short.contains(&b'\n') {
+        return Some(Consumed::all_and_close(input));
+    }
     let (line, length) = match parse(input) {
         Parsed::Incomplete => return None,
         Parsed::TooLong => return Some(Consumed::all_and_close(input)),
@@ -24,6 +30,10 @@ pub fn log_in(
             if store.verb == StoreVerb::Set && store.length <= TOKEN_BYTES_MAX =>
         {
             (line, store.length as usize)
+        }
+        Parsed::Command(Command::Store(store), line) if store.verb == StoreVerb::Set => {
+            context.out.extend_from_slice(b"CLIENT_ERROR auth token too long\r\n");
+            return Some(Consumed::bytes(line));
         }
         Parsed::Refused(_, line) if http::speaks(&input[..line]) => {
             return Some(Consumed::all_and_close(input));
@@ -47,7 +57,7 @@ pub fn log_in(
             }
         }
         (b"\r\n", None) => b"CLIENT_ERROR bad authentication token format\r\n",
-        _ => b"CLIENT_ERROR bad data chunk\r\n",
+        _ => b"CLIENT_ERROR bad command line termination\r\n",
     };
     context.out.extend_from_slice(reply);
     Some(Consumed::bytes(line + data.len()))

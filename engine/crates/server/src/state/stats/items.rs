@@ -78,7 +78,7 @@ pub fn slabs(state: &State) -> Vec<Row> {
     }
     table.extend(rows([
         ("active_slabs", u64::from(usage.items > 0)),
-        ("total_malloced", usage.bytes),
+        ("total_malloced", usage.segment_bytes),
     ]));
     table
 }
