@@ -18,10 +18,21 @@ pub fn of(configuration: &Configuration) -> Vec<Endpoint> {
     };
     let at = |port: i64| {
         let ports = interfaces.iter().filter(move |_| port != 0);
-        ports.map(move |interface| address(interface, port))
+        ports.map(move |interface| {
+            let (plain, interface) = without_prefix(interface);
+            (plain, address(interface, port))
+        })
     };
-    let tcp = at(configuration.port).map(Endpoint::Tcp);
-    tcp.chain(at(configuration.udp_port).map(Endpoint::Udp)).collect()
+    let tcp = at(configuration.port).map(|(plain, address)| {
+        if plain { Endpoint::PlainTcp(address) } else { Endpoint::Tcp(address) }
+    });
+    let udp = at(configuration.udp_port).map(|(_, address)| Endpoint::Udp(address));
+    tcp.chain(udp).collect()
+}
+
+/// An interface without memcached's prefix for a listener without TLS, and whether it had the prefix.
+fn without_prefix(interface: &str) -> (bool, &str) {
+    interface.strip_prefix("notls:").map_or((false, interface), |rest| (true, rest))
 }
 
 /// All addresses: those of IPv6 include those of IPv4, if the machine has IPv6.
@@ -71,5 +82,10 @@ mod tests {
             [tcp("[::1]:7"), tcp("[::1]:5"), tcp("1.2.3.4:6")]
         );
         assert!(listed(&["127.0.0.1"], 0, 0).is_empty());
+        let plain = |address: &str| Endpoint::PlainTcp(address.to_owned());
+        assert_eq!(
+            listed(&["notls:127.0.0.1", "notls:[::1]:5", "[::1]:6"], 7, 0),
+            [plain("127.0.0.1:7"), plain("[::1]:5"), tcp("[::1]:6")]
+        );
     }
 }

@@ -31,7 +31,7 @@ const fn ignored(name: &'static str, takes: Takes) -> Extended {
 use Takes::{Checked, Nothing, Optional, Value};
 
 /// All of memcached's, and one of this server: `debugtime`.
-static TABLE: [Extended; 49] = [
+static TABLE: [Extended; 51] = [
     works(
         "idle_timeout",
         Value("Missing numeric argument for idle_timeout", "", |text, to| {
@@ -255,6 +255,9 @@ static TABLE: [Extended; 49] = [
             |text, _| unsigned(text).is_some(),
         ),
     ),
+    // Of no use while nobody's certificate is verified.
+    ignored("ssl_ca_cert", Value("Missing ssl_ca_cert argument", "", |_, _| true)),
+    ignored("ssl_verify_mode", Checked("Missing ssl_verify_mode argument", verify_mode)),
     ignored("ssl_session_cache", Nothing(|_| ())),
     ignored("ssl_kernel_tls", Nothing(|_| ())),
     ignored("ssl_min_version", Checked("Missing ssl_min_version argument", tls_version)),
@@ -283,6 +286,16 @@ fn slab_chunk_max(text: &str, to: &mut Configuration) -> Result<(), String> {
             (to.slab_chunk_given, to.tuning.slab_chunk_max) = (true, (kibibytes as u32) << 10);
             return Ok(());
         }
+    };
+    Err(told.to_owned())
+}
+
+fn verify_mode(text: &str, _: &mut Configuration) -> Result<(), String> {
+    let told = match text.parse::<i32>() {
+        Ok(0) => return Ok(()),
+        Ok(1..=3) => "ssl_verify_mode must be 0: this server verifies no certificates of clients",
+        Ok(_) => "Invalid ssl_verify_mode. Use help to see valid options.",
+        Err(_) => "could not parse argument to ssl_verify_mode",
     };
     Err(told.to_owned())
 }

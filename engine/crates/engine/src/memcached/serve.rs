@@ -32,6 +32,9 @@ pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
         if let Some(path) = user_file(configuration) {
             reread_accounts(&path, &state);
         }
+        if let Some(Err(error)) = state.tls().map(Tls::refresh) {
+            print_error(&format!("the certificate is still the old one: {error}"));
+        }
     });
     if signal == Some(SIGUSR1) {
         print_error("Gracefully stopping");

@@ -19,8 +19,7 @@ pub enum Stream {
 impl Stream {
     /// TLS over a TCP connection. The handshake happens with the first reads.
     pub fn tls(socket: TcpStream, tls: &Tls) -> io::Result<Stream> {
-        let connection =
-            ServerConnection::new(std::sync::Arc::clone(&tls.0)).map_err(io::Error::other)?;
+        let connection = ServerConnection::new(tls.config()).map_err(io::Error::other)?;
         Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
     }
 

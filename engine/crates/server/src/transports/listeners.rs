@@ -16,6 +16,8 @@ use crate::transports::unix::{self, SocketFile};
 pub enum Endpoint {
     /// `host:port`; port 0 means any free port.
     Tcp(String),
+    /// The same, without TLS where the others have it.
+    PlainTcp(String),
     Unix(PathBuf),
     /// Datagrams to `host:port`.
     Udp(String),
@@ -99,7 +101,8 @@ impl Bound {
         unix_mode: u32,
     ) -> Result<(), ServerError> {
         let (what, bound) = match endpoint {
-            Endpoint::Tcp(address) => {
+            Endpoint::Tcp(address) | Endpoint::PlainTcp(address) => {
+                let tls = tls.filter(|_| matches!(endpoint, Endpoint::Tcp(_)));
                 let bound = TcpListener::bind(address);
                 let bound = bound.map(|at| self.listeners.push(Listener::Tcp(at, tls.cloned())));
                 (address.clone(), bound)

@@ -9,6 +9,7 @@ use cachemark_protocol::words::{Words, signed, unsigned, unsigned_as_in_c};
 use crate::commands::context::RequestContext;
 use crate::commands::text::dump::DumpForm;
 use crate::state::server_state::Shutdown;
+use crate::state::tls::Tls;
 
 /// What a control command comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub fn carry_out(verb: ControlVerb, words: Words<'_>, context: &RequestContext<'
         ControlVerb::Lru => lru(words, context),
         ControlVerb::Crawler => crawler(words, context),
         ControlVerb::Shutdown => shutdown(words, context),
-        ControlVerb::RefreshCertificates => Outcome::Reply(b"Error TLS not enabled\r\n"),
+        ControlVerb::RefreshCertificates => refresh_certificates(context),
         ControlVerb::DebugTime => debug_time(words, context),
     }
 }
@@ -252,6 +253,14 @@ fn classes(word: &[u8]) -> Option<bool> {
         .map(|part| unsigned_as_in_c(part).filter(|class| CLASSES.contains(class)));
     let numbers: Option<Vec<u64>> = numbers.collect();
     numbers.map(|classes| classes.contains(&1))
+}
+
+fn refresh_certificates(context: &RequestContext<'_>) -> Outcome {
+    match context.state.tls().map(Tls::refresh) {
+        None => Outcome::Reply(b"Error TLS not enabled\r\n"),
+        Some(Ok(())) => OK,
+        Some(Err(_)) => Outcome::Reply(b"Error loading the certificate chain or its key\r\n"),
+    }
 }
 
 fn shutdown(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {

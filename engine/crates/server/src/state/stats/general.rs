@@ -159,17 +159,21 @@ fn background_work(state: &State, tuning: &Tuning) -> Vec<Row> {
     table
 }
 
-fn log(state: &State) -> impl Iterator<Item = Row> {
-    rows([
+fn log(state: &State) -> Vec<Row> {
+    let mut table: Vec<Row> = rows([
         ("malloc_fails", 0),
         ("log_worker_dropped", 0),
         ("log_worker_written", load(&state.log.written)),
         ("log_watcher_skipped", load(&state.log.skipped)),
         ("log_watcher_sent", load(&state.log.sent)),
         ("log_watchers", state.log.watchers()),
-        ("unexpected_napi_ids", 0),
-        ("round_robin_fallback", 0),
     ])
+    .collect();
+    if let Some(tls) = state.tls() {
+        table.push(row("time_since_server_cert_refresh", tls.age_s()));
+    }
+    table.extend(zeros(["unexpected_napi_ids", "round_robin_fallback"]));
+    table
 }
 
 fn items(state: &State, usage: &Usage, tuning: &Tuning) -> Vec<Row> {

@@ -1,12 +1,15 @@
 //! `stats settings`. The names and their order are those of memcached 1.6.45 with all that it can be built with;
 //! settings that it has and this server has not are shown with memcached's defaults.
 
+use std::path::Path;
+
 use rustix::process::{Resource, getrlimit};
 
 use crate::state::event_log::kinds;
 use crate::state::server_state::State;
 use crate::state::settings::Protocol;
 use crate::state::stats::rows::{Row, row, yes_or_no};
+use crate::state::tls::Tls;
 use crate::state::tuning::Tuning;
 
 pub fn table(state: &State) -> Vec<Row> {
@@ -18,7 +21,7 @@ pub fn table(state: &State) -> Vec<Row> {
     table.extend(EXTERNAL_STORAGE.map(|(name, value)| row(name, value)));
     let free_ratio = format!("{:.3}", tuning.slab_automove_free_ratio);
     table.extend([row("slab_automove_freeratio", free_ratio), row("ext_drop_unread", "no")]);
-    table.push(row("ssl_enabled", yes_or_no(state.tls().is_some())));
+    table.extend(tls(state));
     table.extend(TLS.map(|(name, value)| row(name, value)));
     table.extend([
         row("num_napi_ids", tuning.napi_ids),
@@ -46,9 +49,7 @@ const EXTERNAL_STORAGE: [(&str, &str); 9] = [
 ];
 
 /// Settings of OpenSSL that rustls has not.
-const TLS: [(&str, &str); 10] = [
-    ("ssl_chain_cert", "(null)"),
-    ("ssl_key", "(null)"),
+const TLS: [(&str, &str); 8] = [
     ("ssl_verify_mode", "0"),
     ("ssl_keyformat", "1"),
     ("ssl_ciphers", "NULL"),
@@ -58,6 +59,16 @@ const TLS: [(&str, &str); 10] = [
     ("ssl_kernel_tls", "no"),
     ("ssl_min_version", "tlsv1.2"),
 ];
+
+fn tls(state: &State) -> Vec<Row> {
+    let tls = state.tls();
+    let path = |of: fn(&Tls) -> &Path| tls.map_or("(null)".into(), |tls| of(tls).to_string_lossy());
+    vec![
+        row("ssl_enabled", yes_or_no(tls.is_some())),
+        row("ssl_chain_cert", path(Tls::certificates)),
+        row("ssl_key", path(Tls::key)),
+    ]
+}
 
 fn network(state: &State, tuning: &Tuning) -> Vec<Row> {
     let settings = &state.settings;
