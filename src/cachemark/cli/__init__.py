@@ -104,7 +104,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         case UnicodeEncodeError():  # a word of the command line, or a name on disk
             return f"{error.object}: not text in UTF-8", USAGE
         case TrialError():
-            return error.text, FAILED
+            return error.text + (f"\n  {error.remedy}" if error.remedy else ""), FAILED
         case OSError():
             return _system_error_text(error), FAILED
         case MemoryError():
