@@ -7,7 +7,7 @@ import re
 from cachemark import cli
 from cachemark.cli import exit_status
 from tests.cli.in_process import Inside, inside
-from tests.conftest import ROOT
+from tests.conftest import ROOT, bad_worker
 
 __all__ = ["inside"]
 
@@ -26,3 +26,11 @@ def test_help_has_every_status_and_each_verb_its_own(inside: Inside) -> None:
     for verb in exit_status.FAILURES:
         said = re.sub(r"\s+", " ", inside(verb, "--help").stdout)
         assert f"Exit status: 0 done; 1 {exit_status.FAILURES[verb]}" in said
+
+
+def test_a_failure_is_printed_with_its_remedy(inside: Inside) -> None:
+    """Such as a worker that was built for another version of the protocol."""
+    ended = inside("conform", bad_worker("speaks_version_1"))
+    assert ended.returncode == 1
+    assert "speaks version 1 of the worker protocol" in ended.stderr
+    assert "cachemark setup LANGUAGE" in ended.stderr

@@ -241,13 +241,6 @@ def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> N
     assert "/no/such/program is not on this machine" in said
 
 
-def test_a_worker_of_another_version_is_refused_with_the_remedy(cli: Cli) -> None:
-    ended = cli("conform", bad_worker("speaks_version_1"))
-    assert ended.returncode == 1
-    assert "speaks version 1 of the worker protocol" in ended.stderr
-    assert "cachemark setup LANGUAGE" in ended.stderr
-
-
 def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -> None:
     servers = json.dumps(["command:false {port}", "remote:127.0.0.1:1", "embedded"])
     ended = cli("run", write(tmp_path, servers=servers, blocks="1"), "--details")
