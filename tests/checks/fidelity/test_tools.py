@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,16 @@ def test_ycsb_has_two_views(tmp_path: Path) -> None:
 
 def test_rpc_perf(tmp_path: Path) -> None:
     times = told("rpc-perf", tmp_path)
-    assert (times[50], times[99], times[99.9], times[99.99]) == (1.065, 1.212, 4.063, 5.1)
+    assert (times[50], times[99], times[99.9], times[99.99]) == (0.087, 0.966, 4.259, 9.24)
+    assert times[100] == 12.451
+
+
+def test_rpc_perf_is_told_that_a_closed_loop_has_no_limit(tmp_path: Path) -> None:
+    """It refuses settings without the table of the limit, which may be empty."""
+    for load in (CLOSED, OPEN):
+        path = TOOLS["rpc-perf"].command(job(tmp_path, load))[1]
+        limit = tomllib.loads(Path(path).read_text())["workload"]["ratelimit"]
+        assert limit == ({} if load.closed else {"start": 250})
 
 
 def test_cachecannon_has_two_views(tmp_path: Path) -> None:

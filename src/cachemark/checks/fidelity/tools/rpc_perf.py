@@ -33,6 +33,7 @@ connect_timeout = 10000
 request_timeout = {timeout_ms}
 [workload]
 threads = 1
+[workload.ratelimit]
 {rate}
 [[workload.keyspace]]
 klen = {key_bytes}
@@ -43,7 +44,7 @@ commands = [{{ verb = "{verb}", weight = 1 }}]
 """
 _FILL_S = 6
 _LINE = re.compile(r"Client Response Latency \(us\):(.*)$", re.M)
-_VALUE = re.compile(r"p(\d+): (\d+)")
+_VALUE = re.compile(r"(?:p(\d+)|max): (\d+)")
 
 
 def command(job: ToolJob) -> list[str]:
@@ -58,7 +59,8 @@ def fill(job: ToolJob) -> list[str]:
 
 def _command(job: ToolJob, verb: str) -> list[str]:
     load = job.load
-    rate = f"[workload.ratelimit]\nstart = {job.rate}" if job.rate else ""
+    # The table has to be there; without a start there is no limit.
+    rate = f"start = {job.rate}" if job.rate else ""
     text = _CONFIG.format(
         seconds=job.seconds,
         server=job.server,
@@ -81,13 +83,16 @@ def read(_job: ToolJob, output: str) -> ToolResult:
     if not windows:
         raise unreadable("rpc-perf", output)
     reported = _VALUE.findall(windows[-1])
-    return ToolResult(percentiles_ms={percent(name): int(value) / 1e3 for name, value in reported})
+    return ToolResult(
+        percentiles_ms={percent(name or "100"): int(value) / 1e3 for name, value in reported}
+    )
 
 
 TOOL = Tool(
     name="rpc-perf",
     programs=("rpc-perf",),
     home="https://github.com/iopsystems/rpc-perf",
+    tried="5.25.2-alpha.0, commit 83a2744",
     schedules=("closed", "uniform"),
     verifies="hit or miss, length",
     fill=fill,
