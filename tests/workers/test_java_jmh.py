@@ -161,7 +161,7 @@ def test_what_has_ended_is_printed_when_the_rest_is_not_measured(
         module.jmh("java/folsom", "java/xmemcached", json=kept)
     said = capsys.readouterr().out
     assert "12.3 k" in said
-    assert "These are 1 of 8 benchmarks." in said
+    assert "These are 1 of 8 benchmarks; play the rest" in said
     assert [one["primaryMetric"]["score"] for one in msgspec.json.decode(kept.read_bytes())] == [
         12_345.6
     ]

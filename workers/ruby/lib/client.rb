@@ -63,11 +63,12 @@ class BaseClient
   def failure(_error, _op) = Verify::CLIENT
 
   # The same; a call that was given up is a time-out, and an error of this worker's own code is raised again.
+  # Each failure is told to the client file, which may have to close a connection.
   def failure_code(error, op)
-    return Verify::TIMEOUT if error.is_a?(Timeout::Error)
     raise error if OwnError.own?(error)
 
-    failure(error, op)
+    code = failure(error, op)
+    error.is_a?(Timeout::Error) ? Verify::TIMEOUT : code
   end
 
   private
