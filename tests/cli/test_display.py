@@ -11,6 +11,9 @@ from rich.console import Console
 from cachemark.cli.display import RemainingTime, make_display
 from cachemark.model.outcome import Finding, Outcome
 from tests.builders.outcomes import measured
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 
 def late(client: str, block: int, figure: int) -> Outcome:
@@ -69,3 +72,14 @@ def test_a_replay_is_told_from_a_trial() -> None:
     assert lines[0].startswith("trial 1 of 2: a")
     assert lines[1].startswith("replay, trial 2 of 2: a")
     assert not lines[1].endswith("left)")
+
+
+def test_a_plan_is_one_line_however_narrow_a_terminal_is(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The web pages show the last line as the plan. On a busy machine it is longer."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("os.getloadavg", lambda: (100.0, 100.0, 100.0))
+    last = inside("run", "quick", "--client", "native", "--dry-run").stderr.splitlines()[-1]
+    assert last.startswith("quick: ")
+    assert "load average 100" in last

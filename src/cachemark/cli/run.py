@@ -96,7 +96,9 @@ def run(
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)
-        plain_console(stderr=True).print(f"{planned.name}: {extent(plan)}", markup=False)
+        plain_console(stderr=True).print(
+            f"{planned.name}: {extent(plan)}", markup=False, soft_wrap=True
+        )
         _print_plan(plan, details=details)
         return 0
     if hosts is not None:
@@ -186,7 +188,9 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
 
 
 def _print_plan(plan: Plan, *, details: bool) -> None:
-    """A line for each cell; with `details`, one for each trial in the order of play."""
+    """How much it plays, and a line for each cell; with `details`, for each trial in its order."""
+    line = f"{plan.experiment.name}: {extent(plan)}"
+    plain_console(stderr=True).print(line, markup=False, soft_wrap=True)
     if details:
         for trial in plan.trials:
             print_text(
