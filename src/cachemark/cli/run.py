@@ -96,9 +96,6 @@ def run(
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)
-        plain_console(stderr=True).print(
-            f"{planned.name}: {extent(plan)}", markup=False, soft_wrap=True
-        )
         _print_plan(plan, details=details)
         return 0
     if hosts is not None:
