@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.endpoints.servers.running import process_use
 from cachemark.host import process
+from cachemark.host.cpu_meter import family
 from cachemark.model.errors import TrialError
 
 # A program is told to run for this much longer than the window, which it must not end in.
@@ -88,6 +89,8 @@ def metered(command: list[str], cpus: set[int], address: str, seconds: float) ->
         raise FailedError(f"{name}: {hits} hits and {misses} misses")
     ops = hits + after.sets - before.sets
     cpu_us = (after.cpu_ns - before.cpu_ns) / 1e3
+    if cpu_us <= 0:
+        raise FailedError(f"{name}: the process that does the work was not found")
     return Metered(ops, cpu_us, after.at_s - before.at_s, after.peak_bytes)
 
 
@@ -131,8 +134,10 @@ def _await(name: str, child: process.Child, control: Control, counter: str, leas
 
 def _read(name: str, child: process.Child, control: Control) -> Reading:
     stats = control.stats()
-    use = process_use(child.pid)
-    if use is None or child.exited() is not None:
+    # YCSB is a script that starts Java: the work is done by a child.
+    uses = [use for pid in family(child.pid) if (use := process_use(pid))]
+    if not uses or child.exited() is not None:
         raise FailedError(f"{name} ended in the window: {child.last_stderr_line()}")
+    cpu_ns, peak = sum(use.cpu_ns for use in uses), sum(use.rss_peak_bytes for use in uses)
     hits, misses, sets = (stats.number(name) or 0 for name in ("get_hits", "get_misses", "cmd_set"))
-    return Reading(time.monotonic(), hits, misses, sets, use.cpu_ns, use.rss_peak_bytes)
+    return Reading(time.monotonic(), hits, misses, sets, cpu_ns, peak)
