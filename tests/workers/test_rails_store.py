@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.workers import ruby_code
 
 ANSWERS = """
 require './lib/client'
@@ -19,8 +18,4 @@ print answers.map { |answer| RailsStore::TRUTHY === answer }.join(' ')
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get install ruby")
 def test_an_exception_is_no_success() -> None:
-    command = ["ruby", "-e", ANSWERS]
-    folder = ROOT / "workers" / "ruby"
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ended.stderr == ""
-    assert ended.stdout == "true true true false false false"
+    assert ruby_code.printed(ANSWERS) == "true true true false false false"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ from cachemark.endpoints.client_readiness import query_worker
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.protocol import Unsupported
-from tests.conftest import ROOT
-from tests.workers import worker_driver
+from tests.workers import ruby_code, worker_driver
 
 LOOK = """
 require './lib/tape'
@@ -27,15 +25,8 @@ pytestmark = pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get in
 
 def may_miss(folder: Path, *arguments: str, lanes: int = 1) -> bool:
     tape = worker_driver.write_tape(folder, *arguments)
-    ended = subprocess.run(
-        ["ruby", "-e", LOOK, str(tape), str(lanes)],
-        cwd=ROOT / "workers" / "ruby",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.stderr == ""
-    return {"true": True, "false": False}[ended.stdout]
+    said = ruby_code.printed(LOOK, str(tape), str(lanes))
+    return {"true": True, "false": False}[said]
 
 
 @pytest.mark.parametrize(

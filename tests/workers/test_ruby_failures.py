@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.workers import ruby_code
 
 CODES = """
 require './lib/verify'
@@ -21,8 +20,4 @@ print errors.map { |error| Verify::ERRORS[client.failure_code(error, nil)] }.joi
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="apt-get install ruby")
 def test_a_call_that_is_given_up_is_a_timeout() -> None:
-    command = ["ruby", "-e", CODES]
-    folder = ROOT / "workers" / "ruby"
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ended.stderr == ""
-    assert ended.stdout == "timeout timeout client"
+    assert ruby_code.printed(CODES) == "timeout timeout client"

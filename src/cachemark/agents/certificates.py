@@ -6,9 +6,6 @@ own key is not stored: who wants one more host makes all certificates anew.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,6 +14,7 @@ from cachemark.host.atomic_file import made_folder, write_files
 from cachemark.host.certificates import Authority
 from cachemark.model.errors import UsageError
 
+_ONLY_FOR_THE_OWNER = 0o600
 _AUTHORITY = "ca.pem"
 COORDINATOR = "coordinator"
 
@@ -59,17 +57,7 @@ def write_certificates(folder: Path, names: list[str]) -> None:
     # The authority is the last one: what has it is complete.
     contents[_AUTHORITY] = authority.pem
     try:
-        with made_folder(folder, mode=0o700), _only_for_the_owner():
-            write_files(folder, contents)
+        with made_folder(folder, mode=0o700):
+            write_files(folder, contents, permissions=_ONLY_FOR_THE_OWNER)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error}") from error
-
-
-@contextmanager
-def _only_for_the_owner() -> Generator[None]:
-    """Files that are made meanwhile can be read by their owner only."""
-    mask = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(mask)

@@ -13,7 +13,7 @@ import cyclopts
 from cachemark.cli import standard_streams
 from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE, help_table, verb_epilogue
 from cachemark.host.program_version import version_text
-from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.errors import TrialError, UsageError, with_remedy
 from cachemark.report.console import plain_console
 
 _IN_WORDS = (
@@ -104,7 +104,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         case UnicodeEncodeError():  # a word of the command line, or a name on disk
             return f"{error.object}: not text in UTF-8", USAGE
         case TrialError():
-            return error.text + (f"\n  {error.remedy}" if error.remedy else ""), FAILED
+            return with_remedy(error.text, error.remedy), FAILED
         case OSError():
             return _system_error_text(error), FAILED
         case MemoryError():

@@ -180,9 +180,8 @@ def jmh(
     own = verbose or bool(settings.profilers)
     try:
         with _output(count - len(kept), settings, own=own) as on_output:
-            more = {"cpus": cpus, "on_output": on_output, "done": kept}
-            each = partial(measurements, settings=settings, server=server, **more)
-            _play(specs, each, measured, json)
+            given = partial(measurements, settings=settings, server=server, cpus=cpus, done=kept)
+            _play(specs, partial(given, on_output=on_output), measured, json)
     except (KeyboardInterrupt, TrialError):
         # What was measured took minutes.
         if measured:

@@ -30,10 +30,12 @@ def made_folder(folder: Path, mode: int = 0o777) -> Generator[None]:
         raise
 
 
-def write_files(folder: Path, contents: Mapping[str, bytes | str]) -> None:
+def write_files(
+    folder: Path, contents: Mapping[str, bytes | str], permissions: int | None = None
+) -> None:
     """Write files into a folder. If one fails, those that were not there before are removed.
 
-    Raises OSError.
+    `permissions` are those of new files, as in `write_file`. Raises OSError.
     """
     made: list[Path] = []
     with made_folder(folder):
@@ -41,7 +43,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes | str]) -> None:
             for name, content in contents.items():
                 path = folder / name
                 is_new = not os.path.lexists(path)
-                write_file(path, content)
+                write_file(path, content, permissions)
                 if is_new:
                     made.append(path)
         except BaseException:
@@ -82,11 +84,12 @@ def _whole_lines(path: Path, length: int) -> int:
         return file.read().rfind(b"\n") + 1
 
 
-def write_file(path: Path, content: bytes | str) -> None:
+def write_file(path: Path, content: bytes | str, permissions: int | None = None) -> None:
     """Write a file of its own, or give an existing one this content. Raises OSError.
 
-    A regular file is replaced in one step, after all is on disk. What is no regular file (a device,
-    a named pipe) stays what it is: the content is written into it. A symbolic link stays, too.
+    A new file has the usual permissions, or `permissions`. A regular file is replaced in one step,
+    after all is on disk. What is no regular file (a device, a named pipe) stays what it is: the
+    content is written into it. A symbolic link stays, too.
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     # Of links in a circle Path.resolve raises RuntimeError.
@@ -96,7 +99,11 @@ def write_file(path: Path, content: bytes | str) -> None:
         with target.open("wb") as file:
             file.write(data)
         return
-    _replace(target, data, _permissions() if mode is None else stat.S_IMODE(mode))
+    if mode is not None:
+        permissions = stat.S_IMODE(mode)
+    elif permissions is None:
+        permissions = _permissions()
+    _replace(target, data, permissions)
 
 
 def _mode(path: Path) -> int | None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cachemark.host.files import read
 from cachemark.host.process import cpu_clock
 
 UNKNOWN_NS = -1
@@ -52,18 +53,15 @@ class StealMeter:
         os.close(self._file)
 
 
-def family(pid: int, root: Path = Path("/proc")) -> list[int]:
-    """A process and all of its descendants that are alive."""
+def family(pid: int, root: Path = Path("/proc"), *, of_main_threads: bool = False) -> list[int]:
+    """A process and all of its descendants that are alive, or those that main threads started."""
     pids = [pid]
     for parent in pids:
+        threads = root / str(parent) / "task"
         try:
-            tasks = list((root / str(parent) / "task").iterdir())
+            looked = [threads / str(parent)] if of_main_threads else list(threads.iterdir())
         except OSError:
             continue
-        for task in tasks:
-            try:
-                children = (task / "children").read_text()
-            except OSError:
-                continue
-            pids += map(int, children.split())
+        for thread in looked:
+            pids += map(int, read(thread / "children").split())
     return pids

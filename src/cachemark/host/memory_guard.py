@@ -60,7 +60,7 @@ class Guarded:
 
     def look(self, thorough: bool) -> None:
         """Read how much memory the process has for itself now."""
-        self._count(family(self.pid) if thorough else _main_family(self.pid))
+        self._count(family(self.pid, of_main_threads=not thorough))
 
     def recount(self) -> None:
         """Count memory once that forks share; this takes long."""
@@ -189,14 +189,6 @@ def _proportional_bytes(pid: int) -> int:
     """The same, with each page that several processes have divided among them."""
     counted_once = kib_field(read(Path(f"/proc/{pid}/smaps_rollup")), "Pss_Anon")
     return _private_bytes(pid) if counted_once is None else counted_once
-
-
-def _main_family(pid: int) -> list[int]:
-    """A process, and the descendants that main threads have started."""
-    pids = [pid]
-    for parent in pids:
-        pids += map(int, read(Path(f"/proc/{parent}/task/{parent}/children")).split())
-    return pids
 
 
 guard = MemoryGuard()

@@ -9,6 +9,11 @@ import msgspec
 DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
+def with_remedy(text: str, remedy: str) -> str:
+    """An error as it is printed: its text, and on the next line what to do, if that is known."""
+    return f"{text}\n  {remedy}" if remedy else text
+
+
 class UsageError(Exception):
     """Invalid input. The CLI prints it as one message and exits with status 2.
 
@@ -21,7 +26,7 @@ class UsageError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.text}\n  {self.remedy}" if self.remedy else self.text
+        return with_remedy(self.text, self.remedy)
 
 
 def engine_error_text(stderr: str) -> str:

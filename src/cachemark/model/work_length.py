@@ -47,6 +47,10 @@ def filling_to(workload: Workload, percent: float) -> Workload:
 
 def max_keys_per_command(workload: Workload) -> int:
     """The largest number of keys in one mget or mset of a workload."""
-    spans = [step.partition("@")[2].partition("-") for step in workload.sequence]
-    named = [int(last) - int(first) + 1 for first, dash, last in spans if dash]
-    return max([workload.run, *named])
+    return max(workload.run, *(keys_in_range(step) or 0 for step in workload.sequence), 0)
+
+
+def keys_in_range(step: str) -> int | None:
+    """How many keys a step of a sequence names as a range: 6 for `mget@0-5`; None without one."""
+    first, dash, last = step.partition("@")[2].partition("-")
+    return int(last) - int(first) + 1 if dash else None

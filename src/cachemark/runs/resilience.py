@@ -5,7 +5,6 @@ An outcome is on disk before the next cell begins, so a stopped run can be conti
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
@@ -114,14 +113,9 @@ def check_plan(plan: ResiliencePlan, where: str) -> None:
 
 def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> ResilienceRun:
     """Create the folder and the header of a run. Raises UsageError."""
-    now = datetime.datetime.now(datetime.UTC)
-    with new_run_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-resilience") as folder:
+    with new_run_folder(root, "resilience") as (folder, created_at):
         header = ResilienceHeader(
-            id=folder.name,
-            created_at=now.isoformat(timespec="seconds"),
-            cachemark=__version__,
-            plan=plan,
-            host=host,
+            id=folder.name, created_at=created_at, cachemark=__version__, plan=plan, host=host
         )
         write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
     return ResilienceRun(folder=folder, header=header)

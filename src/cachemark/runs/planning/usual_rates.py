@@ -10,6 +10,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Trial
 from cachemark.model.plan import NO_SERVER, warmup_ms
 from cachemark.model.units import parse_size
+from cachemark.model.work_length import keys_in_range
 from cachemark.runs.trials.fill import fill_sample_ops
 
 # What a slow client does with one caller, with several callers, without a reply, without a server.
@@ -51,10 +52,9 @@ def _kinds(workload: Workload) -> Iterator[tuple[str, int, float]]:
     for kind, weight in workload.mix.items():
         yield kind, workload.run if kind.startswith(_BATCHES) else 1, weight
     for step in workload.sequence:
-        kind, _, keys = step.partition("@")
-        first, named, last = keys.partition("-")
-        drawn = workload.run if kind.startswith(_BATCHES) and not keys else 1
-        yield kind, int(last) - int(first) + 1 if named else drawn, 1.0
+        kind, named, _ = step.partition("@")
+        drawn = workload.run if kind.startswith(_BATCHES) and not named else 1
+        yield kind, keys_in_range(step) or drawn, 1.0
 
 
 def _operation_s(kind: str, keys: int, rate: float) -> float:

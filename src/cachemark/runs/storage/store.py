@@ -86,7 +86,6 @@ class Run:
 
     def __enter__(self) -> Run:
         self._lock = lock_run(self.folder)
-        self._drop_torn_line()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,11 +139,6 @@ class Run:
         """The indexes of the trials that have ended."""
         return {outcome.trial.index for outcome in self.outcomes()}
 
-    def _drop_torn_line(self) -> None:
-        path = self.folder / _OUTCOMES
-        with contextlib.suppress(FileNotFoundError):
-            os.truncate(path, read_regular(path).rfind(b"\n") + 1)
-
 
 def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
     """The outcome of each line. Reads line by line, so that the first bad line ends it."""
@@ -170,12 +164,10 @@ def create_run(
     hosts: HostsOfRun | None = None,
 ) -> Run:
     """Create the folder and the header of a run. Raises UsageError."""
-    now = datetime.datetime.now(datetime.UTC)
-    stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
-    with new_run_folder(root, stem) as folder:
+    with new_run_folder(root, experiment.name) as (folder, created_at):
         header = RunHeader(
             id=folder.name,
-            created_at=now.isoformat(timespec="seconds"),
+            created_at=created_at,
             cachemark=__version__,
             command=command,
             experiment=experiment,
@@ -187,18 +179,20 @@ def create_run(
 
 
 @contextmanager
-def new_run_folder(root: Path, stem: str) -> Generator[Path]:
-    """The folder of a new run, for its header. It goes if that cannot be written.
+def new_run_folder(root: Path, name: str) -> Generator[tuple[Path, str]]:
+    """The folder of a new run, whose id ends in `name`, and the time of its start.
 
-    Raises UsageError.
+    The folder goes if the header cannot be written into it. Raises UsageError.
     """
+    now = datetime.datetime.now(datetime.UTC)
     try:
         with made_folder(root):
-            folder = _free_folder(root, stem)
+            folder = _free_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-{name}")
             try:
-                yield folder
+                yield folder, now.isoformat(timespec="seconds")
             except BaseException:
-                folder.rmdir()
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
                 raise
     except OSError as error:
         raise UsageError(f"{root}: cannot be written: {error}", "choose another --runs") from error
