@@ -49,6 +49,14 @@ pub fn stdout_failed(error: &io::Error) -> ! {
     std::process::exit(1);
 }
 
+/// End a listing. Nothing is wrong if the reader has closed the pipe, because it has read enough.
+pub fn end_listing(written: io::Result<()>) {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => stdout_failed(&error),
+        _ => (),
+    }
+}
+
 /// Print one JSON document on a line of stdout, as `print_text` does.
 pub fn print_compact_json(document: &impl Serialize) {
     print_text(format_args!("{}\n", serde_json::to_string(document).expect("plain values")));

@@ -60,15 +60,16 @@ const REFUSED: [(&[&str], i32, &str); 33] = [
 ];
 
 /// The same for memcached 1.6.45. Version 1.6.18 crashes on the first two, and takes the third as bytes. memcached
-/// may be built without TLS, and takes the last one, which is refused here.
-const REFUSED_SINCE: [(&[&str], i32, &str); 7] = [
+/// may be built without TLS.
+const REFUSED_SINCE: [(&[&str], i32, &str); 8] = [
     (&["-o", "slab_chunk_max=x"], 1, "could not parse argument to slab_chunk_max"),
     (&["-o", "slab_chunk_max=0"], 1, "slab_chunk_max must be >= 0"),
     (&["-o", "slab_chunk_max=1025"], 1, "slab_chunk_max must be specified in kilobytes."),
     (&["-o", "ssl_verify_mode"], 1, "Missing ssl_verify_mode argument"),
     (&["-o", "ssl_verify_mode=x"], 1, "could not parse argument to ssl_verify_mode"),
     (&["-o", "ssl_verify_mode=9"], 1, "Invalid ssl_verify_mode. Use help to see valid options."),
-    (&["-o", "ssl_verify_mode=2"], 1, "ssl_verify_mode must be 0: this server verifies no"),
+    (&["-l", "proto[ascii]:127.0.0.1"], 64, "all listeners speak the protocol of -B"),
+    (&["-l", "notls:127.0.0.1"], 71, "'notls' option is valid only when SSL is enabled"),
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! The verb `store`: what a person does with named stores in shared memory.
 
-use std::process::{self, Command};
+use std::process::{self, Command, Stdio};
 
 use cachemark_storage::Mode;
 use cachemark_store::{NamedStore, now_s};
@@ -46,6 +46,23 @@ fn a_store_is_made_shown_emptied_and_destroyed() {
     assert_eq!(opened.usage(now_s()).items, 0);
     assert_eq!(store(&["destroy", &name.0]).0, Some(0));
     assert!(NamedStore::open(&name.0).is_err());
+}
+
+/// `head` closes the pipe before the dump, which is larger than a pipe, has ended.
+#[test]
+fn a_reader_may_have_read_enough_of_a_dump() {
+    let name = Name(format!("test-pipe-{}", process::id()));
+    assert_eq!(store(&["init", &name.0]).0, Some(0));
+    let opened = NamedStore::open(&name.0).expect("the store");
+    for number in 0..5000 {
+        opened.store(Mode::Set, format!("{number:0200}").as_bytes(), 0, 0, b"v", now_s());
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachemark-engine"));
+    command.args(["store", "dump", &name.0]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut dump = command.spawn().expect("our own program");
+    drop(dump.stdout.take());
+    let ended = dump.wait_with_output().expect("our own program");
+    assert_eq!((ended.status.code(), ended.stderr), (Some(0), Vec::new()));
 }
 
 #[test]

@@ -243,7 +243,7 @@ impl Drop for ScriptedServer {
 
 fn open(endpoint: &Endpoint) -> io::Result<Listener> {
     let (listener, path, address) = match endpoint {
-        Endpoint::Tcp(address) | Endpoint::PlainTcp(address) => {
+        Endpoint::Tcp(address) | Endpoint::TcpWith(address, _) => {
             let listener = TcpListener::bind(address)?;
             let address = listener.local_addr()?.to_string();
             (Socket::from(listener), None, address)

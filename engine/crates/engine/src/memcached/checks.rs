@@ -2,7 +2,8 @@
 
 use cachemark_server::Protocol;
 
-use crate::memcached::configuration::{Configuration, Ending, USAGE, failed};
+use crate::memcached::configuration::{Configuration, Ending, SYSTEM, USAGE, failed};
+use crate::memcached::endpoints::{has_protocol, tls_word};
 
 const ITEM_BYTES_MIN: i64 = 1024;
 const ITEM_BYTES_MAX: i64 = 1 << 30;
@@ -31,6 +32,7 @@ pub fn completed(mut from: Configuration) -> Result<Configuration, Ending> {
     if from.port > 65535 {
         return usage(&format!("ERROR: Invalid port number {}.", from.port));
     }
+    check_interfaces(&from)?;
     if from.tls {
         if from.port == 0 {
             return usage("ERROR: You cannot enable SSL without a TCP port.");
@@ -44,6 +46,18 @@ pub fn completed(mut from: Configuration) -> Result<Configuration, Ending> {
 
 fn usage<T>(message: &str) -> Result<T, Ending> {
     Err(failed(USAGE, message))
+}
+
+fn check_interfaces(from: &Configuration) -> Result<(), Ending> {
+    let mut words = from.interfaces.iter().filter_map(|interface| tls_word(interface));
+    if let (false, Some(word)) = (from.tls, words.next()) {
+        let told = format!("'{word}' option is valid only when SSL is enabled");
+        return Err(failed(SYSTEM, told));
+    }
+    if from.interfaces.iter().any(|interface| has_protocol(interface)) {
+        return usage("-l proto[...]: here all listeners speak the protocol of -B");
+    }
+    Ok(())
 }
 
 fn check_item_size(from: &mut Configuration) -> Result<(), Ending> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cachemark_server::{Commands, Protocol, Settings, Tuning};
+use cachemark_server::{ClientCertificates, Commands, Protocol, Settings, Tuning};
 
 /// Settings as memcached keeps them. Numbers are as they were written, and not checked against each other yet.
 #[derive(Clone, Debug)]
@@ -27,6 +27,9 @@ pub struct Configuration {
     pub tls: bool,
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
+    pub tls_authorities: Option<PathBuf>,
+    pub tls_clients: ClientCertificates,
+    pub tls_only_1_3: bool,
     pub commands: Commands,
     pub daemon: bool,
     pub pid_file: Option<PathBuf>,
@@ -69,6 +72,9 @@ impl Default for Configuration {
             tls: false,
             tls_certificate: None,
             tls_key: None,
+            tls_authorities: None,
+            tls_clients: ClientCertificates::Ignored,
+            tls_only_1_3: false,
             commands: settings.commands,
             daemon: false,
             pid_file: None,

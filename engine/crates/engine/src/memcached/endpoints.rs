@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use cachemark_server::Endpoint;
+use cachemark_server::{ClientCertificates, Endpoint, Security};
 
 use crate::memcached::configuration::Configuration;
 
@@ -19,20 +19,41 @@ pub fn of(configuration: &Configuration) -> Vec<Endpoint> {
     let at = |port: i64| {
         let ports = interfaces.iter().filter(move |_| port != 0);
         ports.map(move |interface| {
-            let (plain, interface) = without_prefix(interface);
-            (plain, address(interface, port))
+            let (security, interface) = without_prefix(interface);
+            (security, address(interface, port))
         })
     };
-    let tcp = at(configuration.port).map(|(plain, address)| {
-        if plain { Endpoint::PlainTcp(address) } else { Endpoint::Tcp(address) }
+    let tcp = at(configuration.port).map(|(security, address)| match security {
+        Some(security) => Endpoint::TcpWith(address, security),
+        None => Endpoint::Tcp(address),
     });
     let udp = at(configuration.udp_port).map(|(_, address)| Endpoint::Udp(address));
     tcp.chain(udp).collect()
 }
 
-/// An interface without memcached's prefix for a listener without TLS, and whether it had the prefix.
-fn without_prefix(interface: &str) -> (bool, &str) {
-    interface.strip_prefix("notls:").map_or((false, interface), |rest| (true, rest))
+/// The words before an interface that say what its listener does with TLS.
+const PREFIXES: [(&str, Security); 3] = [
+    ("notls", Security::Plain),
+    ("btls", Security::Tls(ClientCertificates::Ignored)),
+    ("mtls", Security::Tls(ClientCertificates::Required)),
+];
+
+/// The listener's own rule for TLS, and the rest.
+fn without_prefix(interface: &str) -> (Option<Security>, &str) {
+    let rest = |word| interface.strip_prefix(word)?.strip_prefix(':');
+    let found = PREFIXES.iter().find_map(|(word, of)| rest(*word).map(|rest| (Some(*of), rest)));
+    found.unwrap_or((None, interface))
+}
+
+/// The word of an interface that means something with `-Z` only.
+pub fn tls_word(interface: &str) -> Option<&'static str> {
+    let security = without_prefix(interface).0?;
+    PREFIXES.iter().find(|(_, of)| *of == security).map(|(word, _)| *word)
+}
+
+/// Whether the interface asks for a protocol of its own.
+pub fn has_protocol(interface: &str) -> bool {
+    without_prefix(interface).1.starts_with("proto[")
 }
 
 /// All addresses: those of IPv6 include those of IPv4, if the machine has IPv6.
@@ -43,9 +64,10 @@ fn every_address() -> &'static str {
 /// An interface with its own port, or with this one; -1 is any free port.
 fn address(interface: &str, port: i64) -> String {
     let port = if port < 0 { 0 } else { port };
-    // `tag[name]:` names the listener for memcached's proxy.
-    let tag = interface.strip_prefix("tag[").and_then(|rest| rest.split_once("]:"));
-    let interface = tag.map_or(interface, |(_, rest)| rest);
+    // `tag[name]:` or `tag_name_:` names the listener for memcached's proxy.
+    let named = |start, end| interface.strip_prefix(start)?.split_once(end);
+    let tag = named("tag[", "]:").or_else(|| named("tag_", "_:"));
+    let interface = tag.map_or(interface, |(_, rest): (&str, &str)| rest);
     let has_port = interface.rsplit_once(':').is_some_and(|(host, port)| {
         let whole_host = !host.contains(':') || host.ends_with(']');
         whole_host && port.parse::<u16>().is_ok()
@@ -82,10 +104,21 @@ mod tests {
             [tcp("[::1]:7"), tcp("[::1]:5"), tcp("1.2.3.4:6")]
         );
         assert!(listed(&["127.0.0.1"], 0, 0).is_empty());
-        let plain = |address: &str| Endpoint::PlainTcp(address.to_owned());
+        let with = |address: &str, of| Endpoint::TcpWith(address.to_owned(), of);
         assert_eq!(
             listed(&["notls:127.0.0.1", "notls:[::1]:5", "[::1]:6"], 7, 0),
-            [plain("127.0.0.1:7"), plain("[::1]:5"), tcp("[::1]:6")]
+            [
+                with("127.0.0.1:7", Security::Plain),
+                with("[::1]:5", Security::Plain),
+                tcp("[::1]:6")
+            ]
+        );
+        assert_eq!(
+            listed(&["btls:127.0.0.1", "mtls:tag_tools_:127.0.0.1:11212"], 7, 0),
+            [
+                with("127.0.0.1:7", Security::Tls(ClientCertificates::Ignored)),
+                with("127.0.0.1:11212", Security::Tls(ClientCertificates::Required))
+            ]
         );
     }
 }

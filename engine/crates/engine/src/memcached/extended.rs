@@ -1,10 +1,11 @@
 //! The options of `-o`, as a table.
 
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, failed};
+use crate::memcached::extended_tls;
 use crate::memcached::numbers::{decimal, integer};
 
 /// What an extended option takes.
-enum Takes {
+pub enum Takes {
     Nothing(fn(&mut Configuration)),
     /// A value; the first message is for none, the second for a wrong one, which makes the function return false.
     Value(&'static str, &'static str, fn(&str, &mut Configuration) -> bool),
@@ -14,24 +15,24 @@ enum Takes {
     Optional(&'static str, fn(Option<&str>, &mut Configuration) -> bool),
 }
 
-struct Extended {
+pub struct Extended {
     name: &'static str,
     works: bool,
     takes: Takes,
 }
 
-const fn works(name: &'static str, takes: Takes) -> Extended {
+pub const fn works(name: &'static str, takes: Takes) -> Extended {
     Extended { name, works: true, takes }
 }
 
-const fn ignored(name: &'static str, takes: Takes) -> Extended {
+pub const fn ignored(name: &'static str, takes: Takes) -> Extended {
     Extended { name, works: false, takes }
 }
 
 use Takes::{Checked, Nothing, Optional, Value};
 
 /// All of memcached's, and one of this server: `debugtime`.
-static TABLE: [Extended; 51] = [
+static TABLE: [Extended; 42] = [
     works(
         "idle_timeout",
         Value("Missing numeric argument for idle_timeout", "", |text, to| {
@@ -54,20 +55,6 @@ static TABLE: [Extended; 51] = [
         ),
     ),
     works("track_sizes", Nothing(|to| to.tuning.track_sizes = true)),
-    works(
-        "ssl_chain_cert",
-        Value("Missing ssl_chain_cert argument", "", |text, to| {
-            to.tls_certificate = Some(text.into());
-            true
-        }),
-    ),
-    works(
-        "ssl_key",
-        Value("Missing ssl_key argument", "", |text, to| {
-            to.tls_key = Some(text.into());
-            true
-        }),
-    ),
     works("lru_crawler", Nothing(|to| to.tuning.crawler = true)),
     works("no_lru_crawler", Nothing(|to| to.tuning.crawler = false)),
     works("debugtime", Nothing(|to| to.commands.debug = true)),
@@ -239,28 +226,6 @@ static TABLE: [Extended; 51] = [
     ignored("drop_privileges", Nothing(|to| to.tuning.drop_privileges = true)),
     ignored("relaxed_privileges", Nothing(|_| ())),
     ignored("no_modern", Nothing(no_modern)),
-    ignored(
-        "ssl_keyformat",
-        Value(
-            "Missing ssl_keyformat argument",
-            "could not parse argument to ssl_keyformat",
-            |text, _| unsigned(text).is_some(),
-        ),
-    ),
-    ignored(
-        "ssl_wbuf_size",
-        Value(
-            "Missing ssl_wbuf_size argument",
-            "could not parse argument to ssl_wbuf_size",
-            |text, _| unsigned(text).is_some(),
-        ),
-    ),
-    // Of no use while nobody's certificate is verified.
-    ignored("ssl_ca_cert", Value("Missing ssl_ca_cert argument", "", |_, _| true)),
-    ignored("ssl_verify_mode", Checked("Missing ssl_verify_mode argument", verify_mode)),
-    ignored("ssl_session_cache", Nothing(|_| ())),
-    ignored("ssl_kernel_tls", Nothing(|_| ())),
-    ignored("ssl_min_version", Checked("Missing ssl_min_version argument", tls_version)),
 ];
 
 fn hash_power(text: &str, to: &mut Configuration) -> Result<(), String> {
@@ -290,27 +255,7 @@ fn slab_chunk_max(text: &str, to: &mut Configuration) -> Result<(), String> {
     Err(told.to_owned())
 }
 
-fn verify_mode(text: &str, _: &mut Configuration) -> Result<(), String> {
-    let told = match text.parse::<i32>() {
-        Ok(0) => return Ok(()),
-        Ok(1..=3) => "ssl_verify_mode must be 0: this server verifies no certificates of clients",
-        Ok(_) => "Invalid ssl_verify_mode. Use help to see valid options.",
-        Err(_) => "could not parse argument to ssl_verify_mode",
-    };
-    Err(told.to_owned())
-}
-
-fn tls_version(text: &str, _: &mut Configuration) -> Result<(), String> {
-    let told = match text.parse::<i32>() {
-        Ok(0..=2) => return Ok(()),
-        Ok(3) => "ssl_min_version must be 0, 1 or 2: this server also speaks TLS 1.2",
-        Ok(_) => "Invalid ssl_min_version. Use help to see valid options.",
-        Err(_) => "could not parse argument to ssl_min_version",
-    };
-    Err(told.to_owned())
-}
-
-fn unsigned(text: &str) -> Option<u32> {
+pub fn unsigned(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
@@ -324,6 +269,10 @@ fn no_modern(to: &mut Configuration) {
     (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (false, false);
     to.tuning.crawler = false;
     "jenkins".clone_into(&mut to.tuning.hash_algorithm);
+}
+
+fn all() -> impl Iterator<Item = &'static Extended> {
+    TABLE.iter().chain(&extended_tls::TABLE)
 }
 
 /// Apply a list of extended options.
@@ -340,7 +289,7 @@ fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
         Some((name, value)) => (name, Some(value)),
         None => (item, None),
     };
-    let known = TABLE.iter().find(|option| option.name == name);
+    let known = all().find(|option| option.name == name);
     let option = known.ok_or_else(|| failed(FAILURE, format!("Illegal suboption \"{item}\"")))?;
     let (valid, wrong) = match (&option.takes, value) {
         (Nothing(set), _) => {
@@ -369,7 +318,7 @@ fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
 /// The names for the help: those that do something, and the others.
 pub fn names() -> (Vec<&'static str>, Vec<&'static str>) {
     let named = |works: bool| {
-        TABLE.iter().filter(|option| option.works == works).map(|option| option.name).collect()
+        all().filter(|option| option.works == works).map(|option| option.name).collect()
     };
     (named(true), named(false))
 }

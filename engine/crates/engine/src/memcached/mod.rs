@@ -6,6 +6,7 @@ mod command_line;
 mod configuration;
 mod endpoints;
 mod extended;
+mod extended_tls;
 mod numbers;
 mod options;
 mod port_file;

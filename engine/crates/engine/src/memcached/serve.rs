@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cachemark_server::{Accounts, IoMode, Protocol, Settings, Shutdown, State, Tls, start};
+use cachemark_server::{
+    Accounts, IoMode, Protocol, Settings, Shutdown, State, Tls, TlsSettings, start,
+};
 use cachemark_storage::{LIMIT_BYTES_MIN, Store};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGUSR1;
@@ -128,9 +130,16 @@ fn accounts(configuration: &Configuration) -> Result<Option<Accounts>, Ending> {
 }
 
 fn tls(configuration: &Configuration) -> Result<Option<Tls>, Ending> {
-    let files = configuration.tls_certificate.as_deref().zip(configuration.tls_key.as_deref());
-    let read = |(certificates, key): (&Path, &Path)| {
-        Tls::read(certificates, key).map_err(|error| failed(FAILURE, format!("TLS: {error}")))
+    let files = configuration.tls_certificate.clone().zip(configuration.tls_key.clone());
+    let read = |(certificates, key)| {
+        let settings = TlsSettings {
+            certificates,
+            key,
+            authorities: configuration.tls_authorities.clone(),
+            clients: configuration.tls_clients,
+            only_1_3: configuration.tls_only_1_3,
+        };
+        Tls::read(settings).map_err(|error| failed(FAILURE, format!("TLS: {error}")))
     };
     files.filter(|_| configuration.tls).map(read).transpose()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cachemark_server::{Accounts, State, Tls, start};
+use cachemark_server::{Accounts, State, Tls, TlsSettings, start};
 use cachemark_storage::Store;
 
 use crate::process::{StopSignals, print_error};
@@ -61,12 +61,12 @@ pub fn return_large_blocks() {
 }
 
 fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
-    match arguments.tls_cert.as_ref().zip(arguments.tls_key.as_ref()) {
-        Some((certificates, key)) => {
-            Tls::read(certificates, key).map(Some).map_err(|error| format!("TLS: {error}"))
-        }
-        None => Ok(None),
-    }
+    let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    let read = |(certificates, key)| {
+        let settings = TlsSettings { certificates, key, ..TlsSettings::default() };
+        Tls::read(settings).map_err(|error| format!("TLS: {error}"))
+    };
+    files.map(read).transpose()
 }
 
 fn accounts(arguments: &Arguments) -> Result<Option<Accounts>, String> {

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use crate::options::units;
-use crate::process::{fail, print_compact_json, print_error, print_text, stdout_failed};
+use crate::process::{end_listing, fail, print_compact_json, print_error, print_text};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -118,8 +118,6 @@ fn stat(name: &str, json: bool) -> io::Result<()> {
 fn dump(name: &str, values: bool) -> io::Result<()> {
     let store = NamedStore::open(name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    if let Err(error) = write_items(&store, values, &mut out) {
-        stdout_failed(&error);
-    }
+    end_listing(write_items(&store, values, &mut out).map(|_| ()));
     Ok(())
 }

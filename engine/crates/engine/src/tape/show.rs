@@ -1,11 +1,12 @@
 //! `tape show`.
 
-use std::io::{self, BufWriter, ErrorKind, Write, stdout};
+use std::io::{self, BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 use cachemark_tape::Tape;
 
 use crate::foreign_text::clean;
+use crate::process::end_listing;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -18,11 +19,8 @@ pub struct Arguments {
 pub fn show(arguments: &Arguments) -> Result<(), String> {
     let place = |error| format!("{}: {error}", arguments.file.display());
     let tape = Tape::open(&arguments.file).map_err(place)?;
-    match print(&tape, arguments.first, BufWriter::new(stdout().lock())) {
-        // The reader has closed the pipe, because it has read enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(|error| format!("stdout cannot be written: {error}")),
-    }
+    end_listing(print(&tape, arguments.first, BufWriter::new(stdout().lock())));
+    Ok(())
 }
 
 fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {

@@ -3,3 +3,4 @@
 pub mod guard;
 pub mod input_buffer;
 pub mod stream;
+pub mod tls_stream;

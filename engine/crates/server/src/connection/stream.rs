@@ -5,29 +5,27 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustls::{ServerConnection, StreamOwned};
-
+use crate::connection::tls_stream::TlsStream;
 use crate::state::tls::Tls;
 
 #[derive(Debug)]
 pub enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
     /// TLS over a TCP connection. The handshake happens with the first reads.
     pub fn tls(socket: TcpStream, tls: &Tls) -> io::Result<Stream> {
-        let connection = ServerConnection::new(tls.config()).map_err(io::Error::other)?;
-        Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
+        Ok(Stream::Tls(Box::new(TlsStream::new(socket, tls)?)))
     }
 
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
             Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
-            Stream::Tls(stream) => stream.sock.set_nonblocking(nonblocking),
+            Stream::Tls(stream) => stream.socket().set_nonblocking(nonblocking),
         }
     }
 
@@ -42,7 +40,7 @@ impl Stream {
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Stream::Tls(stream) => stream.sock.shutdown(Shutdown::Both),
+            Stream::Tls(stream) => stream.socket().shutdown(Shutdown::Both),
         };
     }
 
@@ -50,9 +48,7 @@ impl Stream {
     /// 6.1), and OpenSSL reports an error.
     pub fn send_close_notify(&mut self) {
         if let Stream::Tls(stream) = self {
-            stream.conn.send_close_notify();
-            // The peer may be gone, or not read: the connection ends in any case.
-            let _ = stream.flush();
+            stream.send_close_notify();
         }
     }
 
@@ -76,7 +72,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
-            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Stream::Tls(stream) => stream.write_all(bytes),
         }
     }
 
@@ -93,10 +89,7 @@ impl Stream {
     pub fn has_buffered_input(&mut self) -> bool {
         match self {
             Stream::Tcp(_) | Stream::Unix(_) => false,
-            Stream::Tls(stream) => stream
-                .conn
-                .process_new_packets()
-                .is_ok_and(|state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed()),
+            Stream::Tls(stream) => stream.has_buffered_input(),
         }
     }
 }
@@ -106,7 +99,7 @@ impl AsFd for Stream {
         match self {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
-            Stream::Tls(stream) => stream.sock.as_fd(),
+            Stream::Tls(stream) => stream.socket().as_fd(),
         }
     }
 }

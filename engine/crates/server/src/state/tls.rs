@@ -1,53 +1,103 @@
 //! TLS for TCP connections, by rustls.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rustls::ServerConfig;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
 
-/// The server's certificate and key. Clones share them, so that all listeners see new ones.
+/// What a listener does with certificates of its clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// Ask for none.
+    #[default]
+    Ignored,
+    /// Ask for one, and refuse a wrong one; a client may have none.
+    Verified,
+    /// Refuse clients without a right one.
+    Required,
+}
+
+/// The files and rules of TLS.
+#[derive(Clone, Debug, Default)]
+pub struct TlsSettings {
+    /// The server's certificate chain (PEM).
+    pub certificates: PathBuf,
+    /// Its key (PEM).
+    pub key: PathBuf,
+    /// The authorities that sign the clients' certificates (PEM). Without any, no certificate is right.
+    pub authorities: Option<PathBuf>,
+    /// The rule of listeners that have none of their own.
+    pub clients: ClientCertificates,
+    /// Speak TLS 1.3 only, and not 1.2.
+    pub only_1_3: bool,
+}
+
+/// The server's certificate and key, with the rule of a listener. Clones share the files, so that all listeners see
+/// new ones.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    certificates: PathBuf,
-    key: PathBuf,
-    loaded: Mutex<Loaded>,
+pub struct Tls {
+    shared: Arc<Shared>,
+    clients: ClientCertificates,
 }
 
 #[derive(Debug)]
+struct Shared {
+    settings: TlsSettings,
+    loaded: Mutex<Loaded>,
+    errors: TlsErrors,
+}
+
+/// The connections that ended by an error of TLS.
+#[derive(Debug, Default)]
+pub(crate) struct TlsErrors {
+    pub handshake: AtomicU64,
+    pub protocol: AtomicU64,
+}
+
+/// By the rule for certificates of clients.
+#[derive(Debug)]
 struct Loaded {
-    config: Arc<ServerConfig>,
+    ignored: Arc<ServerConfig>,
+    verified: Arc<ServerConfig>,
+    required: Arc<ServerConfig>,
     since: Instant,
 }
 
 impl Tls {
-    /// Read a certificate chain and its key from PEM files.
-    pub fn read(certificates: &Path, key: &Path) -> Result<Tls, String> {
-        let loaded = Mutex::new(load(certificates, key)?);
-        let (certificates, key) = (certificates.to_owned(), key.to_owned());
-        Ok(Tls(Arc::new(Shared { certificates, key, loaded })))
+    /// Read the files.
+    pub fn read(settings: TlsSettings) -> Result<Tls, String> {
+        let (loaded, clients) = (Mutex::new(load(&settings)?), settings.clients);
+        let shared = Shared { settings, loaded, errors: TlsErrors::default() };
+        Ok(Tls { shared: Arc::new(shared), clients })
     }
 
-    /// Read the files again, for the connections from now on. If that fails, the old certificate stays.
+    /// The same files with another rule for certificates of clients.
+    pub fn with_clients(&self, clients: ClientCertificates) -> Tls {
+        Tls { shared: Arc::clone(&self.shared), clients }
+    }
+
+    /// Read the files again, for the connections from now on. If that fails, the old ones stay.
     pub fn refresh(&self) -> Result<(), String> {
-        let loaded = load(&self.0.certificates, &self.0.key)?;
+        let loaded = load(&self.shared.settings)?;
         *self.loaded() = loaded;
         Ok(())
     }
 
-    /// The file of the certificate chain.
-    pub fn certificates(&self) -> &Path {
-        &self.0.certificates
-    }
-
-    /// The file of the key.
-    pub fn key(&self) -> &Path {
-        &self.0.key
+    pub fn settings(&self) -> &TlsSettings {
+        &self.shared.settings
     }
 
     /// How many seconds ago the files were read.
@@ -55,30 +105,125 @@ impl Tls {
         self.loaded().since.elapsed().as_secs()
     }
 
+    pub(crate) fn errors(&self) -> &TlsErrors {
+        &self.shared.errors
+    }
+
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.loaded().config)
+        let loaded = self.loaded();
+        Arc::clone(match self.clients {
+            ClientCertificates::Ignored => &loaded.ignored,
+            ClientCertificates::Verified => &loaded.verified,
+            ClientCertificates::Required => &loaded.required,
+        })
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
-        self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn load(certificates: &Path, key: &Path) -> Result<Loaded, String> {
-    let chain = CertificateDer::pem_file_iter(certificates)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| format!("{}: {error}", certificates.display()))?;
-    if chain.is_empty() {
-        return Err(format!("{}: the file has no certificate", certificates.display()));
-    }
-    let secret =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| format!("{}: {error}", key.display()))?;
+fn load(settings: &TlsSettings) -> Result<Loaded, String> {
+    let chain = certificates(&settings.certificates)?;
+    let key =
+        PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| told(&settings.key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_no_client_auth()
-        .with_single_cert(chain, secret)
-        .map_err(|error| format!("{}: {error}", key.display()))?;
-    Ok(Loaded { config: Arc::new(config), since: Instant::now() })
+    let config = |verifier: Arc<dyn ClientCertVerifier>| {
+        let versions: &[_] = if settings.only_1_3 { &[&TLS13] } else { &[&TLS13, &TLS12] };
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|error| error.to_string())?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain.clone(), key.clone_key());
+        config.map(Arc::new).map_err(|error| told(&settings.key, &error))
+    };
+    let authorities = settings.authorities.as_deref();
+    Ok(Loaded {
+        ignored: config(WebPkiClientVerifier::no_client_auth())?,
+        verified: config(verifier(authorities, &provider, false)?)?,
+        required: config(verifier(authorities, &provider, true)?)?,
+        since: Instant::now(),
+    })
+}
+
+fn verifier(
+    authorities: Option<&Path>,
+    provider: &Arc<CryptoProvider>,
+    required: bool,
+) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    let Some(path) = authorities else {
+        return Ok(Arc::new(NoAuthority { provider: Arc::clone(provider), required }));
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| told(path, &error))?;
+    }
+    let builder =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let builder = if required { builder } else { builder.allow_unauthenticated() };
+    builder.build().map(|built| built as _).map_err(|error| told(path, &error))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| told(path, &error))?;
+    if chain.is_empty() {
+        return Err(format!("{}: the file has no certificate", path.display()));
+    }
+    Ok(chain)
+}
+
+fn told(path: &Path, error: &dyn Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Where no authority is known, nobody has signed a certificate. OpenSSL, and so memcached, does the same.
+#[derive(Debug)]
+struct NoAuthority {
+    provider: Arc<CryptoProvider>,
+    required: bool,
+}
+
+const UNKNOWN: rustls::Error = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+
+impl ClientCertVerifier for NoAuthority {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.required
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Err(UNKNOWN)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(UNKNOWN)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(UNKNOWN)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }

@@ -39,6 +39,9 @@ pub struct Tuning {
     pub read_buffer_mebibytes: u32,
     pub track_sizes: bool,
     pub drop_privileges: bool,
+    pub tls_buffer_kibibytes: u32,
+    pub tls_session_cache: bool,
+    pub tls_kernel: bool,
     pub napi_ids: u32,
     /// `-e`.
     pub memory_file: Option<String>,
@@ -78,6 +81,9 @@ impl Default for Tuning {
             read_buffer_mebibytes: 0,
             track_sizes: false,
             drop_privileges: false,
+            tls_buffer_kibibytes: 16,
+            tls_session_cache: false,
+            tls_kernel: false,
             napi_ids: 0,
             memory_file: None,
         }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use crate::connection::stream::Stream;
-use crate::state::tls::Tls;
+use crate::state::tls::{ClientCertificates, Tls};
 use crate::transports::unix::{self, SocketFile};
 
 /// Where to listen.
@@ -16,11 +16,27 @@ use crate::transports::unix::{self, SocketFile};
 pub enum Endpoint {
     /// `host:port`; port 0 means any free port.
     Tcp(String),
-    /// The same, without TLS where the others have it.
-    PlainTcp(String),
+    /// The same, with a rule of its own for TLS where the server has it.
+    TcpWith(String, Security),
     Unix(PathBuf),
     /// Datagrams to `host:port`.
     Udp(String),
+}
+
+/// A listener's own rule for TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Security {
+    Plain,
+    Tls(ClientCertificates),
+}
+
+impl Security {
+    fn of(self, tls: &Tls) -> Option<Tls> {
+        match self {
+            Security::Plain => None,
+            Security::Tls(clients) => Some(tls.with_clients(clients)),
+        }
+    }
 }
 
 /// Why a server cannot start, with a remedy.
@@ -101,11 +117,10 @@ impl Bound {
         unix_mode: u32,
     ) -> Result<(), ServerError> {
         let (what, bound) = match endpoint {
-            Endpoint::Tcp(address) | Endpoint::PlainTcp(address) => {
-                let tls = tls.filter(|_| matches!(endpoint, Endpoint::Tcp(_)));
-                let bound = TcpListener::bind(address);
-                let bound = bound.map(|at| self.listeners.push(Listener::Tcp(at, tls.cloned())));
-                (address.clone(), bound)
+            Endpoint::Tcp(address) => (address.clone(), self.bind_tcp(address, tls.cloned())),
+            Endpoint::TcpWith(address, security) => {
+                let tls = tls.and_then(|tls| security.of(tls));
+                (address.clone(), self.bind_tcp(address, tls))
             }
             Endpoint::Unix(path) => {
                 let bound = unix::bind(path, unix_mode).map(|(at, file)| {
@@ -123,6 +138,12 @@ impl Bound {
             let remedy = remedy(endpoint, error.kind());
             ServerError(format!("cannot listen on {what}: {error}; {remedy}"))
         })
+    }
+
+    fn bind_tcp(&mut self, address: &str, tls: Option<Tls>) -> io::Result<()> {
+        let listener = TcpListener::bind(address)?;
+        self.listeners.push(Listener::Tcp(listener, tls));
+        Ok(())
     }
 }
 

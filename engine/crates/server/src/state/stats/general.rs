@@ -170,7 +170,12 @@ fn log(state: &State) -> Vec<Row> {
     ])
     .collect();
     if let Some(tls) = state.tls() {
-        table.push(row("time_since_server_cert_refresh", tls.age_s()));
+        let errors = tls.errors();
+        table.extend([
+            row("ssl_handshake_errors", load(&errors.handshake)),
+            row("ssl_proto_errors", load(&errors.protocol)),
+            row("time_since_server_cert_refresh", tls.age_s()),
+        ]);
     }
     table.extend(zeros(["unexpected_napi_ids", "round_robin_fallback"]));
     table

@@ -1,7 +1,7 @@
 //! `stats settings`. The names and their order are those of memcached 1.6.45 with all that it can be built with;
 //! settings that it has and this server has not are shown with memcached's defaults.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -9,7 +9,7 @@ use crate::state::event_log::kinds;
 use crate::state::server_state::State;
 use crate::state::settings::Protocol;
 use crate::state::stats::rows::{Row, row, yes_or_no};
-use crate::state::tls::Tls;
+use crate::state::tls::{ClientCertificates, Tls};
 use crate::state::tuning::Tuning;
 
 pub fn table(state: &State) -> Vec<Row> {
@@ -21,8 +21,7 @@ pub fn table(state: &State) -> Vec<Row> {
     table.extend(EXTERNAL_STORAGE.map(|(name, value)| row(name, value)));
     let free_ratio = format!("{:.3}", tuning.slab_automove_free_ratio);
     table.extend([row("slab_automove_freeratio", free_ratio), row("ext_drop_unread", "no")]);
-    table.extend(tls(state));
-    table.extend(TLS.map(|(name, value)| row(name, value)));
+    table.extend(tls(state, &tuning));
     table.extend([
         row("num_napi_ids", tuning.napi_ids),
         row("memory_file", tuning.memory_file.as_deref().unwrap_or("(null)")),
@@ -48,25 +47,31 @@ const EXTERNAL_STORAGE: [(&str, &str); 9] = [
     ("ext_max_frag", "0.80"),
 ];
 
-/// Settings of OpenSSL that rustls has not.
-const TLS: [(&str, &str); 8] = [
-    ("ssl_verify_mode", "0"),
-    ("ssl_keyformat", "1"),
-    ("ssl_ciphers", "NULL"),
-    ("ssl_ca_cert", "NULL"),
-    ("ssl_wbuf_size", "16384"),
-    ("ssl_session_cache", "no"),
-    ("ssl_kernel_tls", "no"),
-    ("ssl_min_version", "tlsv1.2"),
-];
-
-fn tls(state: &State) -> Vec<Row> {
-    let tls = state.tls();
-    let path = |of: fn(&Tls) -> &Path| tls.map_or("(null)".into(), |tls| of(tls).to_string_lossy());
+/// The rows with a constant are settings of OpenSSL that rustls has not.
+fn tls(state: &State, tuning: &Tuning) -> Vec<Row> {
+    let tls = state.tls().map(Tls::settings);
+    let path = |of: Option<&PathBuf>, none: &str| {
+        of.map_or(none.to_owned(), |path| path.to_string_lossy().into_owned())
+    };
+    // The number of OpenSSL's SSL_VERIFY_PEER, with or without SSL_VERIFY_FAIL_IF_NO_PEER_CERT.
+    let verify_mode = match tls.map_or(ClientCertificates::Ignored, |tls| tls.clients) {
+        ClientCertificates::Ignored => 0,
+        ClientCertificates::Verified => 1,
+        ClientCertificates::Required => 3,
+    };
+    let newest = tls.is_some_and(|tls| tls.only_1_3);
     vec![
         row("ssl_enabled", yes_or_no(tls.is_some())),
-        row("ssl_chain_cert", path(Tls::certificates)),
-        row("ssl_key", path(Tls::key)),
+        row("ssl_chain_cert", path(tls.map(|tls| &tls.certificates), "(null)")),
+        row("ssl_key", path(tls.map(|tls| &tls.key), "(null)")),
+        row("ssl_verify_mode", verify_mode),
+        row("ssl_keyformat", 1),
+        row("ssl_ciphers", "NULL"),
+        row("ssl_ca_cert", path(tls.and_then(|tls| tls.authorities.as_ref()), "NULL")),
+        row("ssl_wbuf_size", u64::from(tuning.tls_buffer_kibibytes) << 10),
+        row("ssl_session_cache", yes_or_no(tuning.tls_session_cache)),
+        row("ssl_kernel_tls", yes_or_no(tuning.tls_kernel)),
+        row("ssl_min_version", if newest { "tlsv1.3" } else { "tlsv1.2" }),
     ]
 }
 
