@@ -217,6 +217,10 @@ def test_a_bad_worker_fails_its_trial(bad_run: BadRun, worker: str, says: str) -
     assert says in bad_run.ended.stderr
 
 
+def test_a_slow_worker_may_be_given_time(bad_run: BadRun) -> None:
+    assert "an experiment may raise timing.ready_ms" in bad_run.ended.stderr
+
+
 @pytest.mark.parametrize(("worker", "says"), LYING.items())
 def test_a_lying_worker_is_invalid(bad_run: BadRun, worker: str, says: str) -> None:
     assert bad_run.outcomes[worker].verdict == "INVALID"

@@ -41,6 +41,7 @@ from cachemark.model.protocol import (
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
+_SLOW = "a long tape or a busy machine takes its time: an experiment may raise timing.ready_ms"
 # Of a reason in a worker's own words, which reports repeat.
 _MAX_REASON = 2000
 # What a process does to itself; SIGKILL comes from others, as in a system without memory.
@@ -228,11 +229,13 @@ class Worker:
         answer = self.receive(timeout_s)
         if isinstance(answer, Ready):
             return answer
-        raise self._unexpected(what, answer, timeout_s)
+        raise self._unexpected(what, answer, timeout_s, _SLOW)
 
-    def _unexpected(self, what: str, answer: Answer | None, timeout_s: float) -> TrialError:
+    def _unexpected(
+        self, what: str, answer: Answer | None, timeout_s: float, remedy: str = ""
+    ) -> TrialError:
         if answer is None:
-            return TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s")
+            return TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s", remedy)
         return self.error_for_answer(answer, what)
 
     def error_for_answer(self, answer: Answer, what: str) -> TrialError:
