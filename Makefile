@@ -134,15 +134,19 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 	@$(RUN) cachemark servers --setup infinispan
 
 # program:package
-DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules pypy3:pypy3 yrmcdsd:yrmcds nutcracker:nutcracker \
+DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules pypy3:pypy3 pypy3:pypy3-dev yrmcdsd:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
   memccapable:libmemcached-tools openssl:openssl \
   ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
+# pylibmc has no wheels for Python 3.12 and later.
+PYTHON_H = $(shell $(PYTHON) -c "import sys, sysconfig as s; print(s.get_path('include') + '/Python.h') if sys.version_info >= (3, 12) else 0")
+HEADERS = $(if $(PYTHON_H),$(if $(wildcard $(PYTHON_H)),,Python.h:python3-dev Python.h:libmemcached-dev Python.h:zlib1g-dev))
+
 # Packages that this release of Debian does not have are asked for once.
 debian: ## Debian packages that the tests need: servers, PyPy, a browser, readers of exports (through sudo if not root)
 	@missing=""; PATH="$$PATH:/usr/sbin:/sbin"; absent=" $$(cat .tools/absent-packages 2>/dev/null | tr '\n' ' ')"; \
-	for pair in $(DEBIAN); do \
+	for pair in $(DEBIAN) $(HEADERS); do \
 	  case "$$absent" in *" $${pair##*:} "*) continue;; esac; \
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
