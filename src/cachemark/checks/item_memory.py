@@ -28,6 +28,8 @@ _MAX_FILL = 1.5
 _MAX_BYTES = 1 << 30
 _POOL_BYTES = 1 << 20
 _PROGRESS_STEPS = 20
+# Of an answer, at most: a line, such as an error, and the lines around a value.
+_LINES_BYTES = 1024
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +118,7 @@ class Filler:
 
     def store_all(self, count: int, progress: Callable[[int], None]) -> str:
         """Store items until there are `count`; returns an error reply, if there was one."""
-        with RawConnection(self._subject.address) as connection:
+        with self._subject.connection() as connection:
             while self.stored < count:
                 progress(self.stored)
                 step = min(count - self.stored, max(1, count // _PROGRESS_STEPS))
@@ -132,7 +134,7 @@ class Filler:
         each = self._shapes.mean_bytes
         most = _MAX_FILL * limit if limit else _MAX_BYTES
         step = max(1, int(_STEP * (limit or _MAX_BYTES) / each))
-        with RawConnection(self._subject.address) as connection:
+        with self._subject.connection() as connection:
             self._store(connection, 1)
             checked = 0
             while self.stored * each < most:
@@ -154,9 +156,14 @@ class Filler:
         while self.stored < end:
             batch = range(self.stored, min(self.stored + self._batch, end))
             connection.send(b"".join(map(self._set, batch)))
-            answer = connection.expect(rb"((STORED|SERVER_ERROR[^\r]*)\r\n){%d}" % len(batch))[0]
+            lines = rb"((STORED|SERVER_ERROR[^\r]*)\r\n){%d}" % len(batch)
+            answer = connection.expect(lines, _LINES_BYTES * len(batch))[0]
             if b"SERVER_ERROR" in answer:
-                return answer[answer.index(b"SERVER_ERROR") :].partition(b"\r")[0].decode()
+                return (
+                    answer[answer.index(b"SERVER_ERROR") :]
+                    .partition(b"\r")[0]
+                    .decode("utf-8", "replace")
+                )
             self.stored += len(batch)
         return ""
 
@@ -168,7 +175,11 @@ class Filler:
 
     def _holds(self, connection: RawConnection, number: int) -> bool:
         hit = rb"VALUE [^\r]+\r\n.{%d}\r\n" % self._shapes.value_size(number)
-        answer = connection.ask(b"get %s\r\n" % self._shapes.key(number), rb"(%s)?END\r\n" % hit)
+        answer = connection.ask(
+            b"get %s\r\n" % self._shapes.key(number),
+            rb"(%s)?END\r\n" % hit,
+            self._shapes.value_size(number) + _LINES_BYTES,
+        )
         return answer[0] != b"END\r\n"
 
 

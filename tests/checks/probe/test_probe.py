@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import socketserver
 import threading
+import tracemalloc
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -255,3 +260,76 @@ def test_the_verb_fails_for_a_server_that_cannot_be_timed(cli: Cli) -> None:
         told = cli("probe", f"remote:{address}")
     assert told.returncode == 1
     assert "cannot be measured: everything" in told.stdout
+
+
+class _Sick(socketserver.StreamRequestHandler):
+    """Stores, and answers `get` and binary requests with `way`: nothing, or bytes without end."""
+
+    server: Any
+    rfile: Any
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError):
+            while first := self.rfile.peek(1)[:1]:
+                if first == b"\x80":
+                    self.rfile.read(24)
+                    self._never_end(b"\x81\x0b" + bytes(6) + b"\xff" * 4 + bytes(12))
+                    continue
+                words = self.rfile.readline().split()
+                if words[:1] == [b"set"] and len(words) == 5:
+                    self.rfile.read(int(words[4]) + 2)
+                    self.wfile.write(b"STORED\r\n")
+                elif words[:1] == [b"version"]:
+                    self.wfile.write(b"VERSION 1.6.0\r\n")
+                elif words[:1] == [b"get"]:
+                    self._never_end(b"VALUE %b 0 4000000000\r\n" % words[1])
+
+    def _never_end(self, begin: bytes) -> None:
+        while self.server.endless:
+            self.wfile.write(begin)
+            begin = bytes(2**16)
+
+
+@contextlib.contextmanager
+def sick(*, endless: bool) -> Generator[str]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Sick) as server:
+        server.daemon_threads = True
+        server.endless = endless  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_silences_are_waited_for_only_so_long_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that stores and says nothing else took a minute and a half."""
+    for name, value in (("TIMEOUT_S", 0.5), ("SILENCES_S", 1.0), ("LATER_TIMEOUT_S", 0.03)):
+        monkeypatch.setattr(raw_connection, name, value)
+    with sick(endless=False) as address, running(parse_spec(f"remote:{address}")) as server:
+        stored, *others = probe(server, skip=["mget"])
+    assert stored.fit
+    silent = [finding.seen for finding in others if "no answer" in finding.seen]
+    assert sum("for 0.5 s" in seen for seen in silent) <= 2
+    assert sum("for 0.03 s" in seen for seen in silent) > 5
+
+
+def test_an_answer_without_end_is_not_kept() -> None:
+    with sick(endless=True) as address:
+        probed = dialogue.ProbedServer(address)
+        tracemalloc.start()
+        read = dialogue.dialogues()[0].run(probed)
+        packed = checks.binary(probed)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert read.seen.startswith("get: answered without end: VALUE")
+    assert packed.seen == "version: announced an answer of 4,294,967,295 bytes"
+    assert peak < 2**22
+
+
+def test_a_request_that_is_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_connection, "TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = raw_connection.RawConnection(f"127.0.0.1:{listener.getsockname()[1]}")
+        with connection, pytest.raises(raw_connection.AnswerError, match="did not read"):
+            connection.send(bytes(2**26))

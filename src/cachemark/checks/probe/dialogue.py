@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.checks.probe.raw_connection import AnswerError, Patience, RawConnection
 from cachemark.checks.probe.result import ProbeResult
 
 _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
@@ -21,9 +21,14 @@ class ProbedServer:
     def __init__(self, address: str, space: bytes = b"") -> None:
         self.address = address
         self.space = space
+        self._patience = Patience()
         # A server that already runs may hold keys of others.
         self._token = secrets.token_hex(6).encode()
         self._used = 0
+
+    def connection(self) -> RawConnection:
+        """A new connection. Raises AnswerError."""
+        return RawConnection(self.address, self._patience)
 
     def key(self, name: str) -> bytes:
         """A key that no other check uses."""
@@ -49,7 +54,7 @@ class ProbedServer:
         """Delete keys, as far as the server allows it."""
         for key in keys:
             try:
-                with RawConnection(self.address) as connection:
+                with self.connection() as connection:
                     connection.ask(
                         b"delete %s%s\r\n" % (key, self.space), rb"(DELETED|NOT_FOUND)\r\n"
                     )
@@ -86,7 +91,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         long = ("k250",) if "{k250}" in text else ()
         with probed.keys([n for n in "abnx" if f"{{{n}}}" in text], long) as keys:
             words = {**keys, "_": probed.space}
-            with RawConnection(probed.address) as connection:
+            with probed.connection() as connection:
                 for name in keys:
                     if name in _HELD:
                         probed.store(connection, keys[name], _HELD[name])

@@ -42,7 +42,7 @@ def _filled(server: RunningServer, space: bytes, count: int) -> ProbeResult:
     probed = ProbedServer(server.addresses[0], space)
     keys = [probed.key("e") for _ in range(count)]
     value = b"v" * _VALUE_BYTES
-    with RawConnection(probed.address) as connection:
+    with probed.connection() as connection:
         for start in range(0, count, _BATCH):
             batch = keys[start : start + _BATCH]
             connection.send(b"".join(_set(key, value, space) for key in batch))

@@ -9,23 +9,48 @@ from cachemark.endpoints.servers.control_connection import connect
 
 # A server that is silent for so long will not answer.
 TIMEOUT_S = 2.0
+# Of one that was silent for so long in all, each further answer is waited for only so long.
+SILENCES_S = 8.0
+LATER_TIMEOUT_S = 0.2
 _ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
 _SHOWN_BYTES = 60
-# The longest reply that a probe asks for is a value of a few MiB.
-_LONGEST_BYTES = 16 * 2**20
+# Well above the reply to a get of a hundred keys, the longest that a check asks for.
+_LONGEST_BYTES = 2**16
 
 
 class AnswerError(Exception):
     """The reply is not as expected; the text says what was received."""
 
 
+class Patience:
+    """How long the answers of one server are waited for: shorter once it has often been silent.
+
+    A server that leaves every check without an answer would take minutes otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._silent_s = 0.0
+
+    def timeout_s(self) -> float:
+        """How long the next answer may take."""
+        return TIMEOUT_S if self._silent_s < SILENCES_S else LATER_TIMEOUT_S
+
+    def was_silent(self, waited_s: float) -> None:
+        """Note that so much time was waited in vain."""
+        self._silent_s += waited_s
+
+
 class RawConnection:
     """A connection to a server. Use as a context manager."""
 
-    def __init__(self, address: str, timeout_s: float | None = None) -> None:
-        self._patience_s = timeout_s = timeout_s or TIMEOUT_S
+    def __init__(self, address: str, patience: Patience | None = None) -> None:
+        self._patience = patience or Patience()
+        timeout_s = self._patience.timeout_s()
         try:
             self._socket = connect(address, timeout_s)
+        except TimeoutError as error:
+            self._patience.was_silent(timeout_s)
+            raise AnswerError(f"cannot connect: {error}") from error
         except (OSError, ValueError) as error:
             raise AnswerError(f"cannot connect: {error}") from error
 
@@ -37,58 +62,83 @@ class RawConnection:
 
     def send(self, request: bytes) -> None:
         """Send a request in one piece. Raises AnswerError."""
+        timeout_s = self._patience.timeout_s()
         try:
+            self._socket.settimeout(timeout_s)
             self._socket.sendall(request)
+        except TimeoutError as error:
+            self._patience.was_silent(timeout_s)
+            raise AnswerError(f"did not read the request for {timeout_s:g} s") from error
         except OSError as error:
             raise AnswerError(f"closed the connection ({error})") from error
 
-    def expect(self, pattern: bytes) -> re.Match[bytes]:
+    def expect(self, pattern: bytes, most_bytes: int = _LONGEST_BYTES) -> re.Match[bytes]:
         """Receive the reply, which must match completely. Raises AnswerError with the real reply.
 
-        An error line ends the waiting; anything else may still be a part of what is to come.
+        An error line ends the waiting; anything else may still be a part of what is to come, up to
+        a length.
         """
         wanted = re.compile(pattern, re.DOTALL)
         answer = bytearray()
-        deadline = time.monotonic() + self._patience_s
+        wait = _Wait(self._patience)
         while (match := wanted.fullmatch(answer)) is None:
             error = _ERROR.match(answer)
             if error and not wanted.match(answer):
                 raise AnswerError(f"answered {printable(error[0])}")
-            chunk = self._receive(deadline, bytes(answer[: _SHOWN_BYTES + 1]))
+            chunk = self._receive(wait, answer, most_bytes + 1 - len(answer))
             if not chunk:
                 raise AnswerError(f"closed the connection{_after(bytes(answer))}")
             answer += chunk
-            if len(answer) > _LONGEST_BYTES:
+            if len(answer) > most_bytes:
                 raise AnswerError(f"answered without end: {printable(bytes(answer))}")
         return match
 
-    def ask(self, request: bytes, pattern: bytes) -> re.Match[bytes]:
+    def ask(
+        self, request: bytes, pattern: bytes, most_bytes: int = _LONGEST_BYTES
+    ) -> re.Match[bytes]:
         """Send a request and receive its reply. Raises AnswerError."""
         self.send(request)
-        return self.expect(pattern)
+        return self.expect(pattern, most_bytes)
 
     def receive(self, count: int) -> bytes:
         """Receive exactly `count` bytes. Raises AnswerError."""
+        if count > _LONGEST_BYTES:
+            raise AnswerError(f"announced an answer of {count:,} bytes")
         answer = bytearray()
-        deadline = time.monotonic() + self._patience_s
+        wait = _Wait(self._patience)
         while len(answer) < count:
-            chunk = self._receive(deadline, bytes(answer), count - len(answer))
+            chunk = self._receive(wait, answer, count - len(answer))
             if not chunk:
                 raise AnswerError(f"closed the connection{_after(bytes(answer))}")
             answer += chunk
         return bytes(answer)
 
-    def _receive(self, deadline: float, answer: bytes, most: int = 1 << 20) -> bytes:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise AnswerError(_unfinished(answer, self._patience_s))
-        self._socket.settimeout(left)
+    def _receive(self, wait: _Wait, answer: bytearray, most: int) -> bytes:
+        seen = bytes(answer[: _SHOWN_BYTES + 1])
+        left_s = wait.left_s()
+        if left_s <= 0:
+            self._patience.was_silent(wait.timeout_s)
+            raise AnswerError(_unfinished(seen, wait.timeout_s))
+        self._socket.settimeout(left_s)
         try:
             return self._socket.recv(most)
         except TimeoutError as error:
-            raise AnswerError(_unfinished(answer, self._patience_s)) from error
+            self._patience.was_silent(wait.timeout_s)
+            raise AnswerError(_unfinished(seen, wait.timeout_s)) from error
         except OSError as error:
-            raise AnswerError(f"closed the connection{_after(answer)} ({error})") from error
+            raise AnswerError(f"closed the connection{_after(seen)} ({error})") from error
+
+
+class _Wait:
+    """The waiting for one whole answer: a server may send a byte now and then."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.timeout_s = patience.timeout_s()
+        self._deadline = time.monotonic() + self.timeout_s
+
+    def left_s(self) -> float:
+        """What is left of it."""
+        return self._deadline - time.monotonic()
 
 
 def _unfinished(answer: bytes, timeout_s: float) -> str:
