@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import socketserver
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -150,3 +153,25 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         ran = drive("--server", address, "--quiet", "--timeout", "500ms", "--keys", "10k")
     assert ran.returncode == 2
     assert "the server does not answer in time" in ran.stderr
+
+
+class _Twice(socketserver.StreamRequestHandler):
+    """Says of each value twice that it is stored."""
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError):
+            while words := self.rfile.readline().split():
+                self.rfile.read(int(words[4]) + 2)
+                self.wfile.write(2 * b"STORED\r\n")
+
+
+def test_a_server_that_answers_what_nobody_asked_is_given_up() -> None:
+    """Not after a connection for each key: no operation failed, and 10,000 keys took 80 minutes."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Twice) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        ran = drive("--server", address, "--quiet", "--keys", "10k", "--wire", "text")
+        server.shutdown()
+    assert ran.returncode == 2
+    assert "of 10000 keys were stored before the window" in ran.stderr

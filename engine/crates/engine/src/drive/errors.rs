@@ -63,10 +63,16 @@ impl ErrorLimit {
 }
 
 /// The message if keys could not be stored before the window; `None` if all were.
-pub fn prefill_problem(metrics: &Metrics) -> Option<String> {
-    let failed = metrics.failed();
+pub fn prefill_problem(metrics: &Metrics, keys: u64) -> Option<String> {
+    let (stored, failed) = (metrics.ok(), metrics.failed());
     if failed == 0 {
-        return None;
+        return (stored < keys).then(|| {
+            format!(
+                "{stored} of {keys} keys were stored before the window: after its replies, the server \
+                 closed connections or sent what nobody had asked for; is it a memcached? \
+                 (--no-prefill skips this)"
+            )
+        });
     }
     let some =
         |failure: Failure| metrics.kinds().any(|(_, kind)| kind.errors[failure as usize] > 0);

@@ -14,7 +14,7 @@ use crate::drive::second::{Recorded, Second};
 /// The phase that is played, and what is printed of it.
 pub struct Live<'a> {
     pub name: &'a str,
-    /// A prefill in which nothing but failures is added is stopped.
+    /// A prefill that fails as often as it stores is stopped.
     pub is_prefill: bool,
     pub tape: &'a Tape,
     pub lines: Lines,
@@ -78,7 +78,7 @@ pub fn watch(
         if over {
             return Ok(());
         }
-        if live.is_prefill && stall.look(ok, failed) {
+        if live.is_prefill && stall.look(ok, failed + control.lost_connections()) {
             control.stop();
         }
         (before, cpu_before, looked) = (ok, cpu_now, now);
@@ -86,7 +86,7 @@ pub fn watch(
     Ok(())
 }
 
-/// Seconds in a row in which nothing but failures was added.
+/// Seconds in a row that added as many failures and lost connections as stored keys, or more.
 #[derive(Default)]
 struct Stall {
     ok: u64,
@@ -99,9 +99,10 @@ impl Stall {
 
     /// Whether there were too many of them.
     fn look(&mut self, ok: u64, failed: u64) -> bool {
-        if ok > self.ok {
+        let (stored, failures) = (ok - self.ok, failed - self.failed);
+        if stored > failures {
             self.seconds = 0;
-        } else if failed > self.failed {
+        } else if failures > 0 {
             self.seconds += 1;
         }
         (self.ok, self.failed) = (ok, failed);
@@ -119,4 +120,28 @@ fn print_line(line: &str) {
     let end = if stderr.is_terminal() { "\x1b[K\r" } else { "\n" };
     // A closed stderr is no reason to stop measuring.
     let _ = write!(stderr, "{line}{end}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the last of some seconds is one too many; each adds stored keys and failures.
+    fn stalled(seconds: &[(u64, u64)]) -> bool {
+        let (mut stall, mut ok, mut failed, mut stalled) = (Stall::default(), 0, 0, false);
+        for added in seconds {
+            (ok, failed) = (ok + added.0, failed + added.1);
+            stalled = stall.look(ok, failed);
+        }
+        stalled
+    }
+
+    #[test]
+    fn a_prefill_that_loses_a_connection_for_each_key_is_stalled() {
+        assert!(stalled(&[(2, 2), (2, 2), (2, 2)]));
+        assert!(stalled(&[(900, 0), (0, 2), (0, 2), (1, 2)]));
+        assert!(!stalled(&[(2, 2), (2, 2), (900, 2)]));
+        assert!(!stalled(&[(0, 0), (0, 0), (0, 0), (0, 0)]));
+        assert!(!stalled(&[(3, 2), (3, 2), (3, 2)]));
+    }
 }

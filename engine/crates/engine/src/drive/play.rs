@@ -49,7 +49,7 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     let live = Live { name: "prefill", is_prefill: true, tape, lines: arguments.lines() };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
-    errors::prefill_problem(&result.metrics).map_or(Ok(()), Err)
+    errors::prefill_problem(&result.metrics, tape.prefill_count().into()).map_or(Ok(()), Err)
 }
 
 /// Play the warm-up. Each rate of a search has its own.

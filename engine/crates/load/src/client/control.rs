@@ -57,4 +57,9 @@ impl RunControl {
         let shared = &self.shared;
         (shared.ok.load(Ordering::Relaxed), shared.failed.load(Ordering::Relaxed))
     }
+
+    /// Connections that were lost so far. No operation fails with one on which none was in flight.
+    pub fn lost_connections(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
 }

@@ -214,6 +214,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     }
 
     fn close_failed(&mut self, c: usize, now: u64) {
+        self.shared.lost.fetch_add(1, Ordering::Relaxed);
         self.connections.close_failed(c, now);
         (self.last_up_ns, self.next_timer_ns) = (now, 0);
     }

@@ -10,6 +10,8 @@ pub struct SharedState {
     pub stop: AtomicBool,
     pub ok: AtomicU64,
     pub failed: AtomicU64,
+    /// Connections that were lost.
+    pub lost: AtomicU64,
     pub intervals: Option<Intervals>,
     /// Players note each call of an open loop.
     pub logs_calls: bool,
