@@ -30,6 +30,7 @@ from cachemark.cli.web import check_packages
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_checks import check
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
@@ -89,6 +90,11 @@ def run(
     if web:
         _check_web(hosts)
     if storage.resume:
+        if dry_run:
+            raise UsageError(
+                "--dry-run prints the plan of a new run, and --resume continues one",
+                "leave one of them out; `cachemark report ID` shows what the run has",
+            )
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
     _warn_of_rounds(planned, overrides)
@@ -161,6 +167,7 @@ def _resume(
         )
     stored_run = open_run(name, storage.out) if name else latest_own_run(storage.out)
     planned = stored_run.header.experiment
+    check(planned, str(stored_run.folder))
     if stored_run.imported:
         _show_programs(stored_run, trusted=storage.trust_commands)
     if hosts is not None:

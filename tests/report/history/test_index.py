@@ -13,8 +13,8 @@ from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.report.history import RunIndex
-from cachemark.report.history.index import FILE, VERSION
-from cachemark.runs.storage.store import HostsOfRun
+from cachemark.report.history.index import VERSION
+from cachemark.runs.storage.store import INDEX, HostsOfRun
 from tests.builders.stored_runs import kept, made_header, trials
 
 
@@ -27,7 +27,7 @@ def counts(root: Path, *, rebuild: bool = False) -> dict[str, int]:
 
 def content(root: Path) -> dict[str, tuple[int, bytes]]:
     """Everything in the run folders, and when it was written."""
-    files = [path for path in root.rglob("*") if path.is_file() and path.name != FILE]
+    files = [path for path in root.rglob("*") if path.is_file() and path.name != INDEX]
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
@@ -86,7 +86,7 @@ def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
 def test_an_index_that_cannot_be_trusted_is_made_anew(tmp_path: Path, damage: str) -> None:
     kept(tmp_path, made_header("one"), trials("a", 500, 2))
     counts(tmp_path)
-    path = tmp_path / FILE
+    path = tmp_path / INDEX
     if damage == "text":
         path.write_text("not a database, and longer than a page\n" * 200)
     elif damage == "torn":
@@ -108,7 +108,7 @@ def test_an_index_that_somebody_holds_is_done_without(
 ) -> None:
     kept(tmp_path, made_header("one"), trials("a", 500, 2))
     monkeypatch.setattr("cachemark.report.history.index._PATIENCE_S", 0.05)
-    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other = sqlite3.connect(tmp_path / INDEX, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     assert counts(tmp_path) == {"one": 2}
     other.close()

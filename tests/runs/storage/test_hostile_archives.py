@@ -311,3 +311,50 @@ def test_an_import_is_marked(content: Members, tmp_path: Path) -> None:
     assert new
     assert run.imported
     assert (run.folder / IMPORTED).is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (set_in("experiment", "twice", to="command:id"), "not one of the clients"),
+        (set_in("experiment", "clients", to=["native", "native"]), "listed twice"),
+        (set_in("experiment", "servers", to=[]), "no server"),
+    ],
+)
+def test_what_cannot_be_planned_is_not_continued(
+    tmp_path: Path, inside: Inside, change: Callable[[Document], None], text: str
+) -> None:
+    """What an experiment file must be, the header of somebody else's run need not be."""
+    folder = kept(tmp_path / "results", made_header("made"), []).folder
+    header = json.loads((folder / "run.json").read_bytes())
+    change(header)
+    (folder / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    said = inside("run", "made", "--resume")
+    assert said.returncode == 2
+    assert text in said.stderr
+
+
+def test_a_dry_run_continues_nothing(tmp_path: Path, inside: Inside) -> None:
+    """It began to play."""
+    folder = kept(tmp_path / "results", made_header("made"), []).folder
+    before = sorted(path.name for path in folder.iterdir())
+    said = inside("run", "made", "--resume", "--dry-run")
+    assert said.returncode == 2
+    assert "--dry-run" in said.stderr
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_refused_header_is_named_as_in_the_archive(content: Members, tmp_path: Path) -> None:
+    change = set_in("experiment", "name", to="../../x")
+    path = packed(tmp_path / "bad.zip", with_header(content, change))
+    refused(path, tmp_path / "there", r"bad.zip: run.json: not a run")
+
+
+@pytest.mark.parametrize("name", ["calibrations.jsonl", "index.sqlite", "Index.sqlite-journal"])
+def test_no_run_is_called_like_a_file_of_the_store(
+    content: Members, tmp_path: Path, name: str
+) -> None:
+    """Its folder would be in the place of the file: no report of any run could be made."""
+    manifest = json.loads(content["manifest.json"]) | {"id": name}
+    content["manifest.json"] = json.dumps(manifest).encode()
+    refused(packed(tmp_path / "bad.zip", content), tmp_path / "there", "no run's id")

@@ -18,13 +18,12 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.model.work_identity import fingerprint
 from cachemark.report.hosts import placement_text
-from cachemark.runs.storage.store import Run, open_run, run_names
+from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
 VERSION = 4
 # Stands for a figure that the verdict on a trial withholds.
 WITHHELD = "withheld"
-FILE = "index.sqlite"
 _FIGURES = list(FIGURES)
 _PATIENCE_S = 30.0
 
@@ -58,7 +57,7 @@ class RunIndex:
         if not root.is_dir():
             raise UsageError(f"{root}: no such folder", "make a run: cachemark run quick")
         if rebuild:
-            _remove(root / FILE)
+            _remove(root)
         self._connection = self._open()
 
     def __enter__(self) -> RunIndex:
@@ -72,10 +71,10 @@ class RunIndex:
         yield from self._connection.execute(query, values)
 
     def _open(self) -> sqlite3.Connection:
-        path = self._root / FILE
+        path = self._root / INDEX
         for remove in (False, True):
             if remove:
-                _remove(path)
+                _remove(self._root)
             try:
                 return self._fresh(_connect(str(path)))
             except sqlite3.OperationalError:
@@ -105,10 +104,10 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _remove(path: Path) -> None:
-    for file in (path, path.with_name(f"{path.name}-journal")):
+def _remove(root: Path) -> None:
+    for name in (INDEX, INDEX_JOURNAL):
         with contextlib.suppress(OSError):
-            file.unlink()
+            (root / name).unlink()
 
 
 def _make(connection: sqlite3.Connection) -> None:

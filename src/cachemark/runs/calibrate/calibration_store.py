@@ -11,14 +11,14 @@ from cachemark.host.atomic_file import append_lines, made_folder
 from cachemark.host.regular_file import read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.calibrate.calibration import Calibration
+from cachemark.runs.storage.store import CALIBRATIONS
 
-_FILE = "calibrations.jsonl"
 _decoder = msgspec.json.Decoder(Calibration)
 
 
 def append_calibration(root: Path, calibration: Calibration) -> Path:
     """Append a calibration, which is on disk when this returns. Raises UsageError."""
-    path = root / _FILE
+    path = root / CALIBRATIONS
     try:
         with made_folder(root):
             append_lines(path, msgspec.json.encode(calibration) + b"\n")
@@ -29,7 +29,7 @@ def append_calibration(root: Path, calibration: Calibration) -> Path:
 
 def load_calibrations(root: Path) -> list[Calibration]:
     """All calibrations, oldest first, without an incomplete last line. Raises UsageError."""
-    path = root / _FILE
+    path = root / CALIBRATIONS
     try:
         lines = read_regular(path).split(b"\n")[:-1]
     except FileNotFoundError:

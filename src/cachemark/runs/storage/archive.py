@@ -30,7 +30,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.foreign_text import in_a_sentence
 from cachemark.runs.storage.run_limits import check_run
-from cachemark.runs.storage.store import IMPORTED, RUN_ID, Run, open_run, run_names
+from cachemark.runs.storage.store import IMPORTED, OWN_FILES, RUN_ID, Run, open_run, run_names
 
 ARCHIVE_FORMAT = 1
 SUFFIX = ".cachemark.zip"
@@ -142,7 +142,7 @@ def import_run(
     """
     try:
         with made_folder(root), _staging_folder(root) as stage:
-            encoded = _run_limited(lambda: _unpacked(path, stage, rehearse), path)
+            encoded = _run_limited(lambda: _unpacked(path, stage, rehearse), path, stage)
             manifest = msgspec.json.decode(encoded, type=Manifest)
             run = open_run(str(stage), stage)
             _mark_as_imported(run, path, manifest)
@@ -151,13 +151,14 @@ def import_run(
         raise _import_error(path, f"cannot be imported: {error}") from error
 
 
-def _run_limited(work: Callable[[], bytes], path: Path) -> bytes:
+def _run_limited(work: Callable[[], bytes], path: Path, stage: Path) -> bytes:
     try:
         return run_limited(work, _LIMITS)
     except UsageError as error:
         if error.text.startswith(str(path)):
             raise
-        raise _import_error(path, error.text) from error
+        # A file is named as in the archive: its folder is already gone.
+        raise _import_error(path, error.text.replace(f"{stage}/", "")) from error
 
 
 def _unpacked(path: Path, stage: Path, rehearse: Callable[[Run], object]) -> bytes:
@@ -226,7 +227,8 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     listed = [file.name for file in manifest.files]
     if sorted(listed) != sorted(set(members) - {_MANIFEST}) or not set(_REQUIRED) <= set(listed):
         raise _import_error(path, "its manifest lists other files than it holds")
-    if not RUN_ID.fullmatch(manifest.id):
+    # Some file systems take no notice of case.
+    if not RUN_ID.fullmatch(manifest.id) or manifest.id.lower() in OWN_FILES:
         raise _import_error(path, f"{in_a_sentence(manifest.id)!r} is no run's id")
     return manifest
 

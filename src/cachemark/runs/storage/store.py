@@ -36,6 +36,11 @@ _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
 # What a run may be called: the name of its folder, and of files that are made of it.
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+# The store's own files, beside the folders of the runs. No run may be called like one of them.
+CALIBRATIONS = "calibrations.jsonl"
+INDEX = "index.sqlite"
+INDEX_JOURNAL = f"{INDEX}-journal"
+OWN_FILES = (CALIBRATIONS, INDEX, INDEX_JOURNAL)
 # A file in the folder of a run that was imported: its commands come from somebody else.
 IMPORTED = "imported.json"
 # An outcome has a few histograms of some kB each.
