@@ -117,3 +117,25 @@ def test_an_id_that_is_too_long(store: Path) -> None:
     status, said = ended(command, store, subprocess.DEVNULL)
     assert status == 2
     assert len(said) < 1000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "--format", "csv", "--out"],
+        ["report", "--format", "html", "--out"],
+        ["export", "RUN"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_too_long_is_bad_input(
+    store: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    """It ended with 1, as what has failed."""
+    folder = copy_of(store, tmp_path)
+    (run,) = (path.parent.name for path in folder.glob("results/*/run.json"))
+    words = [word.replace("RUN", run) for word in arguments]
+    command = [sys.executable, "-m", "cachemark", *words, "n" * 300]
+    status, said = ended(command, folder, subprocess.DEVNULL)
+    assert status == 2, said
+    assert "cannot be written" in said

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from cachemark.cli import completers
 from cachemark.cli.output import print_text, terminal_width, write_out, write_text, write_texts
+from cachemark.host.files import is_folder
 from cachemark.model.errors import UsageError
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
@@ -122,7 +123,7 @@ def _print(form: str, made: dict[str, str]) -> None:
 
 
 def _write(made: dict[str, str], out: Path) -> None:
-    if len(made) == 1 and not out.is_dir():
+    if len(made) == 1 and not is_folder(out):
         write_text(next(iter(made.values())), out)
     else:
         write_texts(made, out)

@@ -26,3 +26,11 @@ def kib_field(text: str, name: str) -> int | None:
     """A field such as `MemTotal:  1024 kB`, in bytes; None if there is none."""
     words = field(text, name, ":").split()
     return int(words[0]) * 1024 if words and words[0].isdecimal() else None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder; no for a name that is longer than names can be."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

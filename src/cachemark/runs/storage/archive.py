@@ -24,6 +24,7 @@ from msgspec import Meta
 
 from cachemark import __version__
 from cachemark.host.atomic_file import made_folder, write_file
+from cachemark.host.files import is_folder
 from cachemark.host.regular_file import open_regular
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.host.temporary import temporary_folder
@@ -77,7 +78,7 @@ def export_run(run: Run, path: Path) -> Path:
 
     If the run has not ended, the archive has the trials that have. Raises UsageError.
     """
-    target = path / f"{run.id}{SUFFIX}" if path.is_dir() else path
+    target = path / f"{run.id}{SUFFIX}" if is_folder(path) else path
     run.outcomes()  # raises if they cannot be read
     contents = _contents(run)
     manifest = Manifest(
