@@ -90,11 +90,7 @@ def run(
     if web:
         _check_web(hosts)
     if storage.resume:
-        if dry_run:
-            raise UsageError(
-                "--dry-run prints the plan of a new run, and --resume continues one",
-                "leave one of them out; `cachemark report ID` shows what the run has",
-            )
+        _check_continues(dry_run=dry_run)
         return _resume(experiment, storage, overrides, hosts, details=details, web=web)
     planned = _planned(experiment, overrides)
     _warn_of_rounds(planned, overrides)
@@ -116,6 +112,14 @@ def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
     for option, value in values.items():
         if value is not None and not uses_rounds(planned):
             warn(f"{option} has no effect: this run plays trials, not rounds")
+
+
+def _check_continues(*, dry_run: bool) -> None:
+    if dry_run:
+        raise UsageError(
+            "--dry-run prints the plan of a new run, and --resume continues one",
+            "leave one of them out; `cachemark report ID` shows what the run has",
+        )
 
 
 def _check_web(hosts: Path | None) -> None:
