@@ -12,8 +12,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cachemark.report import html
+from cachemark.report.jmh import RENDERERS as JMH_RENDERERS
 from cachemark.report.model import Report
 from tests.builders.full_report import HOSTILE, report
+from tests.builders.jmh_report import original_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -142,6 +144,16 @@ def test_axe_finds_nothing(browser: Browser, address: str, scheme: str) -> None:
     ]
     assert told == []
     assert len(found["passes"]) > 20
+
+
+def test_axe_finds_nothing_on_the_page_of_jmh(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "jmh.html"
+    path.write_text(JMH_RENDERERS["html"](original_report(), None), encoding="utf-8")
+    for viewport in (DESK, PHONE):
+        with opened(browser, path.as_uri(), viewport=viewport) as page:
+            unfold(page)
+            assert [found["id"] for found in Axe().run(page).response["violations"]] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
 def test_a_chart_says_what_it_shows(desk: Page) -> None:

@@ -77,6 +77,16 @@ def test_sampled_times_are_in_seconds_as_published() -> None:
     ]  # fmt: skip
 
 
+def test_a_published_percentile_is_as_on_the_page() -> None:
+    """Less than half a millisecond is a power of ten there: it is not the 0.001 of other rows."""
+    came = [measured("java/xmemcached", sample(MULTIGET))]
+    (section,) = jmh_figures.sections(came, ORIGINAL)
+    p0 = {row[0]: row[4] for row in section.rows if row[0].endswith(", published")}
+    assert p0["measureAsciiFolsomMultiget, published"] == "≈ 10⁻⁴"
+    assert p0["measureAsciiXMultiget, published"] == "≈ 10⁻³"
+    assert p0["measureAsciiSpyMultiget, published"] == "0.001"
+
+
 def test_later_figures_are_those_of_128_threads() -> None:
     came = [measured("java/folsom", rate(20_000, SET_GET, threads=128))]
     (section,) = jmh_figures.sections(came, ORIGINAL)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.protocol import Operation, Prepare, Ready, Run
 from cachemark.runs import jmh
 from cachemark.runs.jmh import JmhMeasurement, Settings
-from cachemark.runs.jmh_resume import kept_measurements
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -72,21 +69,6 @@ def played(client: str, settings: Settings, server: str) -> list[JmhMeasurement]
     return list(jmh.measurements(parse_client(client, CLIENTS), settings, server))
 
 
-def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
-    percentiles = {"50.0": 0.5, "99.0": 1234.5, "99.9": 5000.0}
-    counted = [[[[0.5, 300], [1234.5, 60]], [[5000.0, 8]]]]  # 368: enough for p99 alone
-    entries = [
-        entry("thrpt", "get"),
-        entry("sample", "get", scorePercentiles=percentiles, rawDataHistogram=counted),
-        entry("thrpt", "set", score=12_345.6, scoreError="NaN"),
-    ]
-    found = jmh.table_rows(measured(one) for one in entries)
-    assert found == [
-        ["java/folsom", "text", "get", "100 B", "2", "1.00 k ±2.0 %", "500 ns", "1.23 ms", "–"],
-        ["java/folsom", "text", "set", "100 B", "2", "12.3 k", "–", "–", "–"],
-    ]
-
-
 def test_figures_in_another_unit_are_refused() -> None:
     with pytest.raises(TrialError, match="ops/us"):
         measured(entry("thrpt", "get", scoreUnit="ops/us"))
@@ -117,54 +99,6 @@ def test_the_original_is_its_operations_threads_and_iterations() -> None:
         "-p sameKeys=true", "-p depth=8", "-p timeoutMs=10000", "-t 128", "-wi 20", "-i 20",
     ):  # fmt: skip
         assert part in text
-
-
-def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = importlib.import_module("cachemark.cli.jmh")
-    named: list[str] = []
-
-    def note(spec: ClientSpec) -> None:
-        named.append(spec.text)
-
-    def ended(*_: object, **__: object) -> None:
-        raise TrialError("ended here")
-
-    monkeypatch.setattr(module, "jar", note)
-    monkeypatch.setattr(module, "measurements", ended)
-    with pytest.raises(TrialError):
-        module.jmh(times=module.Iterations(original=True))
-    assert named == ["java/spymemcached", "java/folsom", "java/xmemcached"]
-    with pytest.raises(UsageError, match="no client was named"):
-        module.jmh()
-
-
-@pytest.mark.parametrize("end", [KeyboardInterrupt, TrialError])
-def test_what_has_ended_is_printed_when_the_rest_is_not_measured(
-    end: type[BaseException],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-) -> None:
-    module: Any = importlib.import_module("cachemark.cli.jmh")
-
-    def first_alone(*_: object, **__: object) -> Generator[JmhMeasurement]:
-        yield measured(entry("thrpt", "get", score=12_345.6))
-        raise end("ended here")
-
-    def present(_: ClientSpec) -> None:
-        """As if every jar were there."""
-
-    monkeypatch.setattr(module, "jar", present)
-    monkeypatch.setattr(module, "measurements", first_alone)
-    kept = tmp_path / "jmh.json"
-    with pytest.raises(end):
-        module.jmh("java/folsom", "java/xmemcached", json=kept)
-    said = capsys.readouterr().out
-    assert "12.3 k" in said
-    assert "These are 1 of 8 benchmarks; play the rest" in said
-    assert [one["primaryMetric"]["score"] for one in msgspec.json.decode(kept.read_bytes())] == [
-        12_345.6
-    ]
 
 
 def test_profilers_are_handed_on() -> None:
@@ -300,52 +234,6 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
     print(f"{client} {wire} {operation}, {threads} threads, best of {WINDOWS} s: ", end="")
     print(f"worker {max(own):,.0f}, JMH {max(theirs):,.0f} ops/s")
     assert max(own) / FACTOR < max(theirs) < FACTOR * max(own)
-
-
-def resumable(benchmark: jmh.Benchmark, settings: Settings, **changed: Any) -> dict[str, Any]:
-    """JMH's entry of a benchmark that was played, as its JSON has it."""
-    mode = {"throughput": "thrpt", "latency": "sample"}[benchmark.mode]
-    of = entry(mode, benchmark.operation)
-    words = jmh.parameters(ClientSpec(text=SPY.id, client=SPY), settings, benchmark)
-    params = {name: str(value) for name, value in words.items()} | {"server": "127.0.0.1:9"}
-    each = f"{settings.iteration_ms} ms"
-    times = {"warmupTime": each, "measurementTime": each, "forks": settings.forks}
-    counts = {"warmupIterations": settings.warmups, "measurementIterations": settings.iterations}
-    return of | times | counts | {"threads": benchmark.threads, "params": params} | changed
-
-
-def test_what_an_interrupted_run_has_is_kept() -> None:
-    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
-    planned = jmh.benchmarks(spec, settings)
-    document = msgspec.json.encode([resumable(one, settings) for one in planned[:3]])
-    kept = kept_measurements(document, "x.json", [spec], settings)
-    assert list(kept) == [(spec.text, one) for one in planned[:3]]
-    assert [each.results[0].params["operation"] for each in kept.values()] == [
-        one.operation for one in planned[:3]
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"threads": 16}, "other settings"),
-        ({"warmupIterations": 3}, "other settings"),
-        ({"measurementTime": "10 s"}, "other settings"),
-    ],
-)
-def test_results_of_other_settings_are_not_mixed_in(changed: dict[str, Any], told: str) -> None:
-    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
-    first = jmh.benchmarks(spec, settings)[0]
-    document = msgspec.json.encode([resumable(first, settings, **changed)])
-    with pytest.raises(UsageError, match=told) as found:
-        kept_measurements(document, "x.json", [spec], settings)
-    assert "x.json" in str(found.value)
-
-
-def test_a_file_that_is_no_json_of_jmh_is_named() -> None:
-    spec = ClientSpec(text=SPY.id, client=SPY)
-    with pytest.raises(UsageError, match=r"x\.json: JMH's JSON cannot be read"):
-        kept_measurements(b"no", "x.json", [spec], jmh.ORIGINAL)
 
 
 @runs_java

@@ -15,26 +15,21 @@ import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.markup import escape
-from rich.table import Table
 
 from cachemark import host
 from cachemark.analysis.number_format import count_of
 from cachemark.cli import completers
-from cachemark.cli.output import console, write_out
+from cachemark.cli.output import console, print_text, write_out, write_text
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
+from cachemark.report.jmh import RENDERERS, build
 from cachemark.report.json_text import json_text
-from cachemark.report.originals import jmh_figures
-from cachemark.report.terminal import print_section
 from cachemark.runs.jmh import (
-    COLUMNS,
     ORIGINAL,
-    SET_GET_COMMANDS,
-    TIME_COLUMNS,
     JmhMeasurement,
     Mode,
     Operation,
@@ -43,23 +38,14 @@ from cachemark.runs.jmh import (
     benchmarks,
     jar,
     measurements,
-    table_rows,
 )
 from cachemark.runs.jmh_progress import JmhProgress
 from cachemark.runs.jmh_resume import Kept, kept_measurements
 
+Form = Literal["table", "markdown", "csv", "json", "html"]
 _ONE = Number(gte=1)
 _QUICK = 3
-_TEXT_COLUMNS = 3
 _ORIGINAL_CLIENTS = ("java/spymemcached", "java/folsom", "java/xmemcached")
-_TIMES_NOTE = "The times are those of the calls that JMH sampled."
-_NOTES = (
-    "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
-    "independent of each other; JMH gives it from three iterations on.",
-    "Each thread makes one call at a time (closed loop).",
-    "`cachemark run` counts failures and compares the client with the server's own counters; JMH "
-    "does not.",
-)
 
 
 @dataclass(frozen=True)
@@ -143,6 +129,25 @@ class Iterations:
     ] = ()
 
 
+@dataclass(frozen=True)
+class Output:
+    """Where the figures go, and how."""
+
+    form: Annotated[Form, Parameter(name="--format", help="form of the figures")] = "table"
+    out: Annotated[Path | None, Parameter(help="write the figures to this file")] = None
+    json: Annotated[
+        Path | None, Parameter(help="keep JMH's own results in this file, as its JSON")
+    ] = None
+    resume: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="with --json: play only what this file does not have yet; nothing if it has all",
+        ),
+    ] = False
+    verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False
+
+
 def jmh(
     *clients: Annotated[str, Parameter(completer=completers.clients)],
     server: Annotated[
@@ -151,21 +156,15 @@ def jmh(
     ] = "memcached",
     cell: Annotated[Calls | None, Parameter(name="*")] = None,
     times: Annotated[Iterations | None, Parameter(name="*")] = None,
-    json: Annotated[
-        Path | None, Parameter(help="write JMH's results to this file, as JSON")
-    ] = None,
-    resume: Annotated[
-        bool,
-        Parameter(negative="", help="with --json: play only what this file does not have yet"),
-    ] = False,
+    output: Annotated[Output | None, Parameter(name="*")] = None,
     server_cpus: Annotated[str, Parameter(help="such as 0-1; auto; none")] = "auto",
     jvm_cpus: Annotated[str, Parameter(help="such as 2,3; auto; none")] = "auto",
-    verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False,
 ) -> int:
-    """Run Java clients under JMH, each with a fresh server, and print a table.
+    """Run Java clients under JMH, each with a fresh server, and print or write its figures.
 
     If it is interrupted, the table has the benchmarks that have ended, and so has the file of
-    `--json`, with which `--resume` goes on. The exit status is 1 if a benchmark has no figure. The
+    `--json`, with which `--resume` goes on; if it has all, they are only shown again, such as in
+    another `--format`. The exit status is 1 if a benchmark has no figure. The
     jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
@@ -175,21 +174,24 @@ def jmh(
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
     count = sum(len(benchmarks(spec, settings)) for spec in specs)
-    kept = _kept(json, specs, settings) if resume else {}
+    shown = output or Output()
+    kept = _kept(shown.json, specs, settings) if shown.resume else {}
     measured = list(kept.values())
-    own = verbose or bool(settings.profilers)
+    own = shown.verbose or bool(settings.profilers)
     try:
-        with _output(count - len(kept), settings, own=own) as on_output:
+        with _progress(count - len(kept), settings, own=own) as on_output:
             given = partial(measurements, settings=settings, server=server, cpus=cpus, done=kept)
-            _play(specs, partial(given, on_output=on_output), measured, json)
+            _play(specs, partial(given, on_output=on_output), measured, shown.json)
     except (KeyboardInterrupt, TrialError):
         # What was measured took minutes.
         if measured:
-            _print_results(measured, settings, server)
-            rest = "; play the rest with the same command and --resume" if json else ""
-            console().print(f"\nThese are {len(measured)} of {count_of(count, 'benchmark')}{rest}.")
+            show(measured, settings, server, shown)
+            rest = "; play the rest with the same command and --resume" if shown.json else ""
+            console(stderr=shown.form != "table").print(
+                f"\nThese are {len(measured)} of {count_of(count, 'benchmark')}{rest}."
+            )
         raise
-    return _print_results(measured, settings, server)
+    return show(measured, settings, server, shown)
 
 
 def _specs(named: Sequence[str]) -> list[ClientSpec]:
@@ -232,7 +234,7 @@ def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: Settings) ->
 
 
 @contextmanager
-def _output(count: int, settings: Settings, *, own: bool) -> Generator[Callable[[bytes], None]]:
+def _progress(count: int, settings: Settings, *, own: bool) -> Generator[Callable[[bytes], None]]:
     """What takes JMH's output: it shows the `own` one, or a line for each benchmark."""
     if own:
         yield _forward_output
@@ -288,49 +290,14 @@ def _forward_output(printed: bytes) -> None:
     sys.stderr.flush()
 
 
-def _print_results(measured: list[JmhMeasurement], settings: Settings, server: str) -> int:
-    print_line = console().print
-    shared = "one client" if settings.connection == "shared" else "a client for each thread"
-    print_line(f"JMH against {server}: {shared}; {_times(settings)}", soft_wrap=True)
-    # Only the mode `latency` has times.
-    columns = COLUMNS if "latency" in settings.modes else COLUMNS[:-TIME_COLUMNS]
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(
-            column, justify="left" if column in COLUMNS[:_TEXT_COLUMNS] else "right", no_wrap=True
-        )
-    for row in table_rows(measured):
-        table.add_row(*row[: len(columns)])
-    print_line(table)
-    failed = [f"{each.client}: {each.failure}" for each in measured if each.failure]
-    if failed:
-        print_line("\nNo figure:")
-    for line in failed:
-        print_line(line, markup=False, soft_wrap=True)
-    print_line()
-    times_note = [_TIMES_NOTE] if "latency" in settings.modes else []
-    for note in [*_NOTES, *times_note, *_set_get_notes(settings)]:
-        print_line(note, soft_wrap=True)
-    for section in jmh_figures.sections(measured, settings):
-        print_section(console(), section)
-    return 1 if failed else 0
-
-
-def _set_get_notes(settings: Settings) -> list[str]:
-    if "set-get" not in settings.operations:
-        return []
-    depth = min(settings.depth, SET_GET_COMMANDS)
-    async_note = (
-        f" {depth} are sent, then all awaited; a client without futures makes one call at a time."
-    )
-    same = " All threads use the same four keys." if settings.same_keys else ""
-    return [
-        f"One operation of set-get is {SET_GET_COMMANDS} commands.{async_note if depth > 1 else ''}"
-        f"{same}"
-    ]
-
-
-def _times(settings: Settings) -> str:
-    each = f"{settings.iteration_ms / 1000:g} s"
-    forks = "1 fork" if settings.forks == 1 else f"{settings.forks} forks"
-    return f"{forks} of {settings.warmups} + {settings.iterations} iterations of {each}"
+def show(measured: list[JmhMeasurement], settings: Settings, server: str, shown: Output) -> int:
+    """Print or write the figures; the exit status."""
+    report = build(measured, settings, server)
+    width = console().width
+    try:
+        write_text(RENDERERS[shown.form](report, None if shown.out else width), shown.out)
+    except UsageError:
+        # What was measured took minutes, and may be in no other file.
+        print_text(RENDERERS["table"](report, width))
+        raise
+    return 1 if report.failures else 0

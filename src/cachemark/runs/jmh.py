@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Container, Generator, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from itertools import groupby, product, starmap
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from cachemark.analysis import number_format
 from cachemark.analysis.number_format import count_of
-from cachemark.analysis.statistics import min_sample_size
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.host import process
@@ -41,9 +39,6 @@ _POLL_S = 0.5
 _START_S = 60.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
-# The last columns of a row are times.
-TIME_COLUMNS = 3
-COLUMNS = ("client", "wire", "operation", "value", "threads", "ops/s", "p50", "p99", "p99.9")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +107,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     samples: list[list[list[tuple[float, int]]]] = msgspec.field(
         name="rawDataHistogram", default_factory=list
     )
+
+    @property
+    def calls(self) -> int:
+        """The number of calls that were sampled."""
+        return sum(count for fork in self.samples for times in fork for _, count in times)
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,39 +314,3 @@ def failure_reason(printed: str) -> str:
     if not any(line.endswith("<failure>") for line in lines):
         return _NO_REASON
     return next((line.strip() for line in lines if line.strip()), _NO_REASON)
-
-
-def table_rows(measured: Iterable[JmhMeasurement]) -> list[list[str]]:
-    """A row for each client, wire, operation, value and number of threads. Pure."""
-    cells: dict[tuple[str, str, str, str, str], dict[str, Metric]] = {}
-    for client, result in ((one.client, result) for one in measured for result in one.results):
-        of = result.params
-        wire = "–" if of["server"] == NO_SERVER else of["wire"]
-        size = "9..12" if of.get("data") == "original" else of["valueSize"]
-        cell = (client, wire, of["operation"], f"{size} B", str(result.threads))
-        cells.setdefault(cell, {})[result.mode] = result.metric
-    return [
-        [*cell, _rate(found.get("thrpt")), *_percentiles(found.get("sample"))]
-        for cell, found in cells.items()
-    ]
-
-
-def _rate(metric: Metric | None) -> str:
-    if metric is None:
-        return "–"
-    if isinstance(metric.error, str):
-        return number_format.number(metric.score)
-    return f"{number_format.number(metric.score)} ±{100 * metric.error / metric.score:.1f} %"
-
-
-def _percentiles(metric: Metric | None) -> list[str]:
-    if metric is None:
-        return ["–"] * TIME_COLUMNS
-    count = sum(n for fork in metric.samples for times in fork for _, n in times)
-    scale = _UNITS[metric.unit]
-    return [
-        number_format.time(metric.percentiles[str(p)] * scale)
-        if count >= min_sample_size(p)
-        else "–"
-        for p in (50.0, 99.0, 99.9)
-    ]

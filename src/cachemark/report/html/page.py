@@ -94,25 +94,26 @@ class _BothWidths:
         self._wide, self._narrow = wide, narrow
 
     def overview(self) -> list[Figure]:
-        return _figures(self._wide.overview, self._narrow.overview)
+        return drawn(self._wide.overview, self._narrow.overview)
 
     def factors(self) -> list[Figure]:
-        return _figures(self._wide.factors, self._narrow.factors)
+        return drawn(self._wide.factors, self._narrow.factors)
 
     def loads(self) -> list[Figure]:
-        return _figures(self._wide.loads, self._narrow.loads)
+        return drawn(self._wide.loads, self._narrow.loads)
 
     def memory(self) -> list[Figure]:
-        return _figures(self._wide.memory, self._narrow.memory)
+        return drawn(self._wide.memory, self._narrow.memory)
 
     def groups(self) -> list[list[Figure]]:
-        return list(map(_figures, self._wide.groups, self._narrow.groups))
+        return list(map(drawn, self._wide.groups, self._narrow.groups))
 
     def sections(self) -> list[list[Figure]]:
-        return list(map(_figures, self._wide.sections, self._narrow.sections))
+        return list(map(drawn, self._wide.sections, self._narrow.sections))
 
 
-def _figures(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
+def drawn(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
+    """Plots, rendered for two widths."""
     return [
         Figure(
             name=big.name,
@@ -181,12 +182,13 @@ def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figu
 
 def _sections(report: Report, figures: list[list[Figure]]) -> list[tuple[str, SectionPart]]:
     return [
-        (section.topic, _section(section, f"section-{n}", of))
+        (section.topic, section_part(section, f"section-{n}", of))
         for n, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1)
     ]
 
 
-def _section(section: Section, anchor: str, figures: list[Figure]) -> SectionPart:
+def section_part(section: Section, anchor: str, figures: list[Figure]) -> SectionPart:
+    """A section with its plots."""
     return SectionPart(
         anchor=anchor,
         title=section.title,
@@ -236,12 +238,13 @@ def _downloads(report: Report) -> list[Download]:
     plain = msgspec.json.encode(msgspec.to_builtins(report, str_keys=True))
     table = csv_file.render(report, None).encode("utf-8")
     return [
-        _download("The whole report", f"{name}.json", "application/json", plain),
-        _download("The figures", f"{name}.csv", "text/csv", table),
+        download("The whole report", f"{name}.json", "application/json", plain),
+        download("The figures", f"{name}.csv", "text/csv", table),
     ]
 
 
-def _download(label: str, file: str, kind: str, content: bytes) -> Download:
+def download(label: str, file: str, kind: str, content: bytes) -> Download:
+    """A file inside the page."""
     # As an address of its own a file can be saved without a script.
     coded = base64.b64encode(content).decode("ascii")
     return Download(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cachemark.model.foreign_text import clean_all
+from cachemark.report.html.environment import environment
 from cachemark.report.html.page import page
 from cachemark.report.html.theme import plot_colour_rules, variables
 from cachemark.report.model import Report
@@ -23,7 +22,7 @@ def render(report: Report, width: int | None) -> str:
     report = clean_all(report)
     script = script_text()
     return (
-        _templates()
+        environment()
         .get_template("page.html.jinja")
         .render(
             page=page(report),
@@ -51,20 +50,6 @@ def content_policy() -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script_text())}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-@cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("cachemark.report.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # The drawings are our own: their texts were escaped when they were written.
-    environment.filters["drawing"] = Markup
-    return environment
 
 
 def column_classes(table: Table) -> list[str]:

@@ -8,7 +8,7 @@ import msgspec
 
 from cachemark.analysis.statistics import min_sample_size
 from cachemark.model.published import Page, PublishedTable, Row, published_files
-from cachemark.report.model import Section
+from cachemark.report.model import Bar, Section
 from cachemark.report.originals import sample_times
 from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, Result, Settings
 
@@ -16,6 +16,7 @@ _SUITE = "java-clients"
 _OPERATIONS = {"set-get": "set-get", "multiget": "mget"}
 _US = 1000.0
 _ABSENT = "–"
+_MEASURE = "JMH's score"
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -35,14 +36,29 @@ def sections(measured: Sequence[JmhMeasurement], settings: Settings) -> list[Sec
     return [section for section in candidates if section]
 
 
+def published_row(client: str, result: Result, settings: Settings) -> Row | None:
+    """The row of the old page that a result repeats; None for other work. Pure."""
+    if not plays_original(settings):
+        return None
+    one = _Found(client, result)
+    tables = [table for file in published_files(_SUITE) for table in file.table]
+    rows = ((row, _mode(table)) for table in tables for row in table.row)
+    return next((row for row, mode in rows if _repeats(row, one, mode)), None)
+
+
 def plays_original(settings: Settings) -> bool:
     """Whether the data and the operations are the original's; iterations may be others. Pure."""
     same = ("data", "keys", "batch", "same_keys", "depth", "connection", "value_sizes")
     return all(getattr(settings, name) == getattr(ORIGINAL, name) for name in same)
 
 
+def _mode(table: PublishedTable) -> str:
+    """JMH's name of a table's mode."""
+    return "sample" if table.figure == sample_times.FIGURE else "thrpt"
+
+
 def _section(page: Page, table: PublishedTable, found: Sequence[_Found]) -> Section | None:
-    mode = "sample" if table.figure == sample_times.FIGURE else "thrpt"
+    mode = _mode(table)
     rows = [(row, [one for one in found if _repeats(row, one, mode)]) for row in table.row]
     if not any(own for _, own in rows):
         return None
@@ -88,8 +104,26 @@ def _rates_section(
             times = f"{metric.score / best_here:.2f}"
             lines.append([f"{row.label}, {one.client}", f"{metric.score:.3f}", error_here, times])
     return Section(
-        title=title, columns=["benchmark", "score", "±", "× best"], rows=lines, notes=notes
+        title=title,
+        columns=["benchmark", "score", "±", "× best"],
+        rows=lines,
+        notes=notes,
+        unit="ops/s",
+        bars=_bars(rows),
     )
+
+
+def _bars(rows: Sequence[tuple[Row, list[_Found]]]) -> list[Bar]:
+    """A client that was played with several profiles has a bar for each of them."""
+    bars: list[Bar] = []
+    for row, own in rows:
+        score = row.figures["score_per_s"]
+        bars.append(Bar(label=row.label, measure=_MEASURE, value=score, published=True))
+        for one in own:
+            label = row.label if one.client == row.client else f"{row.label}, {one.client}"
+            value = one.result.metric.score
+            bars.append(Bar(label=label, measure=_MEASURE, value=value, published=False))
+    return bars
 
 
 def _times_section(
@@ -106,8 +140,7 @@ def _times_section(
 def _sampled(label: str, result: Result, percents: Sequence[float]) -> list[str]:
     """JMH's times here are in µs."""
     metric = result.metric
-    count = sum(n for fork in metric.samples for times in fork for _, n in times)
-    error = metric.error
+    count, error = metric.calls, metric.error
     return [
         label,
         str(count),

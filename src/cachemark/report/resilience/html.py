@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cachemark.checks.resilience.cell import CellOutcome
 from cachemark.checks.resilience.faults import Fault, Group
 from cachemark.checks.resilience.verdict import RULES, Verdict
 from cachemark.model.foreign_text import clean, clean_all
+from cachemark.report.html.environment import environment
 from cachemark.report.html.theme import variables
 from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
@@ -70,7 +69,7 @@ def _page(template: str, about: str, **values: object) -> str:
     style = (resources.files("cachemark.report.html") / "templates" / "style.css").read_text()
     own = (resources.files("cachemark.report.resilience") / "templates" / "style.css").read_text()
     return (
-        _templates()
+        environment("cachemark.report.resilience")
         .get_template(template)
         .render(
             about=about,
@@ -85,17 +84,6 @@ def _page(template: str, about: str, **values: object) -> str:
             style=Markup(f"{variables()}\n{style}\n{own}"),
             **values,
         )
-    )
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("cachemark.report.resilience"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

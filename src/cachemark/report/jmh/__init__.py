@@ -1,0 +1,18 @@
+"""What JMH measured, as tables, as a page, and for programs."""
+
+from collections.abc import Callable
+
+from cachemark.report.jmh import csv_file, html, markdown, terminal
+from cachemark.report.jmh.build import build
+from cachemark.report.jmh.model import JmhReport
+from cachemark.report.json_text import render_json
+
+RENDERERS: dict[str, Callable[[JmhReport, int | None], str]] = {
+    "table": terminal.render,
+    "markdown": markdown.render,
+    "csv": csv_file.render,
+    "json": render_json,
+    "html": html.render,
+}
+
+__all__ = ["RENDERERS", "JmhReport", "build"]

@@ -1,0 +1,46 @@
+"""The table of JMH's figures as text cells. Pure."""
+
+from __future__ import annotations
+
+from cachemark.analysis.number_format import number, time
+from cachemark.report.jmh.model import JmhReport, JmhRow, Rate
+from cachemark.report.tables import Table
+
+TEXT_COLUMNS = ("client", "wire", "operation")
+_CELL = (*TEXT_COLUMNS, "value", "threads", "ops/s")
+# Times: only the mode `latency` has them.
+_PERCENTILES = ("50.0", "99.0", "99.9")
+_ABSENT = "–"
+
+
+def figures_table(report: JmhReport) -> Table:
+    """A row for each benchmark of each client."""
+    percents = _PERCENTILES if "latency" in report.settings.modes else ()
+    return Table(
+        columns=[*_CELL, *[f"p{float(percent):g}" for percent in percents]],
+        rows=[_cells(row, percents) for row in report.rows],
+    )
+
+
+def _cells(row: JmhRow, percents: tuple[str, ...]) -> list[str]:
+    seconds = row.times.percentiles_s if row.times else {}
+    return [
+        row.client,
+        row.wire,
+        row.operation,
+        f"{row.value_bytes} B",
+        str(row.threads),
+        _rate(row.rate),
+        *[
+            time(seconds[percent] * 1e9) if percent in seconds else _ABSENT
+            for percent in percents
+        ],
+    ]  # fmt: skip
+
+
+def _rate(rate: Rate | None) -> str:
+    if rate is None:
+        return _ABSENT
+    if rate.error_per_s is None:
+        return number(rate.ops_per_s)
+    return f"{number(rate.ops_per_s)} ±{100 * rate.error_per_s / rate.ops_per_s:.1f} %"
