@@ -96,6 +96,11 @@ def test_a_library_is_asked_of_its_worker(
     (path / "ruby").symlink_to(RUBY)
     variable = "CACHEMARK_GEM_MEMCACHE_CLIENT"
     assert f"{variable}=/path/of/its/source" in listed(inside)["ruby/memcache-client"][1]
+    monkeypatch.setenv(variable, "/nowhere")
+    assert (
+        f"{variable} names /nowhere, which is no folder"
+        in (listed(inside)["ruby/memcache-client"][1])
+    )
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "memcache.rb").write_text(GEM)
     monkeypatch.setenv(variable, str(tmp_path))

@@ -109,9 +109,15 @@ def _left_behind() -> set[str]:
     return {name for name, pid in owned if pid == mine or not Path("/proc", pid).exists()}
 
 
-def test_an_option_that_a_store_lacks_is_said(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "e.toml").write_text(EXPERIMENT.replace("hash_power=12", "hash_power=twelve"))
+@pytest.mark.parametrize(
+    ("power", "reason"),
+    [("twelve", "hash_power"), ("9", "not between 10 and 32"), ("30", "more than half")],
+)
+def test_an_option_that_a_store_lacks_is_said(
+    cli: Cli, tmp_path: Path, power: str, reason: str
+) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT.replace("hash_power=12", f"hash_power={power}"))
     cli("run", "e.toml")
     outcome = _outcomes(tmp_path)["native/store"]
     assert outcome.state == "unsupported"
-    assert "hash_power" in outcome.reason
+    assert reason in outcome.reason

@@ -78,6 +78,7 @@ def test_a_table_that_does_not_fit_is_refused(hash_power: str, tmp_path: Path) -
         answer = worker_driver.ask(worker, setup)
     assert isinstance(answer, Unsupported)
     assert hash_power in answer.reason
+    assert "[" not in answer.reason
 
 
 @pytest.mark.usefixtures("library")
@@ -150,10 +151,24 @@ def test_a_worker_that_ends_leaves_nothing(tmp_path: Path) -> None:
     assert not used & semaphore_sets().keys()
 
 
-def test_without_its_library_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        (None, "CACHEMARK_CONSTCACHE is not set"),
+        ("/nowhere/store.so", "CACHEMARK_CONSTCACHE=/nowhere/store.so is no file"),
+        ("/etc/passwd", "'/etc/passwd'"),
+    ],
+)
+def test_without_its_library_the_variable_is_named(
+    named: str | None, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CACHEMARK_CONSTCACHE", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CACHEMARK_CONSTCACHE", named)
     with (
-        pytest.raises(UnsupportedError, match="CACHEMARK_CONSTCACHE"),
+        pytest.raises(UnsupportedError) as found,
         worker_driver.started(CLIENT),
     ):
         pytest.fail("the client was ready")
+    assert reason in str(found.value)
+    assert "github.com/angelasong/ConstCache" in found.value.remedy

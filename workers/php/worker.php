@@ -111,7 +111,7 @@ final class Worker
             }
         }
         if ($reason = Client::absent()) {
-            throw new Unsupported("{$this->name}: $reason");
+            throw new Unsupported("{$this->name}: $reason", Client::REMEDY);
         }
         $kinds = array_values(array_filter(Tape::kinds(), static fn ($kind) => Client::can($kind)));
         return [

@@ -15,7 +15,7 @@ final class Client extends BaseClient
     public const EXTENSION = 'apcu';
     public const PACKAGE = 'php-apcu';
     public const WIRES = ['none'];
-    public const OPTIONS = ['shm_size' => '[1-9][0-9]*[KMG]', 'entries_hint' => '[1-9][0-9]*'];
+    public const OPTIONS = ['shm_size' => '[1-9][0-9]*[KMG](?#a size such as 512M)', 'entries_hint' => self::COUNT];
     private const COMMON = ['shm_size' => '2048M', 'entries_hint' => '4096'];
     private const AS_IT_COMES = ['shm_size' => '32M', 'entries_hint' => '4096'];
 

@@ -17,7 +17,8 @@ final class Client extends BaseClient
     public const EXTENSION = 'FFI';
     public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
-    public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9]|[12][0-9]'];
+    public const OPTIONS = ['memory' => self::BYTES, 'hash_power' => '[1-9]|[12][0-9](?#1 to 29)'];
+    public const REMEDY = 'CACHEMARK_CONSTCACHE=/path/of/a/shared/library of the C files of github.com/angelasong/ConstCache';
     private const VARIABLE = 'CACHEMARK_CONSTCACHE';
     private const MEMORY = '1g';
     private const HASH_POWER = '16'; // its own default
@@ -170,7 +171,7 @@ final class Client extends BaseClient
     private static function load(string $path): FFI
     {
         if (!is_file($path)) {
-            throw new RuntimeException(self::VARIABLE . ' names no shared library of github.com/angelasong/ConstCache');
+            throw new RuntimeException(self::VARIABLE . ($path === '' ? ' is not set' : "=$path is no file"));
         }
         return FFI::cdef(
             SystemV::FUNCTIONS . '

@@ -17,7 +17,7 @@ final class Client extends BaseClient
     public const WIRES = ['text', 'binary'];
     public const FEATURES = ['unix', 'cluster'];
     public const OPTIONS = [
-        'compression' => 'on|off', 'compression_threshold' => '[1-9][0-9]*', 'hashing' => 'default|ketama',
+        'compression' => 'on|off', 'compression_threshold' => self::COUNT, 'hashing' => 'default|ketama',
     ];
     private const FAILURES = [
         Memcached::RES_TIMEOUT => TIMEOUT,

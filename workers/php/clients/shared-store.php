@@ -13,7 +13,7 @@ final class Client extends BaseClient
     public const EXTENSION = 'FFI';
     public const PACKAGE = 'php-cli';
     public const WIRES = ['none'];
-    public const OPTIONS = ['memory' => '[1-9][0-9]*[KMGkmg]?', 'hash_power' => '[1-9][0-9]*'];
+    public const OPTIONS = ['memory' => self::BYTES, 'hash_power' => self::COUNT];
     private const MEMORY = '1g';
 
     private static ?SharedStore $store = null;

@@ -10,12 +10,16 @@ abstract class BaseClient
     /** The extension that has to be loaded, and the Debian package that brings it. */
     public const EXTENSION = '';
     public const PACKAGE = '';
+    /** What helps if `absent` has a reason. */
+    public const REMEDY = '';
     /** @var list<string> `none` for a cache in the process */
     public const WIRES = [];
     /** @var list<string> of `unix`, `cluster` */
     public const FEATURES = [];
-    /** @var array<string, string> the pattern of each option's values */
+    /** @var array<string, string> the pattern of each option's values; a comment in it has it in words */
     public const OPTIONS = [];
+    protected const COUNT = '[1-9][0-9]*(?#a whole number above 0)';
+    protected const BYTES = '[1-9][0-9]*[KMGkmg]?(?#a size such as 512m)';
     /** The expected answer where none is known before: it equals nothing, so each answer is verified. */
     protected const VERIFIED = NAN;
 

@@ -90,12 +90,20 @@ final class Prepare
             Client::refuse($tape, $this),
         ];
         foreach ($this->options as $name => $value) {
-            $pattern = (Client::OPTIONS + ['profile' => 'common|defaults'])[$name] ?? null;
-            $refusals[] = $pattern === null ? "no option $name" : '';
-            $refusals[] = $pattern !== null && !preg_match("/^(?:$pattern)$/D", $value) ? "$name=$value, which is not $pattern" : '';
+            $refusals[] = self::refusedOption($name, $value);
         }
         foreach (array_filter($refusals) as $reason) {
             throw new Unsupported("$client: $reason");
         }
+    }
+
+    private static function refusedOption(string $name, string $value): string
+    {
+        $pattern = (Client::OPTIONS + ['profile' => 'common|defaults'])[$name] ?? null;
+        if ($pattern === null) {
+            return "no option $name";
+        }
+        $words = preg_match('/\(\?#(.+)\)$/', $pattern, $found) ? $found[1] : $pattern;
+        return preg_match("/^(?:$pattern)$/D", $value) ? '' : "$name=$value, which is not $words";
     }
 }

@@ -21,6 +21,9 @@ module Gems
     return activate(home) if home
 
     trees = ENV.fetch(variable(name), nil)
+    lost = trees&.split(':')&.reject { |tree| File.directory?(tree) }
+    raise LoadError, "#{variable(name)} names #{lost.first}, which is no folder" if lost&.any?
+
     return $LOAD_PATH.unshift(*trees.split(':').flat_map { |tree| ["#{tree}/lib", "#{tree}/ext"] }) if trees
 
     own = gemfile(name)

@@ -68,8 +68,8 @@ pub fn check(prepare: &Prepare) -> Result<(), OptionError> {
     if let Some(option) = prepare.options.keys().find(|name| !known(name)) {
         return refuse(format!("no option {option:?}"), "a store has memory and hash_power");
     }
-    match size(prepare) {
-        Ok(_) => Ok(()),
+    match size(prepare).and_then(|(memory, power)| Store::check_size(memory, power)) {
+        Ok(()) => Ok(()),
         Err(reason) => refuse(reason, "such as memory=1g and hash_power=16"),
     }
 }

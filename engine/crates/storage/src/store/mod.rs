@@ -56,6 +56,11 @@ impl Store {
         Store::of(Geometry::new(limit_bytes, hash_power)?)
     }
 
+    /// Whether there can be a store of this size; an error says why not.
+    pub fn check_size(limit_bytes: usize, hash_power: Option<u32>) -> Result<(), String> {
+        Geometry::new(limit_bytes, hash_power).map(|_| ())
+    }
+
     fn of(geometry: Geometry) -> Result<Store, String> {
         let memory = Memory::anonymous(geometry.length()).map_err(|error| {
             let mebibytes = geometry.limit_bytes >> 20;
