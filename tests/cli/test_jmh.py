@@ -105,3 +105,18 @@ def test_figures_that_cannot_be_written_are_printed(
             [measured("java/folsom", entry("thrpt", "get"))], Settings(), "memcached", shown
         )
     assert " 812 " in capsys.readouterr().out
+
+
+def test_a_file_of_results_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(*_: object, **__: object) -> Generator[JmhMeasurement]:
+        yield measured("java/folsom", entry("thrpt", "get"))
+
+    def present(_: ClientSpec) -> None:
+        """As if every jar were there."""
+
+    monkeypatch.setattr(MODULE, "jar", present)
+    monkeypatch.setattr(MODULE, "measurements", one)
+    with pytest.raises(UsageError, match=r"--json .*: cannot be written"):
+        MODULE.jmh("java/folsom", output=MODULE.Output(json=tmp_path))

@@ -218,7 +218,8 @@ def _play(
             for one in ones:
                 measured.append(one)
                 if file is not None:
-                    write_out(file, json_text([entry for of in measured for entry in of.entries]))
+                    entries = [entry for of in measured for entry in of.entries]
+                    write_out(file, json_text(entries), option="--json")
 
 
 def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: Settings) -> Kept:

@@ -46,13 +46,13 @@ def write_text(text: str, out: Path | None) -> None:
     write_out(out, _with_line_end(text))
 
 
-def write_out(out: Path, content: str | bytes) -> None:
-    """Write the file that the option --out names, and its folder. Raises UsageError."""
+def write_out(out: Path, content: str | bytes, *, option: str = "--out") -> None:
+    """Write the file that an option names, and its folder. Raises UsageError."""
     try:
         with made_folder(out.parent):
             write_file(out, content)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--out {out}: cannot be written: {error}") from error
+        raise UsageError(f"{option} {out}: cannot be written: {error}") from error
 
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> None:
