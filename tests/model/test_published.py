@@ -134,6 +134,16 @@ def test_a_row_names_a_cell_of_its_suite(suite: str) -> None:
             assert load in (workloads[row.workload].loads or [each.name for each in grid.loads])
 
 
+def test_the_small_grid_of_java_clients_has_every_published_cell() -> None:
+    """All of them, in a few minutes: whoever has no more time sees the whole page repeated."""
+    grid = suites.find("java-clients", quick=True)
+    loads = {load.name for load in grid.loads}
+    workloads = {workload.name: workload.loads or loads for workload in grid.workloads}
+    for _, row in rows("java-clients"):
+        assert row.client in grid.clients, row.label
+        assert row.load in loads & set(workloads[row.workload]), row.label
+
+
 def test_totals_are_user_and_system() -> None:
     """What the pages say of themselves adds up."""
     for _, row in rows("ruby-clients"):
