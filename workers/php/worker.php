@@ -10,6 +10,7 @@
 //   src/call_log.php  a record of each call          src/groups.php     the times of whole groups
 //   src/give_up.php   callers that give up calls     src/lane_process.php  the process of a lane
 //   src/memory_limit.php  a script that ends within a call, and goes on
+//   src/telling.php   what a lane tells its parent while it works
 //   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);
@@ -35,7 +36,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'lane', 'lane_process', 'player'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'telling', 'lane', 'lane_process', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 

@@ -7,9 +7,11 @@ declare(strict_types=1);
 final class Lane
 {
     use SlicedLane;
+    use Telling;
 
     /** How often a lane looks up from its work: is it to stop, is its parent still there? */
     private const LOOK_NS = 20_000_000;
+    private const SUMMED_AT_ONCE = 10_000;
     private const PROGRESS_NS = 1_000_000_000;
     /** Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock. */
     private const SPIN_NS = 200_000;
@@ -123,7 +125,7 @@ final class Lane
         }
         $after = getrusage();
         $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
-        $record->total($facts, $length);
+        $record->total($this->whileTelling($facts), $length);
         return [
             ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(), 'wrong_replies' => $this->calls->wrong ?? [],
             'cpu_user_ns' => self::cpu($after, 'utime') - self::cpu($before, 'utime'),
@@ -285,11 +287,7 @@ final class Lane
         if ($this->parent->ended) {
             exit(0);
         }
-        if ($now - $this->reportedNs >= self::PROGRESS_NS) {
-            $this->reportedNs = $now;
-            $failed = $this->record->failed;
-            $this->parent->send(['type' => 'progress', 'ops' => $played - $failed, 'errors' => $failed]);
-        }
+        $this->tellProgress($now, $played);
         $this->lookNs = min($this->endNs, $now + self::LOOK_NS);
         return $now < $this->endNs;
     }
