@@ -110,12 +110,13 @@ pub fn signed(word: &[u8]) -> Option<i64> {
     .filter(|_| word.len() <= DIGITS_MAX)
 }
 
-/// A decimal number of 64 bits, as C's strtoull(3) parses it. It may have a plus; it may have a minus if the
-/// negated number, modulo 2^64, is below 2^63. memcached still reads some numbers so: those before the length of
-/// a `set`, and those that options give.
+/// A decimal number of 64 bits, as C's strtoull(3) parses it: from the first byte that is no blank to the next
+/// blank or the end of the string. It may have a plus; it may have a minus if the negated number, modulo 2^64, is
+/// below 2^63. memcached still reads some numbers so: those before the length of a `set`, and those that options
+/// give.
 #[inline]
 pub fn unsigned_as_in_c(word: &[u8]) -> Option<u64> {
-    match word {
+    match c_word(word) {
         [b'+', digits @ ..] => natural(digits),
         [b'-', digits @ ..] => {
             natural(digits).map(u64::wrapping_neg).filter(|number| *number <= i64::MAX as u64)
@@ -127,10 +128,25 @@ pub fn unsigned_as_in_c(word: &[u8]) -> Option<u64> {
 /// The same for a number that may be negative (strtoll(3)).
 #[inline]
 pub fn signed_as_in_c(word: &[u8]) -> Option<i64> {
-    match word {
+    match c_word(word) {
         [b'-', digits @ ..] => natural(digits).and_then(negated),
         word => unsigned_as_in_c(word).and_then(|number| i64::try_from(number).ok()),
     }
+}
+
+/// The part of a word that C takes for its number.
+#[inline]
+fn c_word(word: &[u8]) -> &[u8] {
+    if first_control(word).is_some() { without_blanks(word) } else { word }
+}
+
+#[cold]
+fn without_blanks(word: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let begin = word.iter().position(|byte| !is_blank(byte)).unwrap_or(word.len());
+    let word = &word[begin..];
+    let end = word.iter().position(|byte| *byte == 0 || is_blank(byte)).unwrap_or(word.len());
+    &word[..end]
 }
 
 #[inline]
@@ -216,6 +232,17 @@ mod tests {
         let wrapped = [("-18446744073709551615", Some(1)), ("-18446744073709551616", None)];
         for (text, number) in numbers.into_iter().chain(wrapped) {
             assert_eq!(unsigned_as_in_c(text.as_bytes()), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn blanks_around_a_number_are_skipped_as_in_c() {
+        for text in ["\t7", " \x0b+7\r", "7\t8", "7\0x", "\t-18446744073709551609 "] {
+            assert_eq!(unsigned_as_in_c(text.as_bytes()), Some(7), "{text}");
+        }
+        assert_eq!(signed_as_in_c(b"\t-7\t"), Some(-7));
+        for text in ["\t", "7x", "\0", "\x017"] {
+            assert_eq!(unsigned_as_in_c(text.as_bytes()), None, "{text}");
         }
     }
 }

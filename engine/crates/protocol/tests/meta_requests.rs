@@ -50,7 +50,14 @@ fn each_error_is_reported() {
         ("ma k MA\r\n", MetaError::BadArithmeticMode),
         ("ma k Dx\r\n", MetaError::BadDelta),
         ("ma k J-1\r\n", MetaError::BadInitial),
-        ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaError::Unknown),
+        ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaError::TooMany),
+        ("mg k Tx S T! !\r\n", MetaError::NoLetter),
+        ("mg k Tx 1\r\n", MetaError::Unknown),
+        ("mg k Tx v v\r\n", MetaError::Duplicate),
+        ("ms k 1 Tx b\r\n", MetaError::BadKey),
+        ("ms k 1 b Tx Fx\r\n", MetaError::BadToken),
+        ("ms k 1 O12345678901234567890123456789012 MX\r\n", MetaError::BadStoreMode),
+        ("ms k 1 M\r\n", MetaError::BadStoreMode),
         ("mg k b v q u h l I x k s t c f N1 R1 T1 C1 E1 F1\r\n", MetaError::TooMany),
     ] {
         assert_eq!(options(line), Err(fault), "{line}");

@@ -2,7 +2,8 @@
 //! a token. (memcached's doc/protocol.txt, "Meta Commands"; where that says nothing, the behaviour of 1.6.45.)
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use crate::limits::KEY_BYTES_MAX;
 use crate::words::{Words, signed, unsigned};
@@ -10,6 +11,11 @@ use crate::words::{Words, signed, unsigned};
 /// A line with more words is refused.
 const WORDS_MAX: usize = 20;
 const OPAQUE_BYTES_MAX: usize = 32;
+/// As memcached decodes: bits that a key does not need may be anything.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaVerb {
@@ -36,7 +42,7 @@ pub struct MetaRequest<'a> {
     pub(crate) flags: Words<'a>,
 }
 
-/// Why flags are refused.
+/// Why flags are refused. No letter: a flag that does not even begin as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaError {
     TooMany,
@@ -58,14 +64,16 @@ impl MetaError {
     pub fn reply(self, verb: MetaVerb) -> &'static [u8] {
         let coarse = verb == MetaVerb::Arithmetic;
         match self {
-            MetaError::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
+            MetaError::NoLetter => b"CLIENT_ERROR bad command line format\r\n",
+            MetaError::BadKey if verb == MetaVerb::Debug => {
+                b"CLIENT_ERROR bad command line format\r\n"
+            }
             MetaError::LongOpaque => b"CLIENT_ERROR opaque token too long\r\n",
             MetaError::BadStoreMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
             MetaError::BadArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
             _ if coarse => b"CLIENT_ERROR invalid or duplicate flag\r\n",
-            MetaError::NoLetter | MetaError::BadClientFlags => {
-                b"CLIENT_ERROR bad command line format\r\n"
-            }
+            MetaError::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
+            MetaError::BadClientFlags => b"CLIENT_ERROR bad command line format\r\n",
             MetaError::Duplicate => b"CLIENT_ERROR duplicate flag\r\n",
             MetaError::Unknown => b"CLIENT_ERROR invalid flag\r\n",
             MetaError::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
@@ -177,12 +185,78 @@ impl<'a> MetaRequest<'a> {
 
     /// Parse the flags.
     pub fn options(&self) -> Result<MetaOptions<'a>, MetaError> {
+        match self.verb {
+            MetaVerb::Debug => self.debug_options(),
+            _ => self.parse().map_err(|error| self.first_of_all(error)),
+        }
+    }
+
+    /// `me` reads no flag but `b`.
+    fn debug_options(&self) -> Result<MetaOptions<'a>, MetaError> {
+        if self.is_malformed() {
+            return Err(MetaError::NoLetter);
+        }
+        let mut flags = self.flags;
+        let base64 = flags.next() == Some(b"b");
+        Ok(MetaOptions { base64, ..MetaOptions::default() })
+    }
+
+    /// Whether a flag begins neither as a letter nor as a digit (some marks count as letters).
+    fn is_malformed(&self) -> bool {
+        let mut flags = self.flags;
+        flags.any(|flag| !matches!(flag[0], b'A'..=b'z' | b'0'..=b'9'))
+    }
+
+    /// How many flags the line may have. The verb, the key and for `ms` the length precede them.
+    fn flags_max(&self) -> usize {
+        WORDS_MAX - if self.verb == MetaVerb::Set { 3 } else { 2 }
+    }
+
+    /// Of all errors of the line, of which this is one, the one that memcached reports: a flag that is unknown or sent
+    /// twice, else the last wrong number or key, else what is found later.
+    #[cold]
+    fn first_of_all(&self, found: MetaError) -> MetaError {
+        if self.is_malformed() {
+            return MetaError::NoLetter;
+        }
+        if self.flags.count() > self.flags_max() {
+            return MetaError::TooMany;
+        }
+        let (mut seen, mut last, mut later) = (0, None, found);
+        let (mut options, mut key) = (MetaOptions::default(), [0; KEY_BYTES_MAX]);
+        for flag in self.flags {
+            let letter = flag[0];
+            if letter.is_ascii_digit() {
+                return MetaError::Unknown;
+            }
+            if seen & bit(letter) != 0 {
+                return MetaError::Duplicate;
+            }
+            seen |= bit(letter);
+            let applied = match letter {
+                b'b' => decode_key(self.key, &mut key).map(|_| ()),
+                _ => self.apply(letter, flag, &mut options),
+            };
+            last = match applied {
+                Err(MetaError::Unknown) => return MetaError::Unknown,
+                Err(MetaError::BadClientFlags) => last.or(Some(MetaError::BadClientFlags)),
+                Err(MetaError::LongOpaque) | Ok(()) => last,
+                // A wrong mode is found before the opaque token is looked at.
+                Err(mode @ (MetaError::BadStoreMode | MetaError::BadArithmeticMode)) => {
+                    later = mode;
+                    last
+                }
+                Err(error) => Some(error),
+            };
+        }
+        last.unwrap_or(later)
+    }
+
+    fn parse(&self) -> Result<MetaOptions<'a>, MetaError> {
         let mut options = MetaOptions::default();
         let mut seen = 0_u64;
-        // The verb, the key and for `ms` the length precede the flags.
-        let before = if self.verb == MetaVerb::Set { 3 } else { 2 };
         for (index, flag) in self.flags.enumerate() {
-            if index + before >= WORDS_MAX {
+            if index >= self.flags_max() {
                 return Err(MetaError::TooMany);
             }
             let letter = flag[0];
@@ -235,13 +309,13 @@ impl<'a> MetaRequest<'a> {
     /// Parse a mode. Only its first letter counts.
     fn mode(&self, token: &[u8]) -> Result<MetaMode, MetaError> {
         Ok(match (self.verb, token.first()) {
-            (MetaVerb::Set, None | Some(b'S')) => MetaMode::Plain,
+            (MetaVerb::Set, Some(b'S')) => MetaMode::Plain,
             (MetaVerb::Set, Some(b'E')) => MetaMode::Add,
             (MetaVerb::Set, Some(b'A')) => MetaMode::Append,
             (MetaVerb::Set, Some(b'P')) => MetaMode::Prepend,
             (MetaVerb::Set, Some(b'R')) => MetaMode::Replace,
             (MetaVerb::Set, _) => return Err(MetaError::BadStoreMode),
-            (MetaVerb::Arithmetic, None | Some(b'I' | b'+')) => MetaMode::Plain,
+            (MetaVerb::Arithmetic, Some(b'I' | b'+')) => MetaMode::Plain,
             (MetaVerb::Arithmetic, Some(b'D' | b'-')) => MetaMode::Decrement,
             (MetaVerb::Arithmetic, _) => return Err(MetaError::BadArithmeticMode),
             _ => MetaMode::Plain,
@@ -263,7 +337,7 @@ pub fn decode_key<'b>(
     key: &[u8],
     buffer: &'b mut [u8; KEY_BYTES_MAX],
 ) -> Result<&'b [u8], MetaError> {
-    let length = STANDARD.decode_slice(key, buffer).map_err(|_| MetaError::BadKey)?;
+    let length = BASE64.decode_slice(key, buffer).map_err(|_| MetaError::BadKey)?;
     if length == 0 { Err(MetaError::BadKey) } else { Ok(&buffer[..length]) }
 }
 
@@ -271,7 +345,7 @@ pub fn decode_key<'b>(
 pub fn encode_key(key: &[u8], out: &mut Vec<u8>) {
     const BYTES_MAX: usize = KEY_BYTES_MAX.div_ceil(3) * 4;
     let mut buffer = [0; BYTES_MAX];
-    let length = STANDARD.encode_slice(key, &mut buffer).expect("a key's length is bounded");
+    let length = BASE64.encode_slice(key, &mut buffer).expect("a key's length is bounded");
     out.extend_from_slice(&buffer[..length]);
 }
 

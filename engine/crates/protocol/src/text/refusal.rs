@@ -1,5 +1,7 @@
 //! The error replies of memcached 1.6 to lines that are no valid command.
 
+use crate::words::Words;
+
 /// Why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -22,16 +24,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal of this line: a classic command with `noreply` as its last word gets no error reply, if it
-    /// has enough words.
+    /// The refusal of this line: with `noreply` as its last word, it gets no error reply if its command is unknown,
+    /// or if it is a classic command with enough words.
     pub fn unless_noreply(self, line: &[u8]) -> Refusal {
-        let classic = !line.starts_with(b"m") && !line.starts_with(b"g");
-        if !classic || !line.trim_ascii_end().ends_with(b" noreply") {
+        if Words::of(line).last() != Some(b"noreply") {
             return self;
         }
+        let classic = !line.starts_with(b"m") && !line.starts_with(b"g");
         match self {
-            Refusal::BadFormat { swallow: 0 } | Refusal::Unknown => self,
-            other => Refusal::Silent { swallow: other.swallow() },
+            Refusal::BadFormat { swallow: 0 } => self,
+            other if classic || other == Refusal::Unknown => {
+                Refusal::Silent { swallow: other.swallow() }
+            }
+            other => other,
         }
     }
 

@@ -90,12 +90,13 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"incr" => arithmetic(words, true),
         b"decr" => arithmetic(words, false),
         b"touch" => touch(words),
-        b"flush_all" => flush_all(words),
         b"version" => Ok(Command::Version),
         b"stats" => Ok(Command::Stats { topic: words.rest() }),
         b"quit" => Ok(Command::Quit),
         b"watch" => Ok(Command::Watch { kinds: words }),
-        _ => control(verb, words),
+        // Behind blanks, memcached looks for the commands of operators only.
+        b"" => operators(words),
+        _ => operators(Words::of(line)),
     }
 }
 
@@ -106,8 +107,10 @@ fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
 
 fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
     let exptime = words.next().ok_or(MALFORMED)?;
-    let keys = Keys::parse(words).ok_or(MALFORMED)?;
+    let mut ahead = words;
+    ahead.next().ok_or(MALFORMED)?;
     let exptime = signed(exptime).ok_or(Refusal::BadExptime)?;
+    let keys = Keys::parse(words).ok_or(MALFORMED)?;
     Ok(Command::GetAndTouch { keys, exptime, cas })
 }
 
@@ -158,17 +161,13 @@ fn meta_set(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 }
 
 fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let noreply = is_noreply(words);
     let key = key(&mut words)?;
     // Early versions allowed a time here: one word is skipped.
-    let mut next = words.next();
-    if next.is_some_and(|word| word != b"noreply") {
-        next = words.next();
+    if !noreply && words.count() > 1 {
+        return Err(Refusal::DeleteWords);
     }
-    match next {
-        None => Ok(Command::Delete { key, noreply: false }),
-        Some(b"noreply") => Ok(Command::Delete { key, noreply: true }),
-        Some(_) => Err(Refusal::DeleteWords),
-    }
+    Ok(Command::Delete { key, noreply })
 }
 
 fn arithmetic(mut words: Words<'_>, increment: bool) -> Result<Command<'_>, Refusal> {
@@ -193,17 +192,19 @@ fn touch(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 }
 
 fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let (delay, noreply) = match words.next() {
-        None => (0, false),
-        Some(b"noreply") => (0, true),
-        Some(delay) => (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words)),
+    let noreply = is_noreply(words);
+    let delay = match words.next() {
+        None => 0,
+        Some(_) if noreply && words.next().is_none() => 0,
+        Some(delay) => signed(delay).ok_or(Refusal::BadExptime)?,
     };
     Ok(Command::FlushAll { delay, noreply })
 }
 
-/// A command that controls the server.
-fn control<'a>(name: &[u8], words: Words<'a>) -> Result<Command<'a>, Refusal> {
-    let verb = match name {
+/// A command of operators: `flush_all`, or one that controls the server.
+fn operators(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let verb = match words.next().unwrap_or_default() {
+        b"flush_all" => return flush_all(words),
         b"verbosity" => ControlVerb::Verbosity,
         b"cache_memlimit" => ControlVerb::MemoryLimit,
         b"slabs" => ControlVerb::Slabs,

@@ -19,7 +19,6 @@ impl MetaCommand<'_, '_> {
         let changed =
             entry.arithmetic(delta.unwrap_or(1), increment, expected_cas.unwrap_or(0), cas);
         match changed {
-            Arithmetic::Number(_) if self.options.quiet => self.set_expiry(&mut entry),
             Arithmetic::Number(number) => self.reply_number(&mut entry, number, None),
             Arithmetic::NotFound => self.reply_code(b"NF"),
             Arithmetic::Exists => self.reply_code(b"EX"),
@@ -51,13 +50,7 @@ impl MetaCommand<'_, '_> {
         }
     }
 
-    fn set_expiry(&self, entry: &mut Entry<'_>) {
-        if let Some(exptime) = self.options.exptime {
-            entry.set_expiry(expires_s(exptime, self.context.now_s));
-        }
-    }
-
-    /// Reply with the new number. `created` is the exptime of an item that the command created. A `T` or an `N`
+    /// Reply with the new number, unless the command is quiet. `created` is the exptime of an item that the command created. A `T` or an `N`
     /// affects the flags behind it.
     fn reply_number(&mut self, entry: &mut Entry<'_>, number: u64, created: Option<i64>) {
         let now_s = self.context.now_s;
@@ -66,6 +59,7 @@ impl MetaCommand<'_, '_> {
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(number).as_bytes();
         let out = &mut *self.context.out;
+        let begin = out.len();
         append_status(out, self.options.value, digits.len());
         for letter in self.options.letters.iter() {
             match letter {
@@ -80,6 +74,9 @@ impl MetaCommand<'_, '_> {
         if self.options.value {
             out.extend_from_slice(digits);
             out.extend_from_slice(b"\r\n");
+        }
+        if self.options.quiet {
+            out.truncate(begin);
         }
         entry.set_expiry(expires);
     }

@@ -129,12 +129,11 @@ pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) 
     } else {
         out.extend_from_slice(key);
     }
-    // memcached counts from the expiry: the number is negative while time is left.
-    let since_expiry = match item.expires_s {
+    let left_s = match item.expires_s {
         0 => -1,
-        at_s => i64::from(now_s) - i64::from(at_s),
+        at_s => i64::from(at_s) - i64::from(now_s),
     };
-    append_details(out, key, item, since_expiry, now_s.saturating_sub(item.accessed_s));
+    append_details(out, key, item, left_s, now_s.saturating_sub(item.accessed_s));
     out.extend_from_slice(b"\r\n");
 }
 

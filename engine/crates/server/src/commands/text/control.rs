@@ -65,7 +65,11 @@ fn number(word: &[u8]) -> Option<u32> {
 }
 
 fn decimal(word: &[u8]) -> Option<f64> {
-    std::str::from_utf8(word).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+    std::str::from_utf8(word.trim_ascii())
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
 }
 
 /// Whether a word is this one, or the beginning of it.
