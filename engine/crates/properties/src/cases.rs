@@ -1,6 +1,8 @@
 //! The cases of conformance/server as bytes: requests and expected replies.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -49,13 +51,52 @@ pub fn table<T: DeserializeOwned>(name: &str) -> T {
 
 /// A case of text.toml, meta.toml or auth.toml.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TextCase {
     pub name: String,
     pub request: String,
+    /// The reply of the embedded server, and of memcached unless its version is named below.
     pub reply: String,
-    pub reply_1_6_18: Option<String>,
+    /// The replies of memcached before these versions.
+    #[serde(default)]
+    reply_before: BTreeMap<Version, String>,
+    /// The replies of memcached since these versions.
+    #[serde(default)]
+    reply_since: BTreeMap<Version, String>,
     #[serde(default)]
     pub closed: bool,
+}
+
+impl TextCase {
+    /// The reply of this version of memcached.
+    pub fn reply_of(&self, version: Version) -> &str {
+        let before = self.reply_before.iter().find(|(bound, _)| version < **bound);
+        let since = self.reply_since.iter().rev().find(|(bound, _)| version >= **bound);
+        before.or(since).map_or(&self.reply, |(_, reply)| reply)
+    }
+}
+
+/// A version of memcached, such as 1.6.45.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Version([u32; 3]);
+
+impl TryFrom<String> for Version {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Version, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Version {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Version, String> {
+        let numbers: Option<Vec<u32>> = text.split('.').map(|number| number.parse().ok()).collect();
+        let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+        numbers.map(Version).ok_or_else(|| format!("{text} is no version"))
+    }
 }
 
 #[derive(Deserialize)]

@@ -25,7 +25,7 @@ fn without_cas(reply: &[u8]) -> Vec<u8> {
 fn check(target: &Target, case: &BinaryCase, piece: usize) {
     target.exchange(b"flush_all\r\n", usize::MAX, false);
     let actual = without_cas(&target.exchange(&case.request(), piece, case.closed));
-    let expected = case.expected(&target.version);
+    let expected = case.expected(&target.told);
     assert!(
         actual == expected,
         "{}: {} in pieces of {piece}\nexpected {}\nactual   {}",

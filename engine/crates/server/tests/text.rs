@@ -16,11 +16,7 @@ fn cases() -> Vec<TextCase> {
 /// How the reply to a case differs from the expected one.
 fn wrong(target: &Target, case: &TextCase, piece: usize) -> Option<String> {
     target.exchange(b"flush_all\r\n", usize::MAX, false);
-    let reply = match &case.reply_1_6_18 {
-        Some(reply) if target.is_1_6_18 => reply,
-        _ => &case.reply,
-    };
-    let expected = expand(&reply.replace("<version>", &target.version));
+    let expected = expand(&target.reply_to(case).replace("<version>", &target.told));
     let actual = target.exchange(&expand(&case.request), piece, case.closed);
     let shown = settled(&actual);
     (shown != expected).then(|| {
@@ -60,8 +56,15 @@ fn settled_flag(word: &[u8]) -> Vec<u8> {
         let name = word.iter().take_while(|byte| !byte.is_ascii_digit()).copied();
         return name.chain(*b"<cas>").collect();
     }
+    let rounded = |prefix, left: u64| format!("{prefix}{}", left.div_ceil(30) * 30).into_bytes();
+    if let Some(left) = number("exp=") {
+        return rounded("exp=", left);
+    }
+    if let Some(since) = number("exp=-").filter(|since| *since > 1) {
+        return rounded("exp=-", since);
+    }
     match (number("t"), number("l"), number("la=")) {
-        (Some(left), _, _) => format!("t{}", left.div_ceil(30) * 30).into_bytes(),
+        (Some(left), _, _) => rounded("t", left),
         (_, Some(1), _) => b"l0".to_vec(),
         (_, _, Some(1)) => b"la=0".to_vec(),
         _ => word.to_vec(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cachemark_properties::cases::{TextCase, Version};
 use cachemark_server::{Accounts, Endpoint, IoMode, Server, Settings, State, start};
 
 /// Tools check the version of memcached.
@@ -19,11 +20,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Target {
     pub address: String,
-    pub version: String,
-    pub is_1_6_18: bool,
+    /// What it says its version is.
+    pub told: String,
+    /// `None` for the embedded server.
+    pub memcached: Option<Version>,
 }
 
 impl Target {
+    /// The embedded server at this address.
+    pub fn embedded(address: String) -> Target {
+        Target { address, told: VERSION.to_owned(), memcached: None }
+    }
+
+    /// What the server replies to a case.
+    pub fn reply_to<'a>(&self, case: &'a TextCase) -> &'a str {
+        self.memcached.map_or(&case.reply, |version| case.reply_of(version))
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("a server that listens");
         stream.set_nodelay(true).expect("a socket");
@@ -80,7 +93,7 @@ fn serving(state: State) -> (Server, Target) {
     let endpoints = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
     let server = start(&endpoints, &Arc::new(state)).expect("a server");
     let address = server.addresses[0].clone();
-    (server, Target { address, version: VERSION.to_owned(), is_1_6_18: false })
+    (server, Target::embedded(address))
 }
 
 pub struct Memcached(Child);
@@ -134,7 +147,7 @@ fn memcached_target(ports: &Path) -> Target {
     // A server with login does not tell its version, but its program does.
     let told = Command::new("memcached").arg("-V").output().expect("memcached on PATH");
     let told = String::from_utf8(told.stdout).expect("text");
-    let version = told.trim().trim_start_matches("memcached ").to_owned();
-    let minor: u32 = version.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-    Target { address: format!("127.0.0.1:{port}"), version, is_1_6_18: minor < 40 }
+    let told = told.trim().trim_start_matches("memcached ").to_owned();
+    let memcached = Some(told.parse().expect("a version"));
+    Target { address: format!("127.0.0.1:{port}"), told, memcached }
 }
