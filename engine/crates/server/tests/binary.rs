@@ -55,6 +55,24 @@ fn memcached_agrees_with_the_cases() {
     }
 }
 
+#[test]
+fn counts_by_prefix_are_one_row() {
+    let asked = |topic: &[u8]| packet(0x80, 0x10, 0, 1, 0, [b"", topic, b""]);
+    let get = packet(0x80, 0x00, 0, 1, 0, [b"", b"p:k", b""]);
+    let said = |key: &[u8], value: &[u8]| packet(0x81, 0x10, 0, 1, 0, [b"", key, value]);
+    let counts = b"PREFIX p get 1 hit 0 set 0 del 0\r\nEND\r\n";
+    let missed = packet(0x81, 0x00, 1, 1, 0, [b"", b"", b"Not found"]);
+    let requests = [asked(b"detail on"), get, asked(b"detail dump"), asked(b"detail off")].concat();
+    let end = said(b"", b"");
+    let replies = [&end[..], &missed, &said(b"detailed", counts), &end, &end].concat();
+    let (_memcached, judge) = memcached();
+    assert_eq!(judge.exchange(&requests, usize::MAX, false), replies);
+    for io in IoMode::available() {
+        let (_server, target) = embedded(io);
+        assert_eq!(target.exchange(&requests, usize::MAX, false), replies, "{io:?}");
+    }
+}
+
 /// The rows of `stats` differ between servers, but not their form.
 #[test]
 fn stats_are_packets_that_end_with_an_empty_one() {

@@ -10,7 +10,7 @@ use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Mode, Outcome};
 use crate::commands::context::RequestContext;
 use crate::commands::observe;
 use crate::state::event_log::kinds;
-use crate::state::stats::{self, Answer};
+use crate::state::stats;
 
 /// With this exptime, `incr` and `decr` do not create an item.
 const DO_NOT_CREATE: u32 = u32::MAX;
@@ -205,18 +205,17 @@ impl BinaryCommand<'_, '_> {
     }
 
     pub fn stat(&mut self) {
-        match stats::answer(self.body.key, self.context.state, self.context.socket) {
-            Some(answer) => {
-                // `reset` has no rows, and a dump has no binary form.
-                if let Answer::Rows(rows) = answer {
-                    for (name, value) in rows {
-                        self.answer(b"", name.as_bytes(), value.as_bytes(), 0);
-                    }
+        match stats::binary_answer(self.body.key, self.context.state, self.context.socket) {
+            Some(rows) => {
+                for (name, value) in rows {
+                    self.answer(b"", name.as_bytes(), value.as_bytes(), 0);
                 }
                 self.answer(b"", b"", b"", 0);
             }
             None => self.refuse(Status::NotFound),
         }
+        // `detail` may have changed it.
+        self.context.watched = self.context.state.log.wanted();
     }
 }
 

@@ -65,6 +65,34 @@ pub fn answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Answer
     Some(Answer::Rows(rows))
 }
 
+/// The topics of the binary protocol. They cannot be shortened.
+const BINARY: [&[u8]; 9] = [
+    b"",
+    b"settings",
+    b"items",
+    b"slabs",
+    b"sizes",
+    b"reset",
+    b"detail on",
+    b"detail off",
+    b"detail dump",
+];
+
+/// The rows that the binary protocol answers to a topic; `None` if it does not have it.
+pub fn binary_answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Vec<Row>> {
+    let is_detail = topic.starts_with(b"detail");
+    if !BINARY.contains(&topic) || (is_detail && !state.settings.commands.dump) {
+        return None;
+    }
+    Some(match answer(topic, state, socket)? {
+        Answer::Rows(rows) => rows,
+        Answer::Text(text) if topic == b"detail dump" => {
+            vec![("detailed".into(), String::from_utf8_lossy(&text).into_owned())]
+        }
+        Answer::Text(_) => Vec::new(),
+    })
+}
+
 /// `stats detail`: switch the counts by prefix on or off, or show them.
 fn detail(what: Option<&[u8]>, state: &State) -> Vec<u8> {
     if !state.settings.commands.dump {
