@@ -23,7 +23,7 @@ fn memcached() -> Command {
 }
 
 /// Options, the exit status, and a part of the message.
-const REFUSED: [(&[&str], i32, &str); 33] = [
+const REFUSED: [(&[&str], i32, &str); 35] = [
     (&["-c", "0"], 1, "Maximum connections must be greater than 0"),
     (&["--conn-limit=-5"], 1, "Maximum connections must be greater than 0"),
     (&["-t0"], 1, "Number of threads must be greater than 0"),
@@ -54,6 +54,8 @@ const REFUSED: [(&[&str], i32, &str); 33] = [
     (&["-N", "5", "-t", "4"], 64, "Number of napi_ids(5) cannot be greater than"),
     (&["-o", "modern,,maxconns_fast"], 1, "Illegal suboption \"\""),
     (&["-o", "foo=1"], 1, "Illegal suboption \"foo=1\""),
+    (&["-u", "root", "-l", "127.0.0.1:abc"], 71, "Invalid port number: \"abc\""),
+    (&["-u", "root", "-p", "-5"], 71, "failed to listen on TCP port -5"),
     (&["-Q"], 1, "invalid option -- 'Q'"),
     (&["--foo"], 1, "unrecognized option '--foo'"),
     (&["-p"], 1, "option requires an argument -- 'p'"),
@@ -61,13 +63,15 @@ const REFUSED: [(&[&str], i32, &str); 33] = [
 
 /// The same for memcached 1.6.45. Version 1.6.18 crashes on the first two, and takes the third as bytes. memcached
 /// may be built without TLS.
-const REFUSED_SINCE: [(&[&str], i32, &str); 8] = [
+const REFUSED_SINCE: [(&[&str], i32, &str); 10] = [
     (&["-o", "slab_chunk_max=x"], 1, "could not parse argument to slab_chunk_max"),
     (&["-o", "slab_chunk_max=0"], 1, "slab_chunk_max must be >= 0"),
     (&["-o", "slab_chunk_max=1025"], 1, "slab_chunk_max must be specified in kilobytes."),
     (&["-o", "ssl_verify_mode"], 1, "Missing ssl_verify_mode argument"),
     (&["-o", "ssl_verify_mode=x"], 1, "could not parse argument to ssl_verify_mode"),
     (&["-o", "ssl_verify_mode=9"], 1, "Invalid ssl_verify_mode. Use help to see valid options."),
+    (&["-l", "tag_x:127.0.0.1"], 71, "Invalid tag in socket config: \"_x:127.0.0.1\""),
+    (&["-l", "tag_ninebytes_:127.0.0.1"], 71, "must be between 1 and 8 characters"),
     (&["-l", "proto[ascii]:127.0.0.1"], 64, "all listeners speak the protocol of -B"),
     (&["-l", "notls:127.0.0.1"], 71, "'notls' option is valid only when SSL is enabled"),
 ];

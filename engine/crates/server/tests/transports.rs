@@ -3,13 +3,13 @@
 mod targets;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, UdpSocket};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cachemark_server::{Endpoint, IoMode, Server, State, start};
+use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -89,4 +89,27 @@ fn the_file_of_a_unix_socket_is_taken_over_only_where_nobody_listens() {
     let error = refused(&here);
     assert!(error.contains("no socket; choose a path where nothing is"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "a text");
+}
+
+/// As memcached does with `-l 0.0.0.0,::`.
+#[test]
+fn both_families_of_addresses_can_have_the_same_port() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("this machine has no IPv6");
+        return;
+    }
+    let settings = Settings { families_apart: true, ..targets::settings(IoMode::Events) };
+    let serve = |address: String| {
+        start(&[Endpoint::Tcp(address)], &Arc::new(State::new(settings, targets::VERSION)))
+    };
+    let port = |server: &Server| {
+        let address = server.addresses[0].clone();
+        address.rsplit(':').next().expect("a port").to_owned()
+    };
+    let first = serve("0.0.0.0:0".to_owned()).expect("a server");
+    let address = format!("[::]:{}", port(&first));
+    let second = serve(address.clone()).expect("a server");
+    assert_eq!(second.addresses, [address]);
+    let stream = TcpStream::connect(format!("[::1]:{}", port(&first))).expect("a server");
+    assert!(stream.peer_addr().expect("an address").is_ipv6());
 }

@@ -3,7 +3,7 @@
 use cachemark_server::Protocol;
 
 use crate::memcached::configuration::{Configuration, Ending, SYSTEM, USAGE, failed};
-use crate::memcached::endpoints::{has_protocol, tls_word};
+use crate::memcached::endpoints::{fault, has_protocol, tls_word};
 
 const ITEM_BYTES_MIN: i64 = 1024;
 const ITEM_BYTES_MAX: i64 = 1 << 30;
@@ -49,13 +49,22 @@ fn usage<T>(message: &str) -> Result<T, Ending> {
 }
 
 fn check_interfaces(from: &Configuration) -> Result<(), Ending> {
-    let mut words = from.interfaces.iter().filter_map(|interface| tls_word(interface));
+    let interfaces = from.interfaces.as_deref().unwrap_or_default();
+    let mut words = interfaces.iter().filter_map(|interface| tls_word(interface));
     if let (false, Some(word)) = (from.tls, words.next()) {
         let told = format!("'{word}' option is valid only when SSL is enabled");
         return Err(failed(SYSTEM, told));
     }
-    if from.interfaces.iter().any(|interface| has_protocol(interface)) {
+    if interfaces.iter().any(|interface| has_protocol(interface)) {
         return usage("-l proto[...]: here all listeners speak the protocol of -B");
+    }
+    if let Some(fault) = interfaces.iter().find_map(|interface| fault(interface)) {
+        return Err(failed(SYSTEM, fault));
+    }
+    for (name, port) in [("TCP", from.port), ("UDP", from.udp_port)] {
+        if port < -1 {
+            return Err(failed(SYSTEM, format!("failed to listen on {name} port {port}")));
+        }
     }
     Ok(())
 }

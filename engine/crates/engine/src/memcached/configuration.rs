@@ -13,7 +13,8 @@ pub struct Configuration {
     /// `-U` or `-p` was given.
     pub udp_port_given: bool,
     pub port_given: bool,
-    pub interfaces: Vec<String>,
+    /// `None` without `-l`: all addresses.
+    pub interfaces: Option<Vec<String>>,
     pub unix: Option<PathBuf>,
     pub unix_mode: u32,
     pub memory_mebibytes: i64,
@@ -58,7 +59,7 @@ impl Default for Configuration {
             udp_port: 0,
             udp_port_given: false,
             port_given: false,
-            interfaces: Vec::new(),
+            interfaces: None,
             unix: None,
             unix_mode: settings.unix_mode,
             memory_mebibytes: 64,

@@ -11,16 +11,13 @@ pub fn of(configuration: &Configuration) -> Vec<Endpoint> {
     if let Some(path) = &configuration.unix {
         return vec![Endpoint::Unix(path.clone())];
     }
-    let every = [every_address().to_owned()];
-    let interfaces = match &configuration.interfaces[..] {
-        [] => &every[..],
-        some => some,
-    };
+    let every = ["*".to_owned()];
+    let interfaces = configuration.interfaces.as_deref().unwrap_or(&every);
     let at = |port: i64| {
         let ports = interfaces.iter().filter(move |_| port != 0);
-        ports.map(move |interface| {
-            let (security, interface) = without_prefix(interface);
-            (security, address(interface, port))
+        ports.flat_map(move |interface| {
+            let (security, place) = without_prefix(interface);
+            addresses(place, port).into_iter().map(move |address| (security, address))
         })
     };
     let tcp = at(configuration.port).map(|(security, address)| match security {
@@ -56,32 +53,64 @@ pub fn has_protocol(interface: &str) -> bool {
     without_prefix(interface).1.starts_with("proto[")
 }
 
-/// All addresses: those of IPv6 include those of IPv4, if the machine has IPv6.
-fn every_address() -> &'static str {
-    if TcpListener::bind("[::]:0").is_ok() { "::" } else { "0.0.0.0" }
+/// memcached's tags of listeners, which are for its proxy, have so many bytes.
+const TAG_BYTES: std::ops::RangeInclusive<usize> = 1..=8;
+
+/// What is wrong with an interface, in memcached's words.
+pub fn fault(interface: &str) -> Option<String> {
+    let place = without_prefix(interface).1;
+    if let Some(tagged) = place.strip_prefix("tag").filter(|rest| rest.starts_with(['[', '_'])) {
+        match split_tag(place) {
+            None => return Some(format!("Invalid tag in socket config: \"{tagged}\"")),
+            Some((tag, _)) if !TAG_BYTES.contains(&tag.len()) => {
+                return Some(format!(
+                    "Listener tags must be between 1 and 8 characters: \"{tag}\""
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let port = split_port(without_tag(place)).1?;
+    let is_port = port.parse::<i64>().is_ok_and(|port| (-1..=65535).contains(&port));
+    (!is_port).then(|| format!("Invalid port number: \"{port}\""))
 }
 
-/// An interface with its own port, or with this one; -1 is any free port.
-fn address(interface: &str, port: i64) -> String {
-    let port = if port < 0 { 0 } else { port };
-    // `tag[name]:` or `tag_name_:` names the listener for memcached's proxy.
-    let named = |start, end| interface.strip_prefix(start)?.split_once(end);
-    let tag = named("tag[", "]:").or_else(|| named("tag_", "_:"));
-    let interface = tag.map_or(interface, |(_, rest): (&str, &str)| rest);
-    let has_port = interface.rsplit_once(':').is_some_and(|(host, port)| {
-        let whole_host = !host.contains(':') || host.ends_with(']');
-        whole_host && port.parse::<u16>().is_ok()
-    });
-    match interface {
-        _ if has_port => interface.to_owned(),
-        "*" => format!("{}:{port}", bracketed(every_address())),
-        _ => format!("{}:{port}", bracketed(interface)),
+/// The tag before an interface, `tag[name]:` or `tag_name_:`, and the rest.
+fn split_tag(place: &str) -> Option<(&str, &str)> {
+    let named = |start, end| place.strip_prefix(start)?.split_once(end);
+    named("tag[", "]:").or_else(|| named("tag_", "_:"))
+}
+
+fn without_tag(place: &str) -> &str {
+    split_tag(place).map_or(place, |(_, rest)| rest)
+}
+
+/// A host, without its brackets, and its own port. More than one colon is an address of IPv6.
+fn split_port(place: &str) -> (&str, Option<&str>) {
+    if let Some((host, rest)) = place.strip_prefix('[').and_then(|place| place.split_once(']')) {
+        return (host, rest.strip_prefix(':'));
+    }
+    match place.split_once(':') {
+        Some((host, port)) if !port.contains(':') => (host, Some(port)),
+        _ => (place, None),
     }
 }
 
+/// The addresses of an interface with its own port, or with this one; -1 is any free port.
+fn addresses(place: &str, port: i64) -> Vec<String> {
+    let (host, own) = split_port(without_tag(place));
+    let port = own.and_then(|own| own.parse().ok()).unwrap_or(port).max(0);
+    let every: &[&str] = if has_ipv6() { &["0.0.0.0", "::"] } else { &["0.0.0.0"] };
+    let hosts = if host == "*" { every } else { &[host] };
+    hosts.iter().map(|host| format!("{}:{port}", bracketed(host))).collect()
+}
+
+fn has_ipv6() -> bool {
+    TcpListener::bind("[::]:0").is_ok()
+}
+
 fn bracketed(host: &str) -> String {
-    let bare = host.contains(':') && !host.starts_with('[');
-    if bare { format!("[{host}]") } else { host.to_owned() }
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 #[cfg(test)]
@@ -89,7 +118,7 @@ mod tests {
     use super::*;
 
     fn listed(interfaces: &[&str], port: i64, udp_port: i64) -> Vec<Endpoint> {
-        let interfaces = interfaces.iter().map(|&interface| interface.to_owned()).collect();
+        let interfaces = Some(interfaces.iter().map(|&name| name.to_owned()).collect());
         of(&Configuration { interfaces, port, udp_port, ..Configuration::default() })
     }
 
@@ -103,7 +132,13 @@ mod tests {
             listed(&["::1", "[::1]:5", "tag[a]:1.2.3.4:6"], 7, 0),
             [tcp("[::1]:7"), tcp("[::1]:5"), tcp("1.2.3.4:6")]
         );
-        assert!(listed(&["127.0.0.1"], 0, 0).is_empty());
+        assert_eq!(
+            listed(&["[127.0.0.1]:5", "127.0.0.1:-1", "::"], 7, 0),
+            [tcp("127.0.0.1:5"), tcp("127.0.0.1:0"), tcp("[::]:7")]
+        );
+        let every = ["0.0.0.0:5", "[::]:5"].map(tcp);
+        assert!(every.starts_with(&listed(&["*:5"], 7, 0)));
+        assert!(listed(&["127.0.0.1"], 0, 0).is_empty() && listed(&[], 7, 7).is_empty());
         let with = |address: &str, of| Endpoint::TcpWith(address.to_owned(), of);
         assert_eq!(
             listed(&["notls:127.0.0.1", "notls:[::1]:5", "[::1]:6"], 7, 0),

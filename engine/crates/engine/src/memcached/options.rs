@@ -255,9 +255,10 @@ fn unix_mask(text: &str, to: &mut Configuration) -> Result<(), Ending> {
 }
 
 fn interfaces(text: &str, to: &mut Configuration) -> Result<(), Ending> {
+    let interfaces = to.interfaces.get_or_insert_default();
     for interface in text.split([',', ';']).filter(|interface| !interface.is_empty()) {
-        if !to.interfaces.iter().any(|known| known == interface) {
-            to.interfaces.push(interface.to_owned());
+        if !interfaces.iter().any(|known| known == interface) {
+            interfaces.push(interface.to_owned());
         }
     }
     Ok(())

@@ -20,12 +20,8 @@ fn lines(addresses: &[String]) -> String {
             None => ("TCP", address.as_str()),
         };
         let (host, port) = address.rsplit_once(':')?;
-        Some(match host {
-            // All addresses of both families.
-            "[::]" => format!("{kind} INET: {port}\n{kind} INET6: {port}\n"),
-            _ if host.starts_with('[') => format!("{kind} INET6: {port}\n"),
-            _ => format!("{kind} INET: {port}\n"),
-        })
+        let family = if host.starts_with('[') { "INET6" } else { "INET" };
+        Some(format!("{kind} {family}: {port}\n"))
     };
     addresses.iter().filter_map(line).collect()
 }
@@ -37,6 +33,6 @@ mod tests {
     #[test]
     fn each_port_has_a_line() {
         let addresses = ["127.0.0.1:7", "udp:0.0.0.0:8", "[::]:9"].map(str::to_owned);
-        assert_eq!(lines(&addresses), "TCP INET: 7\nUDP INET: 8\nTCP INET: 9\nTCP INET6: 9\n");
+        assert_eq!(lines(&addresses), "TCP INET: 7\nUDP INET: 8\nTCP INET6: 9\n");
     }
 }

@@ -106,6 +106,7 @@ fn settings(configuration: &Configuration) -> Settings {
         protocol: configuration.protocol.unwrap_or(Protocol::Any),
         commands: configuration.commands,
         idle_timeout_s: configuration.idle_timeout_s,
+        families_apart: true,
         unix_mode: configuration.unix_mode,
         watcher_buffer_bytes: configuration.watcher_buffer_bytes,
         prefix_delimiter: configuration.prefix_delimiter,

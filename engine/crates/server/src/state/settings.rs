@@ -74,6 +74,8 @@ pub struct Settings {
     pub commands: Commands,
     /// A connection that sends nothing for so long is closed; 0 is never.
     pub idle_timeout_s: u32,
+    /// A socket of IPv6 takes no IPv4, and a name is bound to all its addresses.
+    pub families_apart: bool,
     /// The permissions of the files of Unix sockets.
     pub unix_mode: u32,
     /// How many bytes of log lines wait for one watcher that does not read.
@@ -100,6 +102,7 @@ impl Default for Settings {
                 debug: false,
             },
             idle_timeout_s: 0,
+            families_apart: false,
             unix_mode: 0o700,
             watcher_buffer_bytes: 256 << 10,
             prefix_delimiter: b':',

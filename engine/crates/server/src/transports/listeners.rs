@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::io;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
+use socket2::{Domain, Socket, Type};
+
 use crate::connection::stream::Stream;
+use crate::state::settings::Settings;
 use crate::state::tls::{ClientCertificates, Tls};
 use crate::transports::unix::{self, SocketFile};
 
@@ -114,13 +117,15 @@ impl Bound {
         &mut self,
         endpoint: &Endpoint,
         tls: Option<&Tls>,
-        unix_mode: u32,
+        &Settings { unix_mode, families_apart: apart, .. }: &Settings,
     ) -> Result<(), ServerError> {
         let (what, bound) = match endpoint {
-            Endpoint::Tcp(address) => (address.clone(), self.bind_tcp(address, tls.cloned())),
+            Endpoint::Tcp(address) => {
+                (address.clone(), self.bind_tcp(address, tls.cloned(), apart))
+            }
             Endpoint::TcpWith(address, security) => {
                 let tls = tls.and_then(|tls| security.of(tls));
-                (address.clone(), self.bind_tcp(address, tls))
+                (address.clone(), self.bind_tcp(address, tls, apart))
             }
             Endpoint::Unix(path) => {
                 let bound = unix::bind(path, unix_mode).map(|(at, file)| {
@@ -129,10 +134,7 @@ impl Bound {
                 });
                 (format!("unix:{}", path.display()), bound)
             }
-            Endpoint::Udp(address) => {
-                let bound = UdpSocket::bind(address).map(|socket| self.sockets.push(socket));
-                (format!("udp:{address}"), bound)
-            }
+            Endpoint::Udp(address) => (format!("udp:{address}"), self.bind_udp(address, apart)),
         };
         bound.map_err(|error| {
             let remedy = remedy(endpoint, error.kind());
@@ -140,10 +142,53 @@ impl Bound {
         })
     }
 
-    fn bind_tcp(&mut self, address: &str, tls: Option<Tls>) -> io::Result<()> {
-        let listener = TcpListener::bind(address)?;
-        self.listeners.push(Listener::Tcp(listener, tls));
+    fn bind_tcp(&mut self, address: &str, tls: Option<Tls>, apart: bool) -> io::Result<()> {
+        let bound = match apart {
+            true => bind_each(address, Type::STREAM)?,
+            false => vec![TcpListener::bind(address)?],
+        };
+        self.listeners.extend(bound.into_iter().map(|at| Listener::Tcp(at, tls.clone())));
         Ok(())
+    }
+
+    fn bind_udp(&mut self, address: &str, apart: bool) -> io::Result<()> {
+        match apart {
+            true => self.sockets.extend(bind_each::<UdpSocket>(address, Type::DGRAM)?),
+            false => self.sockets.push(UdpSocket::bind(address)?),
+        }
+        Ok(())
+    }
+}
+
+/// As many connections wait to be accepted, as in memcached.
+const BACKLOG: i32 = 1024;
+
+/// Bind a socket to each address that a name has; it is enough if one of them works. A socket of IPv6 takes no IPv4.
+fn bind_each<S: From<Socket>>(address: &str, kind: Type) -> io::Result<Vec<S>> {
+    let bind = |at: SocketAddr| -> io::Result<S> {
+        let socket = Socket::new(Domain::for_address(at), kind, None)?;
+        if at.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        if kind == Type::STREAM {
+            socket.set_reuse_address(true)?;
+        }
+        socket.bind(&at.into())?;
+        if kind == Type::STREAM {
+            socket.listen(BACKLOG)?;
+        }
+        Ok(socket.into())
+    };
+    let (mut bound, mut failed) = (Vec::new(), None);
+    for at in address.to_socket_addrs()? {
+        match bind(at) {
+            Ok(socket) => bound.push(socket),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if bound.is_empty() => Err(error),
+        _ => Ok(bound),
     }
 }
 

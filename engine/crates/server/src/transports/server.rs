@@ -41,7 +41,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     }
     let mut bound = Bound::default();
     for endpoint in endpoints {
-        bound.bind(endpoint, state.tls(), state.settings.unix_mode)?;
+        bound.bind(endpoint, state.tls(), &state.settings)?;
     }
     let Bound { listeners, sockets, unix_files } = bound;
     let tcp = listeners.iter().map(Listener::address);
