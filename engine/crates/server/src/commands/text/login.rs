@@ -38,6 +38,13 @@ pub fn log_in(
         Parsed::Refused(_, line) if http::speaks(&input[..line]) => {
             return Some(Consumed::all_and_close(input));
         }
+        // Only the length matters: memcached does not read the other words.
+        Parsed::Refused(refusal, line)
+            if input.starts_with(b"set ")
+                && (2..=TOKEN_BYTES_MAX + 2).contains(&refusal.swallow()) =>
+        {
+            (line, refusal.swallow() as usize - 2)
+        }
         Parsed::Command(_, line) | Parsed::Refused(_, line) => {
             context.out.extend_from_slice(b"CLIENT_ERROR unauthenticated\r\n");
             return Some(Consumed::bytes(line));
