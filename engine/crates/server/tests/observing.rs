@@ -89,6 +89,46 @@ fn memcached_tells_its_watchers_the_same() {
     }
 }
 
+/// Requests that change items in other ways, and the lines of a watcher of mutations.
+const CHANGES: &str = "ma c N0 J77\r\nset a 0 90 1\r\nx\r\nappend a 0 0 1\r\ny\r\n\
+    ms a 1 MP\r\nz\r\nms a 1 C1\r\nx\r\nversion\r\n";
+const CHANGED: [&str; 5] = [
+    "type=item_store key=c status=stored cmd=add ttl=0 size=2",
+    "type=item_store key=a status=stored cmd=set ttl=90 size=1",
+    "type=item_store key=a status=stored cmd=append ttl=90 size=2",
+    "type=item_store key=a status=stored cmd=prepend ttl=90 size=3",
+    "type=item_store key=a status=exists cmd=cas ttl=0 size=1",
+];
+
+#[test]
+fn watchers_are_told_of_every_change() {
+    let (_memcached, judge) = memcached_with(&[]);
+    let servers: Vec<_> = IoMode::available().map(embedded).collect();
+    for target in servers.iter().map(|(_, target)| target).chain([&judge]) {
+        let mut watching = watcher(target, "mutations");
+        target.exchange(CHANGES.as_bytes(), usize::MAX, false);
+        for expected in CHANGED {
+            // A second may have passed.
+            let told = settled(&line(&mut watching)).replace("ttl=89", "ttl=90");
+            assert_eq!(told, expected, "{}", target.address);
+        }
+    }
+}
+
+#[test]
+fn a_removed_value_is_a_change_and_a_deletion() {
+    let (_server, target) = embedded(IoMode::Events);
+    let mut watching = watcher(&target, "mutations deletions");
+    target.exchange(b"ms a 1\r\nx\r\nmd a x T90\r\n", usize::MAX, false);
+    for expected in [
+        "type=item_store key=a status=stored cmd=set ttl=0 size=1",
+        "type=item_store key=a status=stored cmd=set ttl=90 size=0",
+        "type=deleted key=a cmd=md size=0",
+    ] {
+        assert_eq!(settled(&line(&mut watching)).replace("ttl=89", "ttl=90"), expected);
+    }
+}
+
 #[test]
 fn watchers_are_told_of_connections_and_evictions() {
     for io in IoMode::available() {

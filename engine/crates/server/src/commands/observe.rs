@@ -82,6 +82,13 @@ pub fn stored(
     context.state.log.write(kinds::MUTATIONS, &line);
 }
 
+/// The length and the exptime of an item to which a command has joined a value.
+#[cold]
+pub fn joined(key: &[u8], context: &RequestContext<'_>) -> Option<(usize, i64)> {
+    let entry = context.state.store.entry(key, context.now_s);
+    entry.item().map(|item| (item.value.len(), i64::from(item.expires_s)))
+}
+
 /// An item was deleted.
 #[inline]
 pub fn deleted(key: &[u8], command: &str, length: usize, context: &RequestContext<'_>) {

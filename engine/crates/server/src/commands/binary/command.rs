@@ -186,7 +186,12 @@ impl BinaryCommand<'_, '_> {
         let digits = buffer.format(initial).as_bytes();
         let BinaryCommand { body, context, .. } = self;
         let items = &context.state.store;
-        match items.store_if(0, Mode::Add, body.key, 0, exptime, digits, context.now_s) {
+        let result = items.store_if(0, Mode::Add, body.key, 0, exptime, digits, context.now_s);
+        if context.wants(kinds::MUTATIONS) {
+            let outcome = result.map(|(outcome, _)| outcome);
+            report_stored(body.key, Mode::Add, outcome, exptime, digits, context);
+        }
+        match result {
             Some((Outcome::Stored, cas)) => self.reply_number(initial, cas),
             Some(_) => self.refuse(Status::NotStored),
             None => self.refuse(Status::OutOfMemory),
@@ -244,7 +249,7 @@ fn report_stored(
         None => b"",
     };
     let joins = matches!(mode, Mode::Append | Mode::Prepend);
-    let joined = || context.state.store.value_length(key, context.now_s);
-    let length = if joins { joined() } else { None }.unwrap_or(value.len());
+    let joined = if joins { observe::joined(key, context) } else { None };
+    let (length, exptime) = joined.unwrap_or((value.len(), exptime));
     observe::stored(key, command, code, exptime, length, context);
 }

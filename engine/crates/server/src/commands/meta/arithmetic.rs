@@ -5,6 +5,7 @@ use cachemark_storage::{Arithmetic, Content, Entry, Marks, expires_s};
 
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::reply::{append_echo, append_flag, append_status, append_ttl};
+use crate::commands::observe;
 
 impl MetaCommand<'_, '_> {
     pub fn arithmetic(&mut self) {
@@ -43,6 +44,7 @@ impl MetaCommand<'_, '_> {
             marks: Marks { binary_key: base64, ..Marks::default() },
         };
         if entry.put(&content) {
+            observe::stored(self.key, "add", b"HD", 0, content.value.len(), self.context);
             self.reply_number(entry, initial, Some(exptime));
         } else {
             let reply = b"SERVER_ERROR Out of memory allocating new item\r\n";

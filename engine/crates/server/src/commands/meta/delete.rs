@@ -33,6 +33,7 @@ impl MetaCommand<'_, '_> {
             if !entry.put(&content) {
                 return self.reply_code(b"NS");
             }
+            observe::stored(self.key, "set", b"HD", exptime, 0, self.context);
         }
         if invalidate {
             if let Some(exptime) = self.options.exptime {
@@ -45,8 +46,9 @@ impl MetaCommand<'_, '_> {
             entry.counters().delete_hits += 1;
             if !remove_value {
                 entry.remove();
-                observe::deleted(self.key, "md", length, self.context);
             }
+            let length = if remove_value { 0 } else { length };
+            observe::deleted(self.key, "md", length, self.context);
         }
         if !self.options.quiet {
             self.reply_code(b"HD");

@@ -138,12 +138,5 @@ fn dispatch(command: &mut MetaCommand<'_, '_>, value: &[u8]) {
 
 #[cold]
 fn report_lookup(command: &MetaCommand<'_, '_>) {
-    let (key, context) = (command.key, &*command.context);
-    match command.request.verb {
-        MetaVerb::Get | MetaVerb::Set | MetaVerb::Delete | MetaVerb::Arithmetic => {
-            observe::looks_up(Access::Other, key, context);
-        }
-        // memcached does not report this one.
-        MetaVerb::Debug => {}
-    }
+    observe::looks_up(Access::Other, command.key, command.context);
 }

@@ -28,7 +28,7 @@ impl MetaCommand<'_, '_> {
         let concatenated;
         let stale = match self.check(&mut entry) {
             Ok(stale) => stale,
-            Err(code) => return self.reply_stored(code, 0, value.len()),
+            Err(code) => return self.reply_stored(code, &content),
         };
         if let (true, Some(item)) = (stale, entry.item()) {
             // Only the value changes.
@@ -41,14 +41,14 @@ impl MetaCommand<'_, '_> {
                 _ => [value, item.value].concat(),
             };
             if !self.context.fits((self.key.len() + concatenated.len()) as u64) {
-                return self.reply_stored(b"NS", 0, value.len());
+                return self.reply_stored(b"NS", &content);
             }
             content.value = &concatenated;
             (content.flags, content.expires_s) = (item.flags, item.expires_s);
         }
         content.cas = self.options.new_cas.unwrap_or_else(|| entry.fresh_cas());
         if entry.put(&content) {
-            return self.reply_stored(b"HD", content.cas, content.value.len());
+            return self.reply_stored(b"HD", &content);
         }
         // The present value is outdated and must not be served.
         entry.remove();
@@ -89,9 +89,9 @@ impl MetaCommand<'_, '_> {
         }
     }
 
-    fn reply_stored(&mut self, code: &[u8], cas: u64, length: usize) {
+    fn reply_stored(&mut self, code: &[u8], content: &Content<'_>) {
         if self.context.wants(kinds::MUTATIONS) {
-            self.report(code, length);
+            self.report(code, content);
         }
         if self.options.quiet && code == b"HD" {
             return;
@@ -101,8 +101,8 @@ impl MetaCommand<'_, '_> {
         out.extend_from_slice(code);
         for letter in options.letters.iter() {
             match letter {
-                b'c' => append_flag(out, b'c', cas),
-                b's' => append_flag(out, b's', length as u64),
+                b'c' => append_flag(out, b'c', content.cas),
+                b's' => append_flag(out, b's', content.value.len() as u64),
                 _ => append_echo(out, letter, request, options),
             }
         }
@@ -111,15 +111,17 @@ impl MetaCommand<'_, '_> {
 
     /// Report what became of the command to those who watch.
     #[cold]
-    fn report(&self, code: &[u8], length: usize) {
+    fn report(&self, code: &[u8], content: &Content<'_>) {
+        let compares = self.options.expected_cas.is_some();
         let command = match self.options.mode {
+            MetaMode::Replace | MetaMode::Plain if compares => "cas",
             MetaMode::Add => "add",
             MetaMode::Append => "append",
             MetaMode::Prepend => "prepend",
             MetaMode::Replace => "replace",
             MetaMode::Plain | MetaMode::Decrement => "set",
         };
-        let exptime = self.options.exptime.unwrap_or(0);
-        observe::stored(self.key, command, code, exptime, length, self.context);
+        let exptime = i64::from(content.expires_s);
+        observe::stored(self.key, command, code, exptime, content.value.len(), self.context);
     }
 }

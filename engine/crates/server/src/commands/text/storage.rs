@@ -53,9 +53,9 @@ pub fn store(
 fn report(store: &Store<'_>, text: &[u8], context: &RequestContext<'_>) {
     if context.wants(kinds::MUTATIONS) {
         let joins = matches!(store.verb, StoreVerb::Append | StoreVerb::Prepend);
-        let joined = || context.state.store.value_length(store.key, context.now_s);
-        let length = if joins { joined() } else { None }.unwrap_or(store.length as usize);
-        observe::stored(store.key, store.verb.name(), text, store.exptime, length, context);
+        let joined = if joins { observe::joined(store.key, context) } else { None };
+        let (length, exptime) = joined.unwrap_or((store.length as usize, store.exptime));
+        observe::stored(store.key, store.verb.name(), text, exptime, length, context);
     }
 }
 
