@@ -65,16 +65,12 @@ impl Session {
             return Fed { consumed: 0, close: false, paused: false };
         };
         // Before the first byte there is nothing to skip.
+        let protocol = state.settings.protocol;
         let dialect = *self.connection.dialect.get_or_insert(match *first {
-            REQUEST_MAGIC => Dialect::Binary,
+            REQUEST_MAGIC if protocol != Protocol::Text => Dialect::Binary,
             _ => Dialect::Text,
         });
-        let refused = match state.settings.protocol {
-            Protocol::Any => false,
-            Protocol::Text => dialect == Dialect::Binary,
-            Protocol::Binary => dialect == Dialect::Text,
-        };
-        if refused {
+        if protocol == Protocol::Binary && dialect == Dialect::Text {
             return Fed { consumed: input.len(), close: true, paused: false };
         }
         let context = RequestContext {

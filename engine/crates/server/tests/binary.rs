@@ -4,8 +4,8 @@
 mod targets;
 
 use cachemark_properties::cases::{BinaryCase, binary, packet};
-use cachemark_server::IoMode;
-use targets::{Target, embedded, guarded, memcached};
+use cachemark_server::{IoMode, Protocol, Settings, State};
+use targets::{Target, embedded, guarded, memcached, memcached_with, serving, settings};
 
 /// Replace every cas number other than 0 by 1.
 fn without_cas(reply: &[u8]) -> Vec<u8> {
@@ -141,4 +141,16 @@ fn a_server_that_asks_nobody_knows_no_login() {
     let login = packet(0x80, 0x21, 0, 1, 0, [b"", b"PLAIN", b"\0ann\0s3c"]);
     let unknown = packet(0x81, 0x21, 0x81, 1, 0, [b"", b"", b"Unknown command"]);
     assert_eq!(target.exchange(&login, usize::MAX, false), unknown);
+}
+
+/// With `-B ascii` the first byte decides nothing.
+#[test]
+fn a_server_of_text_takes_a_packet_for_text() {
+    let (_memcached, judge) = memcached_with(&["-B", "ascii"]);
+    let settings = Settings { protocol: Protocol::Text, ..settings(IoMode::Events) };
+    let (_server, ours) = serving(State::new(settings, targets::VERSION));
+    for target in [&judge, &ours] {
+        let said = target.exchange(b"\x80mn x\r\nmn\r\n", usize::MAX, false);
+        assert_eq!(said.escape_ascii().to_string(), r"ERROR\r\nMN\r\n");
+    }
 }

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cachemark_server::{Accounts, Endpoint, IoMode, Server, Settings, State, start};
-use targets::{Target, VERSION, embedded, memcached_with, settings};
+use cachemark_server::{Accounts, Endpoint, IoMode, Settings, State, start};
+use targets::{Target, VERSION, embedded, memcached_with, serving, settings};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -133,7 +133,7 @@ fn a_removed_value_is_a_change_and_a_deletion() {
 fn watchers_are_told_of_connections_and_evictions() {
     for io in IoMode::available() {
         let state = State::new(Settings { memory_bytes: 1 << 20, ..settings(io) }, VERSION);
-        let (_server, target) = serve(state);
+        let (_server, target) = serving(state);
         let mut connections = watcher(&target, "connevents");
         for (request, reason) in [("quit\r\n", "normal"), ("GET / HTTP/1.1\r\n", "error")] {
             target.exchange(request.as_bytes(), usize::MAX, true);
@@ -154,13 +154,6 @@ fn watchers_are_told_of_connections_and_evictions() {
         assert!(evicted.starts_with("type=eviction key=e"), "{io:?} {evicted}");
         assert!(evicted.ends_with(" fetch=no ttl=-1 size=10000"), "{io:?} {evicted}");
     }
-}
-
-fn serve(state: State) -> (Server, Target) {
-    let endpoints = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
-    let server = start(&endpoints, &Arc::new(state)).expect("a server");
-    let address = server.addresses[0].clone();
-    (server, Target::embedded(address))
 }
 
 fn stats(target: &Target, topic: &str) -> Vec<(String, String)> {
@@ -271,7 +264,7 @@ fn users_can_be_replaced() {
 fn a_login_in_a_web_request_is_none() {
     let accounts = Accounts::parse("ann:s3c\n").expect("accounts");
     let (_server, target) =
-        serve(State::new(settings(IoMode::Events), VERSION).with_accounts(accounts));
+        serving(State::new(settings(IoMode::Events), VERSION).with_accounts(accounts));
     for method in ["POST /", "PUT /a", "GET /", "HEAD x", "POST http://x/"] {
         let request =
             format!("{method} HTTP/1.1\r\nset x 0 0 7\r\nann s3c\r\nset a 0 0 1\r\nx\r\n");

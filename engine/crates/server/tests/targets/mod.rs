@@ -89,7 +89,8 @@ pub fn guarded(io: IoMode) -> (Server, Target) {
     serving(State::new(settings(io), VERSION).with_accounts(accounts))
 }
 
-fn serving(state: State) -> (Server, Target) {
+/// The embedded server with this state.
+pub fn serving(state: State) -> (Server, Target) {
     let endpoints = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
     let server = start(&endpoints, &Arc::new(state)).expect("a server");
     let address = server.addresses[0].clone();
