@@ -48,7 +48,10 @@ def gems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tree, ["build", "dalli.gemspec", "--output", str(packed)]),
         (tmp_path, ["generate_index", "--directory", "registry"]),
     ):
-        subprocess.run(["gem", *words], cwd=folder, check=True, capture_output=True)
+        ended = subprocess.run(["gem", *words], cwd=folder, check=False, capture_output=True)
+        if b"rubygems-generate_index" in ended.stderr:
+            pytest.skip("gem install rubygems-generate_index: RubyGems 3.6 is without it")
+        ended.check_returncode()
     settings = tmp_path / "gemrc"
     source = (tmp_path / "registry").as_uri()
     settings.write_text(f"---\n:sources:\n- {source}/\n", encoding="utf-8")

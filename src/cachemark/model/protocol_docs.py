@@ -109,9 +109,23 @@ def schema() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"cachemark worker protocol {PROTOCOL_VERSION}",
         **one_of,
-        "$defs": definitions,
+        "$defs": _with_clean_descriptions(definitions),
     }
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _with_clean_descriptions(part: Any) -> Any:
+    """The schema with docstrings as Python 3.13 keeps them, without their indentation."""
+    if isinstance(part, list):
+        return [_with_clean_descriptions(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: inspect.cleandoc(each)
+        if name == "description" and isinstance(each, str)
+        else _with_clean_descriptions(each)
+        for name, each in part.items()
+    }
 
 
 def _section(message: type[Message]) -> str:

@@ -31,6 +31,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.version_numbers import version_numbers
 
 State = Literal["passed", "failed", "known", "not applicable"]
 CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]
@@ -48,12 +49,16 @@ class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A known bug of a library: the case that fails, and why; over all protocols or one `wire`."""
+    """A known bug of a library: the case that fails, and why; over all protocols or one `wire`.
+
+    `since`: the first version of the library that has it.
+    """
 
     client: str
     case: str
     reason: str
     wire: str = ""
+    since: str = ""
 
 
 def folder() -> Path:
@@ -89,7 +94,7 @@ def _data_case(
 def find(driver: WorkerDriver, name: str, check: CaseFunction) -> Iterator[ConformanceResult]:
     """Run one case over each protocol of a client. Raises UnsupportedError if it cannot start."""
     for wire in driver.wires:
-        yield _mark_known(driver.spec.client.id, _find(driver, wire, name, check))
+        yield _mark_known(driver, _find(driver, wire, name, check))
 
 
 def _find(driver: WorkerDriver, wire: str, name: str, check: CaseFunction) -> ConformanceResult:
@@ -122,12 +127,13 @@ def _plays_in_process(check: CaseFunction) -> bool:
     return isinstance(check, partial) or check in in_process
 
 
-def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:
+def _mark_known(driver: WorkerDriver, finding: ConformanceResult) -> ConformanceResult:
     """Mark a listed failure as known. A listed case that passes is a failure: update the list."""
     listed = [
         known
         for known in known_failures()
-        if fnmatch(client, known.client)
+        if fnmatch(driver.spec.client.id, known.client)
+        and version_numbers(driver.ready.library_version) >= version_numbers(known.since)
         and known.case == finding.case
         and known.wire in ("", finding.wire)
     ]

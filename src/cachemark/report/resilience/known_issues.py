@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.model.version_numbers import version_numbers
+
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One report; the fields are explained in known_issues.toml."""
@@ -49,8 +51,4 @@ def issues_of(client: str, library_version: str) -> list[KnownIssue]:
 
 
 def _is_fixed(fixed_in: str, version: str) -> bool:
-    return bool(fixed_in) and _numbers(version) >= _numbers(fixed_in)
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"[0-9]{1,9}", version)]
+    return bool(fixed_in) and version_numbers(version) >= version_numbers(fixed_in)
