@@ -52,8 +52,8 @@ impl MetaCommand<'_, '_> {
         }
     }
 
-    /// Reply with the new number, unless the command is quiet. `created` is the exptime of an item that the command created. A `T` or an `N`
-    /// affects the flags behind it.
+    /// Reply with the new number, unless the command is quiet. `created` is the exptime of an item that the command
+    /// created. A `T` or an `N` affects the flags behind it.
     fn reply_number(&mut self, entry: &mut Entry<'_>, number: u64, created: Option<i64>) {
         let now_s = self.context.now_s;
         let Some(item) = entry.item() else { return };
