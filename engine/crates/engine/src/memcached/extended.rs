@@ -1,35 +1,10 @@
 //! The options of `-o`, as a table.
 
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, failed};
+use crate::memcached::extended_option::Takes::{Checked, Nothing, Optional, Value};
+use crate::memcached::extended_option::{Extended, ignored, works};
 use crate::memcached::extended_tls;
-use crate::memcached::numbers::{decimal, integer};
-
-/// What an extended option takes.
-pub enum Takes {
-    Nothing(fn(&mut Configuration)),
-    /// A value; the first message is for none, the second for a wrong one, which makes the function return false.
-    Value(&'static str, &'static str, fn(&str, &mut Configuration) -> bool),
-    /// A value that may be wrong in several ways, of which the function names one; the message is for none.
-    Checked(&'static str, fn(&str, &mut Configuration) -> Result<(), String>),
-    /// A value, or none.
-    Optional(&'static str, fn(Option<&str>, &mut Configuration) -> bool),
-}
-
-pub struct Extended {
-    name: &'static str,
-    works: bool,
-    takes: Takes,
-}
-
-pub const fn works(name: &'static str, takes: Takes) -> Extended {
-    Extended { name, works: true, takes }
-}
-
-pub const fn ignored(name: &'static str, takes: Takes) -> Extended {
-    Extended { name, works: false, takes }
-}
-
-use Takes::{Checked, Nothing, Optional, Value};
+use crate::memcached::numbers::{decimal, integer, unsigned};
 
 /// All of memcached's, and one of this server: `debugtime`.
 static TABLE: [Extended; 42] = [
@@ -253,10 +228,6 @@ fn slab_chunk_max(text: &str, to: &mut Configuration) -> Result<(), String> {
         }
     };
     Err(told.to_owned())
-}
-
-pub fn unsigned(text: &str) -> Option<u32> {
-    text.parse().ok()
 }
 
 /// The defaults of memcached 1.4.

@@ -3,8 +3,9 @@
 use cachemark_server::ClientCertificates;
 
 use crate::memcached::configuration::Configuration;
-use crate::memcached::extended::Takes::{Checked, Nothing, Value};
-use crate::memcached::extended::{Extended, ignored, unsigned, works};
+use crate::memcached::extended_option::Takes::{Checked, Nothing, Value};
+use crate::memcached::extended_option::{Extended, ignored, works};
+use crate::memcached::numbers::unsigned;
 
 pub static TABLE: [Extended; 9] = [
     works(

@@ -6,6 +6,7 @@ mod command_line;
 mod configuration;
 mod endpoints;
 mod extended;
+mod extended_option;
 mod extended_tls;
 mod numbers;
 mod options;

@@ -30,6 +30,11 @@ pub fn size(text: &str) -> i64 {
     integer(text).saturating_mul(unit)
 }
 
+/// A number that fits into 32 bits.
+pub fn unsigned(text: &str) -> Option<u32> {
+    text.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
