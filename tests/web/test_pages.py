@@ -16,9 +16,9 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from cachemark.model.errors import UsageError
-from cachemark.report.history.index import FILE, RunIndex
+from cachemark.report.history.index import RunIndex
 from cachemark.runs.storage.archive import export_run
-from cachemark.runs.storage.store import open_run, run_names
+from cachemark.runs.storage.store import INDEX, open_run, run_names
 from cachemark.web.server import bound_socket
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import is_unsafe
@@ -246,7 +246,7 @@ def test_a_store_that_another_process_writes_is_shown(root: Path, tmp_path: Path
     shutil.copytree(root, store)
     with RunIndex(store):
         pass
-    with closing(sqlite3.connect(store / FILE, isolation_level=None)) as other:
+    with closing(sqlite3.connect(store / INDEX, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         other.execute("DELETE FROM run")
         with pytest.MonkeyPatch.context() as patched, served(store) as visitor:

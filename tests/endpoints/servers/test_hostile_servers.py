@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from cachemark.checks.probe import raw_connection
 from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers.control_connection import Control, ReplyTimeoutError
 from cachemark.model.errors import TrialError
@@ -62,10 +63,11 @@ def test_a_version_is_a_short_text() -> None:
         assert control.version() == "9" * 1000
 
 
-def test_a_probe_does_not_keep_what_has_no_end() -> None:
+def test_a_probe_does_not_keep_what_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_connection, "TIMEOUT_S", PATIENCE_S)
     with (
         sending(b"x" * 2**20) as address,
-        RawConnection(address, PATIENCE_S) as connection,
+        RawConnection(address) as connection,
         pytest.raises(AnswerError, match="without end: xxx"),
     ):
         connection.expect(rb"STORED\r\n")
