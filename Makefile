@@ -152,8 +152,8 @@ debian: ## Debian packages that the tests need: servers, PyPy, a browser, reader
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "debian: please install$$missing by hand: there is no apt-get"; exit 1; fi; \
-	$(APT_GET) update -qq; \
-	for package in $$missing; do \
+	$(APT_GET) update -qq || exit 1; \
+	found=""; for package in $$missing; do \
 	  if apt-cache show "$$package" >/dev/null 2>&1; then found="$$found $$package"; else \
 	    echo "debian: this release has no package $$package: the tests that need it are skipped"; \
 	    mkdir -p .tools; echo "$$package" >> .tools/absent-packages; fi; done; \
