@@ -50,7 +50,7 @@ pub fn stdout_failed(error: &io::Error) -> ! {
 }
 
 /// End a listing. Nothing is wrong if the reader has closed the pipe, because it has read enough.
-pub fn end_listing(written: io::Result<()>) {
+pub fn end_listing<T>(written: io::Result<T>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => stdout_failed(&error),
         _ => (),

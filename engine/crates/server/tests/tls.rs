@@ -91,9 +91,13 @@ fn connect_as(address: &str, folder: &Path, own: Option<(&str, &str)>) -> Client
     let name = ServerName::try_from("localhost").expect("a name");
     let config = Arc::new(config.expect("a certificate and its key"));
     let connection = rustls::ClientConnection::new(config, name).expect("a client");
+    rustls::StreamOwned::new(connection, socket(address))
+}
+
+fn socket(address: &str) -> TcpStream {
     let socket = TcpStream::connect(address).expect("a server");
     socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    rustls::StreamOwned::new(connection, socket)
+    socket
 }
 
 #[test]
@@ -128,8 +132,7 @@ fn plain_text_to_a_tls_port_ends_that_connection_only() {
     let tls = certificate(folder.path());
     for io in MODES {
         let server = serve(io, &[any_port()], &tls);
-        let mut plain = TcpStream::connect(&server.addresses[0]).expect("a server");
-        plain.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut plain = socket(&server.addresses[0]);
         plain.write_all(b"version\r\n").expect("a server that reads");
         let mut reply = Vec::new();
         // An alert or a reset: the connection ends without a reply.
@@ -216,8 +219,7 @@ fn listeners_have_rules_of_their_own() {
         with(Security::Tls(ClientCertificates::Required)),
     ];
     let server = serve(IoMode::Events, &endpoints, &tls);
-    let mut plain = TcpStream::connect(&server.addresses[0]).expect("a server");
-    plain.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let mut plain = socket(&server.addresses[0]);
     plain.write_all(b"mn\r\n").expect("a server that reads");
     let mut reply = [0; 4];
     plain.read_exact(&mut reply).expect("a server that answers");
@@ -248,7 +250,7 @@ fn connections_that_fail_in_tls_are_counted() {
     let folder = folder.path();
     make_files(folder);
     let server = serve(IoMode::Events, &[any_port()], &certificate(folder));
-    let mut plain = TcpStream::connect(&server.addresses[0]).expect("a server");
+    let mut plain = socket(&server.addresses[0]);
     plain.write_all(b"version\r\n").expect("a server that reads");
     // The end of the connection: the server has counted it.
     let _ = plain.read_to_end(&mut Vec::new());

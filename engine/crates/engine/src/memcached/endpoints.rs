@@ -35,17 +35,20 @@ const PREFIXES: [(&str, Security); 3] = [
     ("mtls", Security::Tls(ClientCertificates::Required)),
 ];
 
+/// Such a word, its rule, and the rest of the interface.
+fn split_prefix(interface: &str) -> Option<(&'static str, Security, &str)> {
+    let rest = |word| interface.strip_prefix(word)?.strip_prefix(':');
+    PREFIXES.iter().find_map(|(word, of)| rest(*word).map(|rest| (*word, *of, rest)))
+}
+
 /// The listener's own rule for TLS, and the rest.
 fn without_prefix(interface: &str) -> (Option<Security>, &str) {
-    let rest = |word| interface.strip_prefix(word)?.strip_prefix(':');
-    let found = PREFIXES.iter().find_map(|(word, of)| rest(*word).map(|rest| (Some(*of), rest)));
-    found.unwrap_or((None, interface))
+    split_prefix(interface).map_or((None, interface), |(_, of, rest)| (Some(of), rest))
 }
 
 /// The word of an interface that means something with `-Z` only.
 pub fn tls_word(interface: &str) -> Option<&'static str> {
-    let security = without_prefix(interface).0?;
-    PREFIXES.iter().find(|(_, of)| *of == security).map(|(word, _)| *word)
+    split_prefix(interface).map(|(word, _, _)| word)
 }
 
 /// Whether the interface asks for a protocol of its own.
@@ -100,8 +103,11 @@ fn split_port(place: &str) -> (&str, Option<&str>) {
 fn addresses(place: &str, port: i64) -> Vec<String> {
     let (host, own) = split_port(without_tag(place));
     let port = own.and_then(|own| own.parse().ok()).unwrap_or(port).max(0);
-    let every: &[&str] = if has_ipv6() { &["0.0.0.0", "::"] } else { &["0.0.0.0"] };
-    let hosts = if host == "*" { every } else { &[host] };
+    let hosts: &[&str] = match host {
+        "*" if has_ipv6() => &["0.0.0.0", "::"],
+        "*" => &["0.0.0.0"],
+        _ => &[host],
+    };
     hosts.iter().map(|host| format!("{}:{port}", bracketed(host))).collect()
 }
 

@@ -118,6 +118,6 @@ fn stat(name: &str, json: bool) -> io::Result<()> {
 fn dump(name: &str, values: bool) -> io::Result<()> {
     let store = NamedStore::open(name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    end_listing(write_items(&store, values, &mut out).map(|_| ()));
+    end_listing(write_items(&store, values, &mut out));
     Ok(())
 }

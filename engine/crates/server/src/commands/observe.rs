@@ -82,11 +82,20 @@ pub fn stored(
     context.state.log.write(kinds::MUTATIONS, &line);
 }
 
-/// The length and the exptime of an item to which a command has joined a value.
+/// The length and the exptime of an item that a command has stored: what it sent, or what the item has by now if the
+/// command `joins` a value to it.
 #[cold]
-pub fn joined(key: &[u8], context: &RequestContext<'_>) -> Option<(usize, i64)> {
+pub fn of_stored(
+    key: &[u8],
+    joins: bool,
+    sent: (usize, i64),
+    context: &RequestContext<'_>,
+) -> (usize, i64) {
+    if !joins {
+        return sent;
+    }
     let entry = context.state.store.entry(key, context.now_s);
-    entry.item().map(|item| (item.value.len(), i64::from(item.expires_s)))
+    entry.item().map_or(sent, |item| (item.value.len(), i64::from(item.expires_s)))
 }
 
 /// An item was deleted.

@@ -138,30 +138,31 @@ fn load(settings: &TlsSettings) -> Result<Loaded, String> {
         config.map(Arc::new).map_err(|error| told(&settings.key, &error))
     };
     let authorities = settings.authorities.as_deref();
+    let roots = authorities.map(roots).transpose()?;
+    let verifier = |required: bool| -> Result<Arc<dyn ClientCertVerifier>, String> {
+        let Some((path, roots)) = authorities.zip(roots.as_ref()) else {
+            return Ok(Arc::new(NoAuthority { provider: Arc::clone(&provider), required }));
+        };
+        let builder =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(&provider));
+        let builder = if required { builder } else { builder.allow_unauthenticated() };
+        builder.build().map(|built| built as _).map_err(|error| told(path, &error))
+    };
     Ok(Loaded {
         ignored: config(WebPkiClientVerifier::no_client_auth())?,
-        verified: config(verifier(authorities, &provider, false)?)?,
-        required: config(verifier(authorities, &provider, true)?)?,
+        verified: config(verifier(false)?)?,
+        required: config(verifier(true)?)?,
         since: Instant::now(),
     })
 }
 
-fn verifier(
-    authorities: Option<&Path>,
-    provider: &Arc<CryptoProvider>,
-    required: bool,
-) -> Result<Arc<dyn ClientCertVerifier>, String> {
-    let Some(path) = authorities else {
-        return Ok(Arc::new(NoAuthority { provider: Arc::clone(provider), required }));
-    };
+/// The authorities that a file names.
+fn roots(path: &Path) -> Result<Arc<RootCertStore>, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         roots.add(certificate).map_err(|error| told(path, &error))?;
     }
-    let builder =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    let builder = if required { builder } else { builder.allow_unauthenticated() };
-    builder.build().map(|built| built as _).map_err(|error| told(path, &error))
+    Ok(Arc::new(roots))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

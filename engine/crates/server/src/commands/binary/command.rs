@@ -249,7 +249,6 @@ fn report_stored(
         None => b"",
     };
     let joins = matches!(mode, Mode::Append | Mode::Prepend);
-    let joined = if joins { observe::joined(key, context) } else { None };
-    let (length, exptime) = joined.unwrap_or((value.len(), exptime));
+    let (length, exptime) = observe::of_stored(key, joins, (value.len(), exptime), context);
     observe::stored(key, command, code, exptime, length, context);
 }

@@ -53,8 +53,8 @@ pub fn store(
 fn report(store: &Store<'_>, text: &[u8], context: &RequestContext<'_>) {
     if context.wants(kinds::MUTATIONS) {
         let joins = matches!(store.verb, StoreVerb::Append | StoreVerb::Prepend);
-        let joined = if joins { observe::joined(store.key, context) } else { None };
-        let (length, exptime) = joined.unwrap_or((store.length as usize, store.exptime));
+        let sent = (store.length as usize, store.exptime);
+        let (length, exptime) = observe::of_stored(store.key, joins, sent, context);
         observe::stored(store.key, store.verb.name(), text, exptime, length, context);
     }
 }
