@@ -33,7 +33,7 @@ _SETUP = "cachemark setup java"
 SET_GET_COMMANDS = 8
 # The fork of spymemcached has its packages, so it is never in one jar with it.
 _OWN_JAR = frozenset({"elasticache"})
-_UNITS = {"ops/s": 1.0, "us/op": 1e3}
+_UNITS = ("ops/s", "us/op")
 _POLL_S = 0.5
 # Beyond its iterations: a JVM's start, and connecting and filling before each benchmark.
 _START_S = 60.0
