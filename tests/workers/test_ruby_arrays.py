@@ -34,9 +34,9 @@ def prefilled(
     client: str, folder: Path, mix: str, size: int
 ) -> Generator[tuple[Worker, RunningServer]]:
     """A worker that has stored ten keys, and its server."""
-    ready, state = query_worker(CLIENTS[client])
-    if ready is None:
-        pytest.skip(state)
+    answer = query_worker(CLIENTS[client])
+    if answer.ready is None:
+        pytest.skip(answer.state)
     shape = ("--keys", "10", "--key-pattern", "key{index}", "--distribution", "sequential")
     tape = worker_driver.write_tape(
         folder, *shape, "--size", str(size), "--mix", mix, "--run", "5", "--ops", "20"

@@ -81,9 +81,9 @@ def test_memcached_store_refuses_before_it_connects(
     )
     monkeypatch.setenv("CACHEMARK_GEM_MEMCACHED_STORE", str(tmp_path))
     client = registry(process.binary_path())["ruby/memcached_store"]
-    ready, state = query_worker(client)
-    if ready is None:  # no ActiveSupport
-        pytest.skip(state)
+    answer = query_worker(client)
+    if answer.ready is None:  # no ActiveSupport
+        pytest.skip(answer.state)
     tape = worker_driver.write_tape(tmp_path, "--keys", "3", "--mix", "delete=1", "--ops", "6")
     with worker_driver.started(client) as (worker, _):
         setup = worker_driver.patient(servers=["127.0.0.1:1"], wire="text", tape=str(tape))

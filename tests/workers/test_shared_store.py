@@ -13,11 +13,11 @@ from cachemark.endpoints.clients import registry, workers_folder
 from cachemark.host import process
 
 CLIENT = registry(process.binary_path())["php/shared-store"]
-READY, STATE = query_worker(CLIENT)
+READINESS = query_worker(CLIENT)
 CLASS = workers_folder() / "php" / "SharedStore.php"
 VERSION = "try { SharedStore::version(); } catch (RuntimeException $e) { echo $e->getMessage(); }"
 
-pytestmark = pytest.mark.skipif(READY is None, reason=STATE)
+pytestmark = pytest.mark.skipif(READINESS.ready is None, reason=READINESS.state)
 
 
 def php(*words: str | Path) -> subprocess.CompletedProcess[str]:

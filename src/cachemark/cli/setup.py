@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.cli import completers, setup_lists
-from cachemark.endpoints.clients import workers_folder
+from cachemark.endpoints.client_readiness import query_workers
+from cachemark.endpoints.clients import registry, workers_folder
 from cachemark.endpoints.worker_setup import (
     SetupResult,
     WorkerFolder,
@@ -16,6 +18,7 @@ from cachemark.endpoints.worker_setup import (
     install_packages,
     worker_folders,
 )
+from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 
@@ -57,6 +60,7 @@ def setup(
         again = [result.folder for result in results if result.state == "missing"]
         ready = [result for result in results if result.state != "missing"]
         results = [*ready, *_build(console, again, install=False)]
+    _record_clients({result.folder.name for result in results})
     states = {result.state for result in results}
     return 1 if "failed" in states or (named and "missing" in states) else 0
 
@@ -69,6 +73,14 @@ def _build(console: Console, folders: list[WorkerFolder], *, install: bool) -> l
         if not (install and result.state == "missing" and result.folder.packages):
             _show(console, result)
     return results
+
+
+def _record_clients(languages: set[str]) -> None:
+    """Ask the workers of these languages, so that `cachemark clients` need not start them."""
+    folder = workers_folder()
+    known = registry(process.binary_path(), folder).values()
+    for _ in query_workers([it for it in known if Path(it.folder).name in languages], folder):
+        pass
 
 
 def _packages(results: list[SetupResult]) -> list[str]:

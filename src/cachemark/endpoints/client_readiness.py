@@ -1,28 +1,127 @@
-"""Whether a client can run on this machine, as its own worker says."""
+"""Whether a client can run on this machine, as its own worker says, and what was recorded of it.
+
+`cachemark setup` asks each worker once and records its answer in the folder of workers. A recorded
+answer holds as long as nothing that it came from has changed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import msgspec
+
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.worker import Worker
-from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.host.atomic_file import write_file
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError
 from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
+_RECORD = ".clients.json"
+# Large folders that a set-up fills: the lock files beside them say what is in them.
+_FILLED = frozenset({"node_modules", "target", "gems", "__pycache__"})
+# Changes with each package that is installed or removed.
+_DEBIAN_PACKAGES = Path("/var/lib/dpkg/status")
 
 
-def query_worker(client: Client) -> tuple[Ready | None, str]:
-    """What the client's worker reports; or None, and why it cannot run and what to do about it."""
+class Readiness(msgspec.Struct, frozen=True):
+    """What a client's worker reports, and `ready`; or None, why it cannot run, and the remedy."""
+
+    ready: Ready | None
+    state: str
+
+
+class _Recorded(msgspec.Struct, frozen=True):
+    fingerprint: str
+    readiness: Readiness
+
+
+def query_worker(client: Client) -> Readiness:
+    """Ask the client's worker."""
     if missing := client.missing():
-        return None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup)
+        return Readiness(None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup))
     try:
         with Worker(client.command, name=client.id) as worker:
             ready = worker.hello(_HELLO_S)
             worker.bye()
     except UnsupportedError as error:
-        return None, _with_remedy(error.text.removeprefix(f"{client.id}: "), error.remedy)
+        text = error.text.removeprefix(f"{client.id}: ")
+        return Readiness(None, _with_remedy(text, error.remedy))
     except TrialError as error:
-        return None, f"failed: {error.text}"
-    return ready, "ready"
+        return Readiness(None, f"failed: {error.text}")
+    return Readiness(ready, "ready")
+
+
+def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Client, Readiness]]:
+    """Ask the workers of some clients, a few at once, and record each answer in `folder`.
+
+    Each answer comes as soon as it is there. A record that cannot be written is left out.
+    """
+    recorded = _read(folder)
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
+        pending = {pool.submit(query_worker, client): client for client in clients}
+        for done in as_completed(pending):
+            client, readiness = pending[done], done.result()
+            recorded[client.id] = _Recorded(_fingerprint(client, readiness), readiness)
+            yield client, readiness
+    with contextlib.suppress(OSError):
+        write_file(folder / _RECORD, msgspec.json.encode(recorded))
+
+
+def recorded_readiness(clients: Iterable[Client], folder: Path) -> dict[str, Readiness]:
+    """The recorded answers that still hold, by client id."""
+    recorded = _read(folder)
+    return {
+        client.id: found.readiness
+        for client in clients
+        if (found := recorded.get(client.id))
+        and found.fingerprint == _fingerprint(client, found.readiness)
+    }
+
+
+def _read(folder: Path) -> dict[str, _Recorded]:
+    try:
+        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=dict[str, _Recorded])
+    except (OSError, *DECODE_ERRORS):
+        return {}
+
+
+def _fingerprint(client: Client, readiness: Readiness) -> str:
+    """A digest of what the answer of a client's worker depends on.
+
+    That is its program, the files of its folder, and cachemark's environment variables. What is
+    missing may come with any package.
+    """
+    named = [Path(word) for word in (*client.command, client.needs)]
+    files = [path for path in named if path.is_absolute()]
+    if client.folder:
+        files += _sources(client.folder)
+    if readiness.ready is None:
+        files.append(_DEBIAN_PACKAGES)
+    variables = sorted(pair for pair in os.environ.items() if pair[0].startswith("CACHEMARK_"))
+    facts = [client.missing(), client.command, variables, [_identity(path) for path in files]]
+    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+def _sources(folder: str) -> list[Path]:
+    found: list[Path] = []
+    for parent, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if name not in _FILLED and name[0] != ".")
+        found += [Path(parent, name) for name in sorted(files)]
+    return found
+
+
+def _identity(path: Path) -> tuple[str, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_mtime_ns, found.st_size
 
 
 def _with_remedy(reason: str, remedy: str) -> str:

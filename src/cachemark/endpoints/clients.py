@@ -33,21 +33,23 @@ DEFAULTS_SUFFIX = "@defaults"
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client, and the command that starts its worker.
 
-    `in_process`: a cache inside the worker's own process; it has no server. `concurrency` says how
-    several callers are run: as threads or tasks of one worker, as forks of one worker, or as
-    processes, each with its own worker. `needs` is a file that set-up creates; `setup` is the
-    command that does so. `defaults` says, in words, how the library's own settings differ from
-    those that all clients share; empty if they do not, or if this is not known. `tuned` says which
-    settings the library's documents recommend; empty if they recommend none. `install_version`
-    is the program that installs another version of `package`, and `version_path` the environment
-    variable in which the worker then finds it; without one, it makes a whole worker. `problem` is
-    why the `worker.toml` cannot be read: such a file becomes one client without a command, so that
-    other languages still work.
+    `folder` has the worker's sources; empty for the engine's own clients. `in_process`: a cache
+    inside the worker's own process; it has no server. `concurrency` says how several callers are
+    run: as threads or tasks of one worker, as forks of one worker, or as processes, each with its
+    own worker. `needs` is a file that set-up creates; `setup` is the command that does so.
+    `defaults` says, in words, how the library's own settings differ from those that all clients
+    share; empty if they do not, or if this is not known. `tuned` says which settings the library's
+    documents recommend; empty if they recommend none. `install_version` is the program that
+    installs another version of `package`, and `version_path` the environment variable in which the
+    worker then finds it; without one, it makes a whole worker. `problem` is why the `worker.toml`
+    cannot be read: such a file becomes one client without a command, so that other languages still
+    work.
     """
 
     id: str
     language: str
     command: list[str]
+    folder: str = ""
     home: str = ""
     note: str = ""
     defaults: str = ""
@@ -198,6 +200,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
     return Client(
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
         language=declared.language,
+        folder=str(folder),
         command=[
             _absolute(folder, part).replace("{client}", entry.name) for part in runtime.command
         ],

@@ -53,9 +53,9 @@ def found_here(original: Original, clients: dict[str, Client]) -> Found:
     client = clients.get(original.name)
     if client is None:
         return Found(ready=False, text="this folder of workers does not have it")
-    ready, state = query_worker(client)
-    if ready is None:
-        text = f"{state}; its source is {client.home} (tried: {original.tried})"
+    answer = query_worker(client)
+    if answer.ready is None:
+        text = f"{answer.state}; its source is {client.home} (tried: {original.tried})"
         return Found(ready=False, text=text)
-    text = f"--client {client.id}: {ready.library} {ready.library_version}"
+    text = f"--client {client.id}: {answer.ready.library} {answer.ready.library_version}"
     return Found(ready=True, text=text)
