@@ -29,10 +29,14 @@ SUITES = {
     "clients": ["--quick"],
     "quick": [],
     "java-clients": [*_IN_TURNS, "--slice-ms", "200", "--blocks", "4", "--warmup-ms", "1500"],
-    "ruby-clients": [*_IN_TURNS, "--blocks", "6"],
-    "server-modes": ["--quick"],
+    "ruby-clients": [
+        *[*_IN_TURNS, "--blocks", "6"],
+        *["--workload", "set", "--workload", "get", "--workload", "multiget"],
+        *["--workload", "store-mixed", "--workload", "store-big-read-multi"],
+    ],
+    "server-modes": ["--quick", "--workload", "txn-20000"],
     "emcache": ["--quick"],
-    "inprocess-vs-network": ["--quick"],
+    "inprocess-vs-network": ["--quick", "--workload", "set-1", "--workload", "get-1"],
 }
 
 

@@ -85,6 +85,15 @@ def test_each_figure_is_the_number_at_its_place(suite: str, later: bool) -> None
 
 
 @pytest.mark.parametrize("suite", SUITES)
+def test_each_fact_has_the_words_of_its_page(suite: str) -> None:
+    facts = [fact for file in published_files(suite) for fact in file.fact]
+    assert facts
+    for fact in facts:
+        assert fact.then in (fact.quote or fact.then), fact.what
+        assert bool(fact.here) != bool(fact.now), fact.what
+
+
+@pytest.mark.parametrize("suite", SUITES)
 def test_each_place_is_of_one_figure(suite: str) -> None:
     for later in (False, True):
         for table, row in rows(suite, later=later):

@@ -51,10 +51,10 @@ def test_a_benchmark_stands_below_the_published_one() -> None:
     (section,) = jmh_figures.sections(came, ORIGINAL)
     assert section.title == "Set and get of four keys, 32 threads, ops/s"
     assert section.rows[:4] == [
-        ["measureAsciiFolsomAsync, published", "30478.462", "1000.297", "0.68"],
+        ["measureAsciiFolsomAsync, published", "30478.462", "1000.297", "1.00"],
         ["measureAsciiFolsomAsync, java/folsom", "20000.000", "12.500", "1.00"],
         ["measureAsciiFolsomAsync, java/folsom@defaults", "10000.000", "12.500", "0.50"],
-        ["measureAsciiSpyAsync, published", "40064.223", "2883.930", "0.90"],
+        ["measureAsciiSpyAsync, published", "40064.223", "2883.930", "–"],
     ]
     assert len(section.rows) == 6 + 2
     assert "commit b323aba" in section.notes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import msgspec
 import pytest
@@ -88,6 +89,68 @@ def test_user_system_and_total_are_beside_real() -> None:
     assert here["dalli:set:plain"] == "200.00 + 50.00 = 250.00"
     assert here["memcached:set:plain"] == "–"
     assert column(section, "published, s")["memcached:set:plain"] == "15.634232"
+
+
+def test_the_best_is_one_of_the_rows_that_have_both_figures() -> None:
+    """dalli's are not the best of the page: others are, which were not played here."""
+    suite, load = "ruby-clients", "one-caller"
+    (section,) = tables(
+        suite,
+        outcome(suite, "ruby/dalli", "set-plain", load),
+        longer(outcome(suite, "ruby/memcache-client", "set-plain", load), 2),
+    )
+    at = [place for place, title in enumerate(section.columns) if title == "× best"]
+    then, here = ({row[0]: row[place] for row in section.rows} for place in at)
+    assert {name for name, times in then.items() if times != "–"} == {
+        "dalli:set:plain",
+        "mem_cache:set:plain",
+    }
+    assert here["dalli:set:plain"] == "1.00"
+    assert here["mem_cache:set:plain"] == "2.00"
+    assert min(times for times in then.values() if times != "–") == "1.00"
+
+
+def longer(trial: Outcome, times: float) -> Outcome:
+    """The same trial, with a window of so many times the length."""
+    assert trial.measure
+    elapsed_ns = round(trial.measure.elapsed_ns * times)
+    measure = msgspec.structs.replace(trial.measure, elapsed_ns=elapsed_ns)
+    return msgspec.structs.replace(trial, measure=measure)
+
+
+@pytest.mark.parametrize(
+    ("suite", "cell", "row", "line"),
+    [
+        (
+            "ruby-clients",
+            ("ruby/dalli", "set-plain", "one-caller"),
+            "dalli:set:plain",
+            r"ruby/dalli:set-plain.*\( *([\d.]+)\)",
+        ),
+        (
+            "server-modes",
+            ("java/xmemcached", "txn-100", "binary-10-threads"),
+            "XMemcached, 10 threads",
+            r"Avg Time per Txn: ([\d.]+) ms",
+        ),
+    ],
+)
+def test_a_figure_of_several_trials_is_the_same_in_report_and_form(
+    suite: str, cell: tuple[str, str, str], row: str, line: str
+) -> None:
+    """Also if one trial was ten times slower: the figure is that of both together."""
+    first = outcome(suite, *cell)
+    both = [first, longer(outcome(suite, *cell, block=1), 10)]
+    (section,) = tables(suite, *both)
+    unit = section.unit
+    shown = float(column(section, f"as published, here, {unit}")[row])
+    (form,) = EXPORTS[FORMS[suite]](build_exported_run(header(suites.find(suite)), both)).values()
+    found = re.search(line, form)
+    assert found
+    assert float(found[1]) == pytest.approx(shown, rel=1e-3)
+    (alone,) = tables(suite, first)
+    one = float(column(alone, f"as published, here, {unit}")[row])
+    assert shown == pytest.approx(5.5 * one, rel=1e-3)
 
 
 def test_one_cell_repeats_what_was_published_twice() -> None:

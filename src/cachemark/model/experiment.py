@@ -277,6 +277,9 @@ class QuickGrid(TomlTable, frozen=True, kw_only=True):
     servers: Annotated[list[str] | None, _is("other servers")] = None
     workloads: Annotated[list[str] | None, _is("the names that remain")] = None
     loads: Annotated[list[str] | None, _is("the names that remain")] = None
+    loads_of: Annotated[
+        dict[str, list[str]], _is("a workload's name: fewer loads, for this workload only", {})
+    ] = {}
     scale: Annotated[
         float, _is("multiplies the length of workloads that end by themselves", 0.1, gt=0, le=1)
     ] = 1.0

@@ -72,10 +72,25 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     later: bool = False
 
 
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a page says of its machine, versions, defaults or limits, in its own words.
+
+    `quote` is the page's line, if it has more. Beside it stands what is so today: `now`, or what a
+    run says of `here` (report/originals/facts.py has the names).
+    """
+
+    what: str
+    then: str
+    quote: str = ""
+    here: str = ""
+    now: str = ""
+
+
 class PublishedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page, or a part of it, with its tables."""
+    """A page, or a part of it, with its tables. `fact` is in the first part of a page."""
 
     page: Page
+    fact: list[Fact] = []
     table: list[PublishedTable]
 
 

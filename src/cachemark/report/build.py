@@ -41,7 +41,7 @@ from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
 from cachemark.report.groups import group_answer, make_groups, series_of, was_played
 from cachemark.report.model import Absence, Group, Report, Section
-from cachemark.report.originals import emcache, published
+from cachemark.report.originals import emcache, facts, published
 from cachemark.report.replays import replay_lines
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
@@ -105,7 +105,7 @@ def _grid_report(
             *default_settings.sections(experiment, summaries, outcomes, own_settings, answers),
             *round_sections.sections(answers),
             *within_trial.sections(summaries),
-            *_published_sections(experiment, outcomes, summaries),
+            *_published_sections(header, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
@@ -172,12 +172,14 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
 
 
 def _published_sections(
-    experiment: Experiment, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
+    header: RunHeader, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
 ) -> list[Section]:
     """What the original of a suite published, beside what was measured."""
-    if experiment.name == "emcache":
-        return emcache.sections([o for o in outcomes if not is_repeat(o.trial.cell)])
-    return published.sections(experiment.name, outcomes, summaries)
+    setting = facts.sections(header, outcomes)
+    if header.experiment.name == "emcache":
+        own = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]
+        return emcache.sections(own) + setting
+    return published.sections(header.experiment.name, outcomes, summaries) + setting
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:

@@ -195,6 +195,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     trials: list[TrialRow] = []
 
     @property
+    def valid_trials(self) -> str:
+        """Such as `105 of 108`: of the trials that were played."""
+        played = [trial.verdict for trial in self.trials if trial.verdict != "unsupported"]
+        return f"{played.count('VALID')} of {len(played)}"
+
+    @property
     def warnings(self) -> list[str]:
         """What to know before a figure is published."""
         return [*self.unverified, *self.notes]

@@ -77,7 +77,7 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
 
 
 def _reduced(workload: Workload, quick: QuickGrid) -> Workload:
-    loads = workload.loads
+    loads = quick.loads_of.get(workload.name, workload.loads)
     if loads is not None and quick.loads is not None:
         loads = [name for name in loads if name in quick.loads]
     return scaled(msgspec.structs.replace(workload, loads=loads), quick.scale)

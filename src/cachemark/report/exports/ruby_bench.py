@@ -11,11 +11,10 @@ the end.
 
 from __future__ import annotations
 
-from cachemark.analysis.statistics import ok
+from cachemark.report.originals.figures import ITERATIONS, loop_seconds
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series, client_cpu_ns
 
-_ITERATIONS = 100_000
 _CAPTION = "      user     system      total        real"
 
 
@@ -24,12 +23,15 @@ def render(run: ExportedRun) -> dict[str, str]:
     with_cpu = [series for series in run.series if all(map(client_cpu_ns, series.windows))]
     labels = {id(series): _label(series, run) for series in with_cpu}
     width = max(map(len, labels.values()), default=0)
-    lines = [f"Seconds for {_ITERATIONS:,} iterations: of the sequence, or of one operation"]
+    lines = [f"Seconds for {ITERATIONS:,} iterations: of the sequence, or of one operation"]
     for client in dict.fromkeys(series.cell.client for series in with_cpu):
         lines += ["", f"================== {client} ==================", " " * width + _CAPTION]
         for series in with_cpu:
             if series.cell.client == client:
-                lines.append(labels[id(series)].ljust(width) + row(*_seconds(series)))
+                lines.append(
+                    labels[id(series)].ljust(width)
+                    + row(*loop_seconds(series.windows, series.workload))
+                )
     without_cpu = [series for series in run.series if id(series) not in labels]
     reasons = [f"{_label(series, run)}: the client tells no CPU" for series in without_cpu]
     if reasons or run.left_out:
@@ -49,14 +51,3 @@ def _label(series: Series, run: ExportedRun) -> str:
     parts += [cell.load] if len(experiment.loads) > 1 else []
     parts += [cell.server] if len(experiment.servers) > 1 else []
     return ":".join(parts)
-
-
-def _seconds(series: Series) -> tuple[float, float, float]:
-    done = sum(map(ok, series.windows)) / max(1, len(series.workload.sequence))
-    totals = (
-        sum(window.cpu_user_ns for window in series.windows),
-        sum(window.cpu_system_ns for window in series.windows),
-        sum(window.elapsed_ns for window in series.windows),
-    )
-    user, system, real = (total / 1e9 / done * _ITERATIONS for total in totals)
-    return user, system, real

@@ -151,11 +151,10 @@ def _design(report: Report) -> str:
 
 def _facts(report: Report) -> list[tuple[str, str]]:
     header = report.header
-    valid = sum(trial.verdict == "VALID" for trial in report.trials)
     host = header.host
     virtual = ", virtual" if host.hypervisor else ""
     return [
-        ("Trials", f"{valid} of {len(report.trials)} valid"),
+        ("Trials", f"{report.valid_trials} valid"),
         ("Design", _design(report)),
         ("Machine", f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}"),
         ("Date", header.created_at.replace("T", " ")[:16] + " UTC"),

@@ -1,152 +1,195 @@
 """What constcache's page claims in words, judged by the figures of today. Pure.
 
-The page compares its store with memcached, "in high concurrency". Each of its tables has one number
-of processes, so each claim is judged for each of them. Where the page has no number, the text says
-which one is taken. Two stores stand for constcache: one of the same kind, and its own.
+The page compares its store with memcached, some of it "in high concurrency". Each of its tables has
+one number of processes, so each claim is judged for each of them, by the interval of a ratio over
+the trials. Where the page has no number, the text says which one is taken. Two stores stand for
+constcache: one of the same kind, and its own.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from cachemark.analysis.number_format import interval
+from cachemark.analysis.statistics import Interval, paired_ratio
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import PublishedTable
-from cachemark.report.originals.figures import store_bytes
+from cachemark.report.originals.figures import measured_value, store_bytes
 
 FIGURE = "summed_s"
-_MB = 2**20
 _COMPRESSED = "memcached (compressed)"
 _UNCOMPRESSED = "memcached (uncompressed)"
+# As the other row: the same store with 2^16 slots.
+_FEW_SLOTS = "few slots"
 # The names of a store's rows begin so; and what it is.
 _STORES = {"constcache": "php/shared-store", "php/constcache": "php/constcache, its own store"}
+# The page's tables of 50 and 100 processes.
+_HIGH_CONCURRENCY = 50
 
 
-class _Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a row of today."""
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of today: figures by block. A figure that a trial lacks is absent."""
 
-    seconds: float | None
-    store_bytes: float | None
-    server_bytes: float | None
-
-
-_Cells = Mapping[str, _Cell]
+    seconds: dict[int, float]
+    store_bytes: dict[int, float]
+    server_bytes: dict[int, float]
 
 
-class _Claim(msgspec.Struct, frozen=True):
-    """A claim of tables that begin with a word; `judge` gives an answer by the rows of a store."""
+class _Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim of the tables that begin with `table`: a ratio, and the limit that it is to keep.
+
+    The ratio is `over` of the first row to `under` of the second: of the store with 2^20 slots and
+    of `other`, or the other way round if `of_other`. `words` say what the ratio is.
+    """
 
     table: str
     text: str
-    judge: Callable[[str, _Cells], str]
+    other: str
+    limit: float
+    is_above: bool
+    only_high: bool = False
+    of_other: bool = True
+    over: Callable[[_Row], dict[int, float]] = lambda row: row.seconds
+    under: Callable[[_Row], dict[int, float]] = lambda row: row.seconds
+    words: str = "× as fast"
 
 
-def judged(
-    table: PublishedTable, trials: Sequence[Sequence[Outcome]], here: Sequence[float | None]
-) -> list[str]:
-    """A sentence for each claim that the rows of today can judge; `here` are their figures."""
+def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[str]:
+    """A sentence for each claim that the rows of today can judge."""
     if table.figure != FIGURE:
         return []
     names = [row.label.rpartition(",")[0] for row in table.row]
-    cells = {
-        name: _cell(own, seconds) for name, own, seconds in zip(names, trials, here, strict=True)
-    }
+    rows = {name: _row(own, table) for name, own in zip(names, trials, strict=True)}
     sentences: list[str] = []
     for claim in _CLAIMS:
         if not table.title.startswith(f"{claim.table},"):
             continue
-        answers = [(what, claim.judge(store, cells)) for store, what in _STORES.items()]
+        answers = [(what, _judge(claim, store, rows, table)) for store, what in _STORES.items()]
         said = "; ".join(f"{what}: {answer}" for what, answer in answers if answer)
         if said:
             sentences.append(f"claim: {claim.text}. Here: {said}")
     return sentences
 
 
-def _cell(trials: Sequence[Outcome], seconds: float | None) -> _Cell:
-    uses = [trial.server_use for trial in trials]
-    return _Cell(
-        seconds=seconds or None,
-        store_bytes=_mean([store_bytes(trial) for trial in trials]),
-        server_bytes=_mean([use.rss_after_bytes if use else None for use in uses]),
-    )
+def _row(trials: Sequence[Outcome], table: PublishedTable) -> _Row:
+    seconds, own, server = {}, {}, {}
+    for trial in trials:
+        block = trial.trial.block
+        seconds[block] = measured_value([trial], table)
+        own[block] = store_bytes(trial)
+        server[block] = trial.server_use.rss_after_bytes if trial.server_use else None
+    return _Row(seconds=_known(seconds), store_bytes=_known(own), server_bytes=_known(server))
 
 
-def _mean(sizes: Sequence[int | None]) -> float | None:
-    known = [size for size in sizes if size]
-    return statistics.fmean(known) if known and len(known) == len(sizes) else None
+def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
+    return {block: figure for block, figure in figures.items() if figure}
 
 
-def _times_as_fast(other: str, holds: Callable[[float], bool]) -> Callable[[str, _Cells], str]:
-    """Judge how many times as fast as another row a store with 2^20 slots is."""
-
-    def judge(store: str, cells: _Cells) -> str:
-        own, than = _pair(store, other, cells)
-        if own is None or than is None or not own.seconds or not than.seconds:
-            return ""
-        ratio = than.seconds / own.seconds
-        return _answer(holds=holds(ratio), seen=f"{ratio:.3g} × as fast")
-
-    return judge
-
-
-def _less_than_the_server(store: str, cells: _Cells) -> str:
-    own, server = _pair(store, _UNCOMPRESSED, cells)
-    if own is None or server is None or not own.store_bytes or not server.server_bytes:
+def _judge(claim: _Claim, store: str, rows: Mapping[str, _Row], table: PublishedTable) -> str:
+    """Yes, no or not settled, and the ratio; empty without trials of both rows."""
+    own = rows.get(f"{store}(20)")
+    other = rows.get(f"{store}(16)" if claim.other == _FEW_SLOTS else claim.other)
+    if own is None or other is None:
         return ""
-    size, other = own.store_bytes, server.server_bytes
-    seen = f"{size / _MB:.4g} MB of its own account against {other / _MB:.4g} MB resident"
-    return _answer(holds=size < other, seen=seen)
-
-
-def _little_more_than_with_few_slots(store: str, cells: _Cells) -> str:
-    own, few = _pair(store, _FEW_SLOTS, cells)
-    if own is None or few is None or not own.store_bytes or not few.store_bytes:
+    first, second = (other, own) if claim.of_other else (own, other)
+    over, under = claim.over(first), claim.under(second)
+    blocks = sorted(over.keys() & under.keys())
+    if not blocks:
         return ""
-    more = own.store_bytes / few.store_bytes - 1
-    return _answer(holds=more <= 0.1, seen=f"{100 * more:.2g} % more")
+    ratio = paired_ratio([over[block] for block in blocks], [under[block] for block in blocks])
+    return f"{_answer(claim, ratio, _processes(table))}, {interval(ratio, '{:.3g}')} {claim.words}"
 
 
-def _pair(store: str, other: str, cells: _Cells) -> tuple[_Cell | None, _Cell | None]:
-    """The store with 2^20 slots, and the row to compare it with."""
-    return cells.get(f"{store}(20)"), cells.get(other or f"{store}(16)")
+def _answer(claim: _Claim, ratio: Interval, processes: int) -> str:
+    if claim.only_high and processes < _HIGH_CONCURRENCY:
+        return f"not settled (it is about {_HIGH_CONCURRENCY} processes and more)"
+    if ratio.low is None or ratio.high is None:
+        return "not settled (a single pair of trials)"
+    if ratio.low <= claim.limit < ratio.high:
+        return "not settled"
+    return "yes" if (ratio.low > claim.limit) == claim.is_above else "no"
 
 
-def _answer(*, holds: bool, seen: str) -> str:
-    return f"{'yes' if holds else 'no'}, {seen}"
+def _processes(table: PublishedTable) -> int:
+    """The number of processes, which ends a table's title: `Write, 10 processes`."""
+    return int(table.title.split()[-2])
 
 
-# As the other row: the same store with 2^16 slots.
-_FEW_SLOTS = ""
 _CLAIMS = (
     _Claim(
-        "Write", "the writes of constcache(20) are not better than those of uncompressed memcached",
-        _times_as_fast(_UNCOMPRESSED, lambda times: times <= 1),
+        table="Write",
+        text="the writes of constcache(20) are not better than those of uncompressed memcached",
+        other=_UNCOMPRESSED,
+        limit=1,
+        is_above=False,
     ),
     _Claim(
-        "Write", "its writes are more than 30 % faster than those of compressed memcached",
-        _times_as_fast(_COMPRESSED, lambda times: times > 1.3),
+        table="Write",
+        text="in high concurrency, its writes are more than 30 % faster than those of compressed "
+        "memcached",
+        other=_COMPRESSED,
+        limit=1.3,
+        is_above=True,
+        only_high=True,
     ),
     _Claim(
-        "Write", "its writes are more than 30 % faster than those of constcache(16)",
-        _times_as_fast(_FEW_SLOTS, lambda times: times > 1.3),
-    ),
-    _Claim("Write", "it takes less memory than uncompressed memcached", _less_than_the_server),
-    _Claim(
-        "Write", "its memory does not increase obviously (by more than 10 %) over constcache(16)",
-        _little_more_than_with_few_slots,
-    ),
-    _Claim(
-        "Read", "the reads of constcache(20) are more than 80 × as fast as those of compressed "
-        "memcached", _times_as_fast(_COMPRESSED, lambda times: times > 80),
+        table="Write",
+        text="in high concurrency, its writes are more than 30 % faster than those of "
+        "constcache(16)",
+        other=_FEW_SLOTS,
+        limit=1.3,
+        is_above=True,
+        only_high=True,
     ),
     _Claim(
-        "Read", "they are dozens of times (24 × or more) as fast as uncompressed memcached's",
-        _times_as_fast(_UNCOMPRESSED, lambda times: times >= 24),
+        table="Write",
+        text="it takes less memory than uncompressed memcached",
+        other=_UNCOMPRESSED,
+        limit=1,
+        is_above=False,
+        of_other=False,
+        over=lambda row: row.store_bytes,
+        under=lambda row: row.server_bytes,
+        words="× the server's resident size, by its own account",
     ),
     _Claim(
-        "Read", "the reads of constcache(16) fall sharply: constcache(20) is more than 2 × as fast",
-        _times_as_fast(_FEW_SLOTS, lambda times: times > 2),
+        table="Write",
+        text="in high concurrency, its memory does not increase obviously (by more than 10 %) over "
+        "constcache(16)",
+        other=_FEW_SLOTS,
+        limit=1.1,
+        is_above=False,
+        only_high=True,
+        of_other=False,
+        over=lambda row: row.store_bytes,
+        under=lambda row: row.store_bytes,
+        words="× the memory",
     ),
-)  # fmt: skip
+    _Claim(
+        table="Read",
+        text="in high concurrency, the reads of constcache(20) are more than 80 × as fast as those "
+        "of compressed memcached",
+        other=_COMPRESSED,
+        limit=80,
+        is_above=True,
+        only_high=True,
+    ),
+    _Claim(
+        table="Read",
+        text="they are dozens of times (24 × or more) as fast as uncompressed memcached's",
+        other=_UNCOMPRESSED,
+        limit=24,
+        is_above=True,
+    ),
+    _Claim(
+        table="Read",
+        text="in high concurrency, the reads of constcache(16) fall sharply: constcache(20) is "
+        "more than 2 × as fast",
+        other=_FEW_SLOTS,
+        limit=2,
+        is_above=True,
+        only_high=True,
+    ),
+)

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import statistics
 
-from cachemark.analysis.statistics import ok
 from cachemark.model.outcome import Outcome
-from cachemark.report.originals.figures import store_bytes
+from cachemark.report.originals.figures import store_bytes, totals
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
@@ -89,9 +88,8 @@ def _memory_bytes(trial: Outcome) -> int | None:
 def _figures(series: Series | None) -> tuple[str, str]:
     if series is None:
         return "", ""
-    done = sum(map(ok, series.windows))
-    elapsed_s = sum(window.elapsed_ns for window in series.windows) / 1e9
-    seconds = elapsed_s / done * _OPS_EACH * series.callers
+    of = totals(series.windows)
+    seconds = of.elapsed_ns / 1e9 / of.ok * _OPS_EACH * series.callers
     sizes = [_memory_bytes(outcome) for outcome in series.outcomes]
     known = [size for size in sizes if size]
     memory = statistics.fmean(known) / 2**20 if len(known) == len(sizes) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cachemark.model.footprint import Footprint, mean
 from cachemark.model.outcome import Cell, Outcome
@@ -11,6 +11,7 @@ from cachemark.model.published import PublishedTable, Row, published_files
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Bar, Section
 from cachemark.report.originals import fills
+from cachemark.report.originals.figures import totals
 
 _TESTS = ("get", "set", "set-noreply", "version")
 # The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
@@ -27,7 +28,7 @@ _PUBLISHED = {
 
 
 def sections(outcomes: Sequence[Outcome]) -> list[Section]:
-    """The original's three tables; figures are means over the valid trials."""
+    """The original's three tables; a figure is that of a cell's valid trials together."""
     tables = {table.figure: table for file in published_files("emcache") for table in file.table}
     valid = [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
     return [
@@ -47,11 +48,11 @@ def _constant(table: PublishedTable, valid: list[Outcome]) -> Section:
         rows.append(
             [
                 label,
-                _mean_k(of("get"), _rate),
-                _mean_k(of("set"), _rate),
-                _mean_k(of("set-noreply"), _send_rate),
-                _mean_k(of("set-noreply"), _rate),
-                _mean_k(of("version"), _rate),
+                _rate_k(_rate(of("get"))),
+                _rate_k(_rate(of("set"))),
+                _rate_k(_send_rate(of("set-noreply"))),
+                _rate_k(_rate(of("set-noreply"))),
+                _rate_k(_rate(of("version"))),
             ]
         )
     return Section(
@@ -92,24 +93,21 @@ def _measured_bars(valid: list[Outcome]) -> list[Bar]:
         Bar(label=label, measure=measure, value=value, published=False)
         for label in _server_client_names(valid, _TESTS)
         for measure, workload, figure in measures
-        if (value := _mean(_windows_by_workload(valid, label)(workload), figure)) is not None
+        if (value := figure(_windows_by_workload(valid, label)(workload))) is not None
     ]
 
 
 def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
     rows = [
-        [f"published: {row.label}", _pair(1e3 * row.figures["items_k"], row.figures["megabytes"]),
-         "–"]
+        [f"published: {row.label}",
+         f"{_k(row.figures['items_k'])} – {row.figures['megabytes']:.0f} MB/s", "–"]
         for row in table.row
     ]  # fmt: skip
     played = [outcome for outcome in valid if _is_fill(outcome)]
     for label in _server_client_names(played, _workload_names(played)):
         windows = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == label]
-        sent = _mean(windows, lambda one: _per(fills.items(one), fills.send_s(one)))
-        right = _mean(windows, lambda one: _per(fills.items(one), one.elapsed_ns / 1e9))
-        sent_mb = _mean(windows, lambda one: _per(_user_mb(one), fills.send_s(one)))
-        right_mb = _mean(windows, lambda one: _per(_user_mb(one), one.elapsed_ns / 1e9))
-        rows.append([label, _pair(sent, sent_mb), _pair(right, right_mb)])
+        sent, elapsed = map(fills.send_s, windows), (one.elapsed_ns / 1e9 for one in windows)
+        rows.append([label, _fill_rate(windows, sent), _fill_rate(windows, elapsed)])
     return Section(
         title=f"Fill the cache to {_percent(played)} %",
         columns=["server / client", "as published (per thread, time in send)", "by wall clock"],
@@ -214,38 +212,31 @@ def _windows_by_workload(valid: list[Outcome], label: str) -> Callable[[str], li
     return windows
 
 
-def _rate(done: Done) -> float | None:
-    return _per(sum(op.ok for op in done.operations.values()), done.elapsed_ns / 1e9)
+def _rate(windows: Sequence[Done]) -> float | None:
+    """Operations a second, to the last reply; None without windows."""
+    of = totals(windows)
+    return of.ok / of.elapsed_ns * 1e9 if windows else None
 
 
-def _send_rate(done: Done) -> float | None:
-    return _per(sum(op.ok for op in done.operations.values()), done.send_elapsed_ns / 1e9)
+def _send_rate(windows: Sequence[Done]) -> float | None:
+    """Operations a second, to the last send; None where a worker does not report this time."""
+    of = totals(windows)
+    known = windows and all(window.send_elapsed_ns > 0 for window in windows)
+    return of.ok / of.send_elapsed_ns * 1e9 if known else None
 
 
-def _per(count: float, seconds: float) -> float | None:
-    """None if a worker does not report this time."""
-    return count / seconds if seconds > 0 else None
+def _rate_k(rate: float | None) -> str:
+    return "–" if rate is None else _k(rate / 1e3)
 
 
-def _user_mb(done: Done) -> float:
-    return fills.user_bytes(done) / _RATE_MB
-
-
-def _mean(windows: list[Done], figure: Callable[[Done], float | None]) -> float | None:
-    figures = [figure(window) for window in windows]
-    known = [value for value in figures if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(figures) else None
-
-
-def _mean_k(windows: list[Done], figure: Callable[[Done], float | None]) -> str:
-    mean = _mean(windows, figure)
-    return "–" if mean is None else _k(mean / 1e3)
-
-
-def _pair(items: float | None, megabytes: float | None) -> str:
-    if items is None or megabytes is None:
+def _fill_rate(windows: Sequence[Done], seconds: Iterable[float]) -> str:
+    """Items and megabytes a second; a dash where a worker does not report the time."""
+    times = list(seconds)
+    if not all(time > 0 for time in times):
         return "–"
-    return f"{_k(items / 1e3)} – {megabytes:.0f} MB/s"
+    items_k = sum(map(fills.items, windows)) / sum(times) / 1e3
+    megabytes = sum(map(fills.user_bytes, windows)) / sum(times) / _RATE_MB
+    return f"{_k(items_k)} – {megabytes:.0f} MB/s"
 
 
 def _k(thousands: float) -> str:

@@ -1,25 +1,60 @@
-"""The originals' figures, computed from a trial of today by the originals' own formulas."""
+"""The originals' figures, computed from trials of today by the originals' own formulas.
+
+A figure of several trials is that of all of them together: their operations, and their time. So it
+is the same in a report's tables and in the originals' own forms, and a rate is the inverse of a
+time. JMH's score alone is the mean of the trials' scores, as JMH defines it.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.published import PublishedTable, Row
 
 _NS = 1e9
-_ITERATIONS = 100_000
+ITERATIONS = 100_000
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What windows have together: operations answered rightly, and times in nanoseconds."""
+
+    ok: int
+    elapsed_ns: int
+    send_elapsed_ns: int
+    busy_ns: int
+    cpu_user_ns: int
+    cpu_system_ns: int
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """How a figure is computed from a trial and its window, and whether more is better."""
+    """How a figure is computed from totals of a workload and a load; is more of it better?
 
-    of: Callable[[Outcome, Done, PublishedTable], float]
+    If `is_mean`, a figure of several trials is the arithmetic mean of theirs.
+    """
+
+    of: Callable[[Totals, Workload, Load, PublishedTable], float]
     more_is_better: bool
+    is_mean: bool = False
+
+
+def totals(windows: Iterable[Done]) -> Totals:
+    """Add up some windows."""
+    all_windows = list(windows)
+    operations = [op for window in all_windows for op in window.operations.values()]
+    return Totals(
+        ok=sum(operation.ok for operation in operations),
+        elapsed_ns=sum(window.elapsed_ns for window in all_windows),
+        send_elapsed_ns=sum(window.send_elapsed_ns for window in all_windows),
+        busy_ns=sum(operation.busy_ns for operation in operations),
+        cpu_user_ns=sum(window.cpu_user_ns for window in all_windows),
+        cpu_system_ns=sum(window.cpu_system_ns for window in all_windows),
+    )
 
 
 def published_value(row: Row, table: PublishedTable) -> float | None:
@@ -28,21 +63,37 @@ def published_value(row: Row, table: PublishedTable) -> float | None:
 
 
 def measured_value(trials: Sequence[Outcome], table: PublishedTable) -> float | None:
-    """The same figure of some trials: their mean; None if there are none."""
+    """The same figure of some trials of one cell; None if there are none."""
     figure = FIGURES[table.figure]
-    values = [figure.of(trial, trial.measure, table) for trial in trials if trial.measure]
-    return statistics.fmean(values) if values else None
-
-
-def cpu_seconds(trials: Sequence[Outcome]) -> tuple[float, float] | None:
-    """User and system seconds of the client for 100,000 iterations; None if it reports no CPU."""
-    windows = [(trial, trial.measure) for trial in trials if trial.measure]
-    if not windows or not all(done.cpu_user_ns + done.cpu_system_ns for _, done in windows):
+    windows = [trial.measure for trial in trials if trial.measure]
+    if not windows:
         return None
-    user = [done.cpu_user_ns / _groups(trial, done) for trial, done in windows]
-    system = [done.cpu_system_ns / _groups(trial, done) for trial, done in windows]
-    seconds = _ITERATIONS / _NS
-    return statistics.fmean(user) * seconds, statistics.fmean(system) * seconds
+    parts = [[window] for window in windows] if figure.is_mean else [windows]
+    workload, load = trials[0].workload, trials[0].load
+    return statistics.fmean(figure.of(totals(part), workload, load, table) for part in parts)
+
+
+def loop_seconds(windows: Sequence[Done], workload: Workload) -> tuple[float, float, float]:
+    """User, system and real seconds of 100,000 iterations.
+
+    An iteration is the workload's sequence; without one, it is one operation.
+    """
+    of = totals(windows)
+    each = ITERATIONS / _NS / _groups(of, workload)
+    return of.cpu_user_ns * each, of.cpu_system_ns * each, of.elapsed_ns * each
+
+
+def txn_ms(of: Totals, workload: Workload) -> float:
+    """The time of a transaction, in milliseconds."""
+    return of.elapsed_ns / 1e6 / of.ok * ops_per_txn(workload)
+
+
+def ops_per_txn(workload: Workload) -> int:
+    """The number of operations in one transaction: a pass of a sequence, or one of each kind."""
+    if workload.sequence:
+        return len(workload.sequence)
+    weights = set(workload.mix.values())
+    return len(workload.mix) if workload.order == "phases" and len(weights) == 1 else 1
 
 
 def store_bytes(trial: Outcome) -> int | None:
@@ -50,38 +101,32 @@ def store_bytes(trial: Outcome) -> int | None:
     return trial.measure.store_bytes if trial.measure else None
 
 
-def _ok(done: Done) -> int:
-    return sum(operation.ok for operation in done.operations.values())
-
-
-def _groups(trial: Outcome, done: Done) -> float:
+def _groups(of: Totals, workload: Workload) -> float:
     """The number of loop bodies, of one operation each where the workload has no sequence."""
-    return _ok(done) / max(1, len(trial.workload.sequence))
+    return of.ok / max(1, len(workload.sequence))
 
 
-def _score_per_s(trial: Outcome, done: Done, _table: PublishedTable) -> float:
-    return _groups(trial, done) * _NS / done.elapsed_ns
+def _score_per_s(of: Totals, workload: Workload, _load: Load, _table: PublishedTable) -> float:
+    return _groups(of, workload) * _NS / of.elapsed_ns
 
 
-def _real_s(trial: Outcome, done: Done, _table: PublishedTable) -> float:
-    return _ITERATIONS * done.elapsed_ns / _NS / _groups(trial, done)
+def _real_s(of: Totals, workload: Workload, _load: Load, _table: PublishedTable) -> float:
+    return ITERATIONS * of.elapsed_ns / _NS / _groups(of, workload)
 
 
-def _txn_ms(trial: Outcome, done: Done, _table: PublishedTable) -> float:
-    """The time of a transaction, which is one operation of each kind of the mix."""
-    return done.elapsed_ns / 1e6 / (_ok(done) / len(trial.workload.mix))
+def _txn_ms(of: Totals, workload: Workload, _load: Load, _table: PublishedTable) -> float:
+    return txn_ms(of, workload)
 
 
-def _summed_s(trial: Outcome, done: Done, table: PublishedTable) -> float:
+def _summed_s(of: Totals, _workload: Workload, load: Load, table: PublishedTable) -> float:
     """The sum of the times of all callers, for as many operations of each as the original had."""
-    callers = trial.load.processes * trial.load.threads
-    busy_ns = sum(operation.busy_ns for operation in done.operations.values())
-    return busy_ns / _NS / _ok(done) * table.ops_per_process * callers
+    callers = load.processes * load.threads
+    return of.busy_ns / _NS / of.ok * table.ops_per_process * callers
 
 
 FIGURES = {
-    "score_per_s": Figure(_score_per_s, True),
-    "real_s": Figure(_real_s, False),
-    "txn_ms": Figure(_txn_ms, False),
-    "summed_s": Figure(_summed_s, False),
+    "score_per_s": Figure(_score_per_s, more_is_better=True, is_mean=True),
+    "real_s": Figure(_real_s, more_is_better=False),
+    "txn_ms": Figure(_txn_ms, more_is_better=False),
+    "summed_s": Figure(_summed_s, more_is_better=False),
 }

@@ -90,14 +90,15 @@ def _repeats(row: Row, one: _Found, mode: str) -> bool:
 def _rates_section(
     title: str, notes: list[str], rows: Sequence[tuple[Row, list[_Found]]]
 ) -> Section:
-    best = max(row.figures["score_per_s"] for row, _ in rows)
+    best = max(row.figures["score_per_s"] for row, own in rows if own)
     best_here = max(one.result.metric.score for _, own in rows for one in own)
     lines: list[list[str]] = []
     for row, own in rows:
         figures = row.figures
         score, error = figures["score_per_s"], figures["error_per_s"]
         name = f"{row.label}, published"
-        lines.append([name, f"{score:.3f}", f"{error:.3f}", f"{score / best:.2f}"])
+        times = f"{score / best:.2f}" if own else _ABSENT
+        lines.append([name, f"{score:.3f}", f"{error:.3f}", times])
         for one in own:
             metric = one.result.metric
             error_here = _ABSENT if isinstance(metric.error, str) else f"{metric.error:.3f}"
@@ -107,7 +108,7 @@ def _rates_section(
         title=title,
         columns=["benchmark", "score", "±", "× best"],
         rows=lines,
-        notes=notes,
+        notes=[*notes, "× best: of the benchmarks that have both scores"],
         unit="ops/s",
         bars=_bars(rows),
     )

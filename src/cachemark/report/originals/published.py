@@ -22,6 +22,9 @@ from cachemark.report.originals import claims, sample_times, suite_work
 from cachemark.report.originals.figures import FIGURES, measured_value, published_value
 from cachemark.report.originals.side_columns import SIDE_COLUMNS
 
+# By a figure's `is_mean`.
+_MEAN = {False: "of all trials together", True: "the mean of the trials"}
+
 
 def sections(
     suite: str, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
@@ -80,11 +83,12 @@ def _section(
         rows=[list(cells) for cells in zip(*[cells for _, cells in columns], strict=True)],
         notes=[
             source,
-            f"as published: {table.formula}; right: single commands answered rightly, by wall "
-            "clock, mean of the trials",
+            f"as published: {table.formula}; here {_MEAN[FIGURES[table.figure].is_mean]}; right: "
+            "single commands answered rightly, by wall clock, geometric mean of the trials",
+            "× best: of the rows that have both figures",
             *_agreement([published_value(row, table) for row in table.row], here),
             *_averages(table, here),
-            *claims.judged(table, trials, here),
+            *claims.judged(table, trials),
             *table.remarks,
         ],
         unit=table.unit,
@@ -116,9 +120,9 @@ def _columns(
             f"published, {table.unit}",
             [_published_digits(row, value) for row, value in zip(table.row, then, strict=True)],
         ),
-        ("× best", _times(then, table)),
+        ("× best", _times(then, here, table)),
         (f"as published, here, {table.unit}", [_digits(value) for value in here]),
-        ("× best", _times(here, table)),
+        ("× best", _times(here, then, table)),
         *[side for side in published_sides if set(side[1]) != {"–"}],
         *[side for side in sides_here if set(side[1]) != {"–"}],
         ("right: ops/s", rates),
@@ -148,13 +152,14 @@ def _rate(row: Row, server: str, summaries: Sequence[CellSummary]) -> str:
     return "–"
 
 
-def _times(column: Sequence[float | None], table: PublishedTable) -> list[str]:
-    """Each cell as a multiple of the best of those that were published, of its column."""
-    rows = zip(table.row, column, strict=True)
-    present = [each for row, each in rows if row.is_published and each is not None]
+def _times(
+    column: Sequence[float | None], other: Sequence[float | None], table: PublishedTable
+) -> list[str]:
+    """Each cell as a multiple of the best, of the rows that have a figure in both columns."""
+    both = [own if its is not None else None for own, its in zip(column, other, strict=True)]
     pick = max if FIGURES[table.figure].more_is_better else min
-    best = pick(present, default=None)
-    return [f"{each / best:.2f}" if best and each is not None else "–" for each in column]
+    best = pick((own for own in both if own is not None), default=None)
+    return [f"{own / best:.2f}" if best and own is not None else "–" for own in both]
 
 
 def _published_digits(row: Row, value: float | None) -> str:

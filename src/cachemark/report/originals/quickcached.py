@@ -14,7 +14,7 @@ nothing.
 from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
-from cachemark.model.experiment import Workload
+from cachemark.report.originals.figures import ops_per_txn, totals, txn_ms
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
@@ -68,7 +68,7 @@ def _table(members: list[Series]) -> list[str]:
             f"{ok(window) / ops_per_txn(series.workload):.0f}",
             str(sum(op.errors.get("timeout", 0) for op in window.operations.values())),
             series.cell.client,
-            f"{_time_ms(series, window.elapsed_ns, ok(window)):.4g}",
+            f"{txn_ms(totals([window]), series.workload):.4g}",
         )
         for series in members
         for window in series.windows
@@ -87,25 +87,11 @@ def _means(members: list[Series]) -> list[str]:
     """For each load: the total length of the windows, divided by all their transactions."""
     lines = ["```"]
     for series in members:
-        elapsed_ns = sum(window.elapsed_ns for window in series.windows)
-        done = sum(map(ok, series.windows))
         threads = f"{series.callers} thread{'s' if series.callers > 1 else ''}"
         of = f" ({series.load.name}, {threads})" if len(members) > 1 else ""
-        each = _time_ms(series, elapsed_ns, done)
+        each = txn_ms(totals(series.windows), series.workload)
         lines += [
             f"Avg Time per Txn{of}: {each:.4g} ms",
-            f"Avg Time per Operation{of}: {elapsed_ns / done / 1e6:.4g} ms",
+            f"Avg Time per Operation{of}: {each / ops_per_txn(series.workload):.4g} ms",
         ]
     return [*lines, "```"]
-
-
-def _time_ms(series: Series, elapsed_ns: int, done: int) -> float:
-    return elapsed_ns / 1e6 / done * ops_per_txn(series.workload)
-
-
-def ops_per_txn(workload: Workload) -> int:
-    """The number of operations in one transaction of a workload."""
-    if workload.sequence:
-        return len(workload.sequence)
-    weights = set(workload.mix.values())
-    return len(workload.mix) if workload.order == "phases" and len(weights) == 1 else 1

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import Row
 from cachemark.model.server_stats import ServerStats
-from cachemark.report.originals.figures import cpu_seconds, store_bytes
+from cachemark.report.originals.figures import loop_seconds, store_bytes
 
 _MB = 2**20
 _ABSENT = "–"
@@ -38,8 +38,12 @@ def _published_cpu(row: Row) -> str:
 
 
 def _measured_cpu(trials: Sequence[Outcome]) -> str:
-    seconds = cpu_seconds(trials)
-    return _cpu(*seconds, sum(seconds)) if seconds else _ABSENT
+    """Absent if the client does not report its CPU time in each window."""
+    windows = [trial.measure for trial in trials if trial.measure]
+    if not windows or not all(done.cpu_user_ns + done.cpu_system_ns for done in windows):
+        return _ABSENT
+    user_s, system_s, _ = loop_seconds(windows, trials[0].workload)
+    return _cpu(user_s, system_s, user_s + system_s)
 
 
 def _cpu(user_s: float, system_s: float, total_s: float) -> str:

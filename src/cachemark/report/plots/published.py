@@ -1,7 +1,8 @@
 """Published figures beside the measured ones: one small chart for each measure of a section.
 
 A bar is a multiple of the best figure of its own column, published or measured, because absolute
-figures of different machines have no common scale. The figures are printed beside the bars.
+figures of different machines have no common scale. The best is that of the cells that both columns
+have. The figures are printed beside the bars.
 """
 
 from __future__ import annotations
@@ -25,10 +26,7 @@ def published(section: Section, width: int) -> list[Plot]:
 
 def _plot(section: Section, measure: str, width: int) -> Plot:
     bars = _sorted_bars([bar for bar in section.bars if bar.measure == measure])
-    best = {
-        whose: _best([bar.value for bar in bars if bar.published == whose], section)
-        for whose in (True, False)
-    }
+    best = {whose: _best(_comparable(bars, whose), section) for whose in (True, False)}
     items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in bars]
     bars_text = "; ".join(item.description for item in items)
     meaning = "× best, published or here"
@@ -49,6 +47,13 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
             ],
         ),
     )
+
+
+def _comparable(bars: list[Bar], whose: bool) -> list[float]:
+    """The figures of a column whose cells the other column has too; all, if there is none."""
+    others = {bar.label for bar in bars if bar.published != whose}
+    own = [bar for bar in bars if bar.published == whose]
+    return [bar.value for bar in own if bar.label in others] or [bar.value for bar in own]
 
 
 def _sorted_bars(bars_: list[Bar]) -> list[Bar]:

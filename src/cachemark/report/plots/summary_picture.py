@@ -265,14 +265,12 @@ def _extent(report: Report) -> str:
 def provenance(report: Report) -> str:
     """The caption: date, machine, blocks and valid trials."""
     header, host = report.header, report.header.host
-    valid = sum(trial.verdict == "VALID" for trial in report.trials)
-    able = sum(trial.verdict != "unsupported" for trial in report.trials)
     virtual = ", virtual" if host.hypervisor else ""
     parts = [
         f"{header.experiment.name}, {header.created_at[:10]}",
         f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}",
         host.system,
-        f"{_extent(report)}, {valid} of {able} trials valid",
+        f"{_extent(report)}, {report.valid_trials} trials valid",
         f"cachemark {header.cachemark}",
     ]
     return " · ".join(part for part in parts if part)
