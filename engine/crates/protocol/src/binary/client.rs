@@ -78,11 +78,13 @@ fn request<'v>(out: &mut impl Sink<'v>, head: &Head, extras: &[u8], key: &[u8], 
 }
 
 /// A command with a key only: get, delete.
+#[inline]
 pub fn plain(out: &mut Vec<u8>, head: &Head, key: &[u8]) {
     request(out, head, &[], key, &[]);
 }
 
 /// A command without a key: noop, version, flush.
+#[inline]
 pub fn bare(out: &mut Vec<u8>, head: &Head) {
     request(out, head, &[], &[], &[]);
 }
@@ -162,11 +164,13 @@ pub struct Reply<'a> {
 
 impl Reply<'_> {
     /// The flags of a value; `None` if the reply has none.
+    #[inline]
     pub fn flags(&self) -> Option<u32> {
         (self.extras.len() == 4).then(|| big_endian_u32(self.extras))
     }
 
     /// The new number of a counter; `None` if the value is no number.
+    #[inline]
     pub fn number(&self) -> Option<u64> {
         (self.value.len() == 8).then(|| big_endian_u64(self.value))
     }

@@ -77,11 +77,13 @@ impl Verb {
     }
 
     /// Whether it stores a value that the request carries.
+    #[inline]
     pub fn stores(self) -> bool {
         self.layout().value == Part::Allowed && !self.authenticates()
     }
 
     /// Whether it belongs to a login.
+    #[inline]
     pub fn authenticates(self) -> bool {
         matches!(self, Verb::SaslMechanisms | Verb::SaslAuthenticate | Verb::SaslStep)
     }
@@ -217,11 +219,13 @@ impl Header {
         if is_valid { Ok(()) } else { Err(HeaderError::Arguments) }
     }
 
+    #[inline]
     pub fn body_bytes(&self) -> usize {
         self.body_length as usize
     }
 
     /// The bytes of key and value. The header must have been checked.
+    #[inline]
     pub fn item_bytes(&self) -> u64 {
         u64::from(self.body_length) - u64::from(self.extras_length)
     }
@@ -233,6 +237,7 @@ impl Header {
     }
 
     /// The body behind the header; `None` if it is not complete. The header must have been checked.
+    #[inline]
     pub fn body<'a>(&self, bytes: &'a [u8]) -> Option<Body<'a>> {
         let body = bytes.get(HEADER_BYTES..HEADER_BYTES + self.body_bytes())?;
         let (extras, rest) = body.split_at(usize::from(self.extras_length));
@@ -269,6 +274,7 @@ pub struct Reply<'a> {
 
 impl Reply<'_> {
     /// A reply with a status only. An error has its message as the value.
+    #[inline]
     pub fn plain(status: Status) -> Reply<'static> {
         Reply { status, extras: b"", key: b"", value: status.text(), cas: 0 }
     }

@@ -59,6 +59,7 @@ pub enum Mode {
 }
 
 /// `ms key length flags` and the data. Client flags are 0, so that every client stores the same bytes.
+#[inline]
 pub fn store<'v>(
     out: &mut impl Sink<'v>,
     mode: Mode,
@@ -121,6 +122,7 @@ fn mark(out: &mut Vec<u8>, letter: u8, value: u64) {
     number(out, value);
 }
 
+#[inline]
 fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

@@ -32,6 +32,7 @@ impl LineEnd {
 /// A storage command's header and data: `set key 0 exptime length[ noreply]`.
 ///
 /// `verb` is the command's word; flags are always 0, so that every client stores the same bytes.
+#[inline]
 pub fn store<'v>(
     out: &mut impl Sink<'v>,
     verb: &str,
@@ -137,11 +138,13 @@ pub fn flush(out: &mut Vec<u8>, end: LineEnd) {
     out.extend_from_slice(end.bytes());
 }
 
+#[inline]
 fn word(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(word);
     out.push(b' ');
 }
 
+#[inline]
 fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
