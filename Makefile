@@ -4,7 +4,8 @@
 UV_VERSION := 0.13.8
 PYTHON ?= python3
 UV := .tools/bin/uv
-RUN := $(UV) run --locked --quiet
+# `make setup` has synchronised the environment; uv would build an engine that a wheel brought.
+RUN := $(UV) run --no-sync --quiet
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Another program, such as Debian's own upgrades, may be installing: wait for it.
 APT_GET := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600
@@ -21,9 +22,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-bench: setup ## Set up, then find the fastest Python client on this machine (about 3 minutes)
-	@$(RUN) cachemark setup python
+bench: ## Set up, then find the fastest Python client on this machine (about 3 minutes)
+	@$(MAKE) --no-print-directory -j2 setup python-clients
 	@$(RUN) cachemark run quick
+
+# Downloading for the most part, while the engine is built.
+.PHONY: python-clients
+python-clients: packages
+	@$(RUN) cachemark setup python
 
 pictures: setup ## Draw the pictures of README, on a quiet machine (about 25 minutes)
 	@$(RUN) cachemark setup
@@ -117,14 +123,21 @@ docs: setup ## Print PROTOCOL.md, its JSON Schema, docs/experiment.md and tables
 	@$(RUN) python -m cachemark.report.resilience.document
 	@$(RUN) python -m tools.docs_site
 
-setup: $(UV) ## Python environment and engine, built again where their sources changed
+setup: packages ## Python environment and engine, built again where their sources changed
+	@$(PYTHON) -m tools.packed_engine || $(MAKE) --no-print-directory built-engine
+
+.PHONY: packages built-engine
+packages: $(UV)
+	@echo "setup: Python packages into .venv"
+	@$(UV) sync --locked --quiet --inexact --no-install-package cachemark-engine
+
+built-engine:
 	@command -v cargo >/dev/null || { \
 	  echo "setup: no Rust toolchain: install rustup's stable, or apt-get install cargo-web"; exit 1; }
 	@command -v cc >/dev/null || { \
 	  echo "setup: a C compiler is missing: installing gcc with $(SUDO) apt-get"; \
 	  $(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends gcc libc6-dev >/dev/null; }
 	@$(PYTHON) tools/build_engine.py
-	@echo "setup: Python packages and the engine into .venv"
 	@$(UV) sync --locked --quiet
 
 workers: setup ## The client libraries of every language whose toolchain is here, each into its own folder

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
-from tools.engine_wheel import remove_debug_information
+from tools.engine_wheel import finish, sources_hash
 
 ROOT = Path(__file__).resolve().parent.parent
 # The list of parts (SBOM) of cachemark without its engine, as CycloneDX.
@@ -159,7 +159,7 @@ def build_engine(engine: Path, out: Path) -> None:
         check=True,
     )
     for wheel in out.glob("cachemark_engine-*.whl"):
-        remove_debug_information(wheel)
+        finish(wheel, sources_hash(engine))
 
 
 def _same_paths(engine: Path) -> str:

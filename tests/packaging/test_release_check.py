@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tools import dist, release_check, third_party, try_packages
-from tools.engine_wheel import remove_debug_information
+from tools.engine_wheel import SOURCES, finish
 from tools.third_party import Part
 
 NAMES = {
@@ -136,15 +136,19 @@ def test_the_program_of_a_wheel_keeps_its_symbols_only(tmp_path: Path) -> None:
         info.external_attr = 0o755 << 16
         files.writestr(info, whole)
         files.writestr(record, f"{program},sha256=old,1\n{record},,\n")
-    remove_debug_information(wheel)
+    finish(wheel, "of the sources")
     with zipfile.ZipFile(wheel) as files:
-        left, (listed, own) = files.read(program), files.read(record).decode().splitlines()
+        left = files.read(program)
+        listed, hashed, own = files.read(record).decode().splitlines()
+        sources = record.replace("RECORD", SOURCES)
+        assert files.read(sources) == b"of the sources\n"
         assert files.getinfo(program).external_attr >> 16 == 0o755
         assert files.getinfo(program).date_time == (2026, 11, 25, 0, 0, 0)
     assert b".symtab" in left
     assert b".debug_info" not in left
     digest = base64.urlsafe_b64encode(hashlib.sha256(left).digest()).decode().rstrip("=")
     assert (listed, own) == (f"{program},sha256={digest},{len(left)}", f"{record},,")
+    assert hashed.startswith(f"{sources},sha256=")
 
 
 CRATE = """
