@@ -62,6 +62,16 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
 
+    @property
+    def succeeded(self) -> int:
+        """The `ok` operations that did what was asked: without those that stored nothing."""
+        return self.ok - self.not_stored
+
+    @property
+    def found(self) -> int:
+        """The keys of hits. A `cas` that stored nothing has found its key, and is no hit."""
+        return max(0, self.hits - self.not_stored)
+
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of the window: slices of equal length from its start, all kinds together.

@@ -43,6 +43,7 @@ COLUMNS = (
     "server_cpu_us_per_op",
     "hits",
     "misses",
+    "not_stored",
     "errors",
     "reason",
 )
@@ -94,6 +95,7 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         _float_text(server_cpu.value if whole and server_cpu else None),
         kind.hits,
         kind.misses,
+        kind.not_stored,
         sum(kind.errors.values()),
         _reason(summary),
     ]

@@ -62,7 +62,7 @@ def _rows(cell: Cell, trials: Sequence[Outcome]) -> Iterator[list[str]]:
 def _figures(windows: Sequence[Done]) -> list[str]:
     """Rate, count and percentiles of some windows together."""
     operations = [operation for window in windows for operation in window.operations.values()]
-    done = sum(operation.ok for operation in operations)
+    done = sum(operation.succeeded for operation in operations)
     elapsed_ns = sum(window.elapsed_ns for window in windows)
     times = histogram.merge_encoded(operation.response for operation in operations)
     percentiles = [time(times.percentile(percent)) if times else "–" for percent in (50, 99)]

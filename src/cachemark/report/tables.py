@@ -25,6 +25,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 HIT_RATIO = "hit ratio"
+REFUSED = "refused"
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
 # In an open loop, all clients have the same rate, so they are compared by p99.
 RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
@@ -39,17 +40,36 @@ def group_title(group: Group) -> str:
 
 
 def ranking_table(group: Group) -> Table:
-    """The group's clients, fastest first; with their hit ratios, if a read missed."""
+    """The group's clients, fastest first; with their hit ratios, if a read missed.
+
+    If the server refused operations, their number and their part of the answers are a column.
+    """
     table = _ranking_table(group)
+    totals = [row.summary.total for row in group.rows]
+    if any(total and total.not_stored for total in totals):
+        table = _inserted(table, "errors", REFUSED, [_refused(total) for total in totals])
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     if all(ratio in (None, 1.0) for ratio in ratios):
         return table
-    at = table.columns.index("client CPU/op")
     texts = ["–" if ratio is None else f"{100 * ratio:.1f} %" for ratio in ratios]
+    return _inserted(table, "client CPU/op", HIT_RATIO, texts)
+
+
+def _inserted(table: Table, before: str, heading: str, texts: list[str]) -> Table:
+    """The table with one more column, in front of another."""
+    at = table.columns.index(before)
     return Table(
-        columns=[*table.columns[:at], HIT_RATIO, *table.columns[at:]],
+        columns=[*table.columns[:at], heading, *table.columns[at:]],
         rows=[[*row[:at], text, *row[at:]] for row, text in zip(table.rows, texts, strict=True)],
     )
+
+
+def _refused(kind: KindSummary | None) -> str:
+    """Operations that stored nothing, and their part of all that were answered."""
+    if kind is None or not kind.not_stored:
+        return "0" if kind else "–"
+    share = kind.not_stored / (kind.ok + kind.not_stored)
+    return f"{counted(kind.not_stored)} ({100 * share:.1f} %)"
 
 
 def _hit_ratio(summary: CellSummary) -> float | None:
@@ -157,6 +177,7 @@ def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:
 
 def operation_table(group: Group) -> Table | None:
     """The figures of each kind of operation, and of groups; None if the workload has one kind."""
+    refused = any(kind.not_stored for row in group.rows for kind in row.summary.parts)
     rows = [
         [
             row.name,
@@ -164,6 +185,7 @@ def operation_table(group: Group) -> Table | None:
             number(kind.rate.value),
             *_percentiles(kind),
             *_hits_and_misses(kind, row.summary),
+            *([_refused(kind)] if refused else []),
         ]
         for row in group.rows
         if len(row.summary.parts) > 1
@@ -180,5 +202,6 @@ def operation_table(group: Group) -> Table | None:
         "p99.9",
         "hits",
         "misses",
+        *([REFUSED] if refused else []),
     ]
     return Table(columns=columns, rows=rows)

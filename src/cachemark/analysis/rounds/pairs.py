@@ -26,7 +26,7 @@ from cachemark.analysis.rounds.sitting import (
     arm_totals,
     ratio_of_totals,
 )
-from cachemark.analysis.statistics import FIGURES, Figure
+from cachemark.analysis.statistics import FIGURES, Figure, succeeded_slices
 from cachemark.analysis.verdict.void_slices import VOID_SLICES
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.rounds import Slices
@@ -37,7 +37,8 @@ Scope = Literal["sittings", "within"]
 
 def _rate(outcome: Outcome) -> float | None:
     """The rate by the totals of the slices."""
-    return arm_totals(outcome.rounds.slices).rate if outcome.rounds else None
+    slices = succeeded_slices(outcome)
+    return arm_totals(slices).rate if slices else None
 
 
 # The figures that arms are compared by, in the order of the report.
@@ -103,13 +104,14 @@ def read_sittings(
     """The valid outcomes of arms, by sitting in the order of the run."""
     found: dict[SittingKey, dict[Cell, ArmFigures]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.block):
-        if outcome.verdict != "VALID" or outcome.rounds is None or outcome.measure is None:
+        slices = succeeded_slices(outcome)
+        if outcome.verdict != "VALID" or outcome.rounds is None or slices is None:
             continue
         values = {name: _figure(outcome, ROUND_FIGURES[name]) for name in figures}
         members = tuple(outcome.rounds.arms)
         arm = ArmFigures(
             arm=outcome.rounds.arm,
-            slices=outcome.rounds.slices,
+            slices=slices,
             figures=values,
             members=members,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Literal
 
@@ -12,6 +13,7 @@ from cachemark.analysis.percentiles import PERCENTILES
 from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.interval import RESOLUTION
 from cachemark.model import histogram
+from cachemark.model.experiment import plays_to_an_end
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Slices
@@ -21,13 +23,44 @@ _WHOLE = 0.9
 
 
 def rate(operations: Sequence[Operation], elapsed_ns: int) -> float:
-    """Successful operations per second: ok / elapsed. Failed operations do not count."""
-    return sum(operation.ok for operation in operations) / elapsed_ns * 1e9
+    """Successful operations per second. Those that failed or stored nothing do not count."""
+    return sum(operation.succeeded for operation in operations) / elapsed_ns * 1e9
 
 
 def ok(window: Done) -> int:
     """The number of successful operations of all kinds."""
+    return sum(operation.succeeded for operation in window.operations.values())
+
+
+def answered(window: Done) -> int:
+    """The number of operations of all kinds with a right answer, also if they stored nothing."""
     return sum(operation.ok for operation in window.operations.values())
+
+
+def success_share(window: Done) -> float:
+    """The successful part of the answered operations; 1 where none was answered.
+
+    Parts of a window, such as the slices of its timeline, have only the answered ones.
+    """
+    return ok(window) / answered(window) if answered(window) else 1.0
+
+
+def succeeded_slices(trial: Outcome) -> Slices | None:
+    """The slices of a trial in rounds, with successful operations only.
+
+    Workers count those that stored nothing over all slices. Each slice is given its part of them,
+    so the sum is right to one operation. None if the trial was not played in rounds.
+    """
+    if trial.rounds is None or trial.measure is None:
+        return None
+    slices, share = trial.rounds.slices, success_share(trial.measure)
+    if share == 1:
+        return slices
+    until = [round(count * share) for count in accumulate(slices.ops, initial=0)]
+    ops = [after - before for before, after in pairwise(until)]
+    failed = [of + all_ops - own
+              for of, all_ops, own in zip(slices.errors, slices.ops, ops, strict=True)]  # fmt: skip
+    return msgspec.structs.replace(slices, ops=ops, errors=failed)
 
 
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
@@ -65,14 +98,15 @@ def window_rate(trial: Outcome) -> float | None:
     A window that ends by time: those that ended within it, divided by its length. To divide by the
     time of the last reply instead would make one slow reply at the end look like a slow window.
     Rounds with void slices: the other slices, as the workers have counted all of them.
-    Windows that end by a number of operations, and workers without a timeline: all of them, divided
-    by the time until the last reply.
+    Windows that end by themselves (a number of operations, a fill, a trace), and workers without a
+    timeline: all of them, divided by the time until the last reply.
     """
     if trial.measure is None or not trial.measure.elapsed_ns:
         return None
     if trial.rounds is not None and trial.rounds.void_slices:
         slices = trial.rounds.slices
-        return sum(slices.ops) / sum(slices.elapsed_ns) * 1e9 if sum(slices.elapsed_ns) else None
+        counted = sum(slices.ops) * success_share(trial.measure)
+        return counted / sum(slices.elapsed_ns) * 1e9 if sum(slices.elapsed_ns) else None
     windows = [trial.measure, *filter(None, [trial.generated])]
     return sum(
         _timeline_rate(trial, window) or rate(list(window.operations.values()), window.elapsed_ns)
@@ -81,8 +115,8 @@ def window_rate(trial: Outcome) -> float | None:
 
 
 def ends_by_time(trial: Outcome) -> bool:
-    """Whether the window ends after a time, not after a number of operations."""
-    return trial.workload.ops is None and trial.workload.fill_percent is None
+    """Whether the window ends after a time, and not by itself."""
+    return not plays_to_an_end(trial.workload)
 
 
 def has_timeline(trial: Outcome) -> bool:
@@ -95,7 +129,7 @@ def kind_rate(trial: Outcome, kinds: Sequence[str]) -> float | None:
     whole, window = window_rate(trial), trial.measure
     if whole is None or window is None or not ok(window):
         return whole
-    own = sum(of.ok for kind, of in window.operations.items() if kind in kinds)
+    own = sum(of.succeeded for kind, of in window.operations.items() if kind in kinds)
     return whole * own / ok(window)
 
 
@@ -106,23 +140,24 @@ def _timeline_rate(trial: Outcome, window: Done) -> float | None:
     if timeline is None or not ends_by_time(trial) or stopped:
         return None
     whole = length_ns // timeline.slice_ns
-    return sum(timeline.ok[:whole]) / (whole * timeline.slice_ns) * 1e9 if whole else None
+    ended = sum(timeline.ok[:whole]) * success_share(window)
+    return ended / (whole * timeline.slice_ns) * 1e9 if whole else None
 
 
 def client_cpu_us(window: Done) -> float | None:
-    """CPU time of the client's processes per operation; None if a worker does not report it."""
+    """CPU time of the client's processes per answer; None if a worker does not report it."""
     spent_ns = window.cpu_user_ns + window.cpu_system_ns
-    return spent_ns / 1e3 / ok(window) if spent_ns and ok(window) else None
+    return spent_ns / 1e3 / answered(window) if spent_ns and answered(window) else None
 
 
 def server_cpu_us(trial: Outcome) -> float | None:
-    """CPU time of the server per operation; None for a remote server."""
+    """CPU time of the server per answer; None for a remote server."""
     if trial.rounds is not None:
         return slices_cpu_us(trial.rounds.slices, trial.rounds.slices.server_cpu_ns)
     if trial.measure is None or trial.server_use is None:
         return None
     spent_ns = trial.server_use.cpu_ns
-    done = ok(trial.measure) + (ok(trial.generated) if trial.generated else 0)
+    done = sum(map(answered, filter(None, [trial.measure, trial.generated])))
     return spent_ns / 1e3 / done if spent_ns and done else None
 
 

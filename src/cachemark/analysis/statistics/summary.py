@@ -48,13 +48,18 @@ class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together."""
+    """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together.
+
+    `ok` are the successful operations. `not_stored` are those that the server answered and refused,
+    such as a `cas` after another caller's write.
+    """
 
     kind: str
     ok: int
     rate: Interval
     hits: int
     misses: int
+    not_stored: int = 0
     errors: dict[str, int]
     response: TimeSummary | None
     service: TimeSummary | None
@@ -144,10 +149,11 @@ def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
             errors[kind] = errors.get(kind, 0) + count
     return KindSummary(
         kind=name,
-        ok=sum(operation.ok for operation in operations),
+        ok=sum(operation.succeeded for operation in operations),
         rate=_rate(valid, kinds),
-        hits=sum(operation.hits for operation in operations),
+        hits=sum(operation.found for operation in operations),
         misses=sum(operation.misses for operation in operations),
+        not_stored=sum(operation.not_stored for operation in operations),
         errors=errors,
         response=_response(name, valid, kinds),
         service=_times(CensoredTimes(operations, service=True)),

@@ -17,7 +17,7 @@ import numpy as np
 
 from cachemark.analysis.percentiles import min_sample_size
 from cachemark.analysis.statistics.censored_times import CensoredTimes, censoring_threshold_ns
-from cachemark.analysis.statistics.figures import is_withheld, window_rate
+from cachemark.analysis.statistics.figures import is_withheld, success_share, window_rate
 from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
 from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model import histogram
@@ -62,7 +62,7 @@ def within(trial: Outcome, percents: Sequence[float]) -> WithinTrial:
     return WithinTrial(
         sections=len(parts.response),
         section_ms=parts.length_ns / 1e6,
-        ops_per_s=_rate(window_rate(trial), parts) if closed else None,
+        ops_per_s=_rate(window_rate(trial), parts, success_share(window)) if closed else None,
         percentiles_ns={
             percent: None if is_withheld(trial, percent) else _percentile(window, parts, percent)
             for percent in percents
@@ -92,8 +92,9 @@ def min_section_size(percent: float) -> int:
     return _MIN_SAMPLES * min_sample_size(percent)
 
 
-def _rate(whole: float | None, parts: Sections) -> Interval | None:
-    rates = [ok / parts.length_ns * 1e9 for ok in parts.ok]
+def _rate(whole: float | None, parts: Sections, share: float) -> Interval | None:
+    """`share` is the successful part of the operations, which sections do not tell."""
+    rates = [share * ok / parts.length_ns * 1e9 for ok in parts.ok]
     return sectioning_interval(whole, rates) if all(rates) and whole else None
 
 

@@ -84,7 +84,8 @@ def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:
 def _counts(window: Done) -> dict[str, object]:
     operations = window.operations.values()
     return {
-        "hits": sum(operation.hits for operation in operations),
+        "hits": sum(operation.found for operation in operations),
         "misses": sum(operation.misses for operation in operations),
+        "not_stored": sum(operation.not_stored for operation in operations),
         "errors": sum(sum(operation.errors.values()) for operation in operations),
     }

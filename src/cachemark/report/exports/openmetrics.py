@@ -104,7 +104,8 @@ class _Run(Collector):
         for labels, part in self._parts():
             of = part.summary
             wrong = sum(operation.wrong_values for operation in all_operations(part))
-            for result, count in {"ok": of.ok, **of.errors, "wrong_value": wrong}.items():
+            answers = {"ok": of.ok, "not_stored": of.not_stored}
+            for result, count in {**answers, **of.errors, "wrong_value": wrong}.items():
                 operations.add_metric([*labels, result], count)
             keys.add_metric([*labels, "hit"], of.hits)
             keys.add_metric([*labels, "miss"], of.misses)

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::drive::second::Second;
 use crate::drive::table::smallest_sample;
-use crate::drive::totals::responses;
+use crate::drive::totals::{responses, succeeded};
 use crate::process::print_compact_json;
 use crate::worker::messages::Done;
 
@@ -63,7 +63,8 @@ impl<'a> Results<'a> {
         let at = |percent| {
             (times.len() >= smallest_sample(percent)).then(|| percentile_ns(&times, percent))
         };
-        let ok = result.metrics.ok();
+        let answered = result.metrics.ok();
+        let ok = result.metrics.kinds().map(|(_, kind)| succeeded(kind)).sum::<u64>();
         let cpu_us = (result.cpu_user_ns + result.cpu_system_ns) as f64 / 1e3;
         Results {
             rate: ok as f64 * 1e9 / result.elapsed_ns.max(1) as f64,
@@ -72,7 +73,7 @@ impl<'a> Results<'a> {
             p50_ns: at(50.0),
             p99_ns: at(99.0),
             p999_ns: at(99.9),
-            cpu_us_per_op: (ok > 0).then(|| cpu_us / ok as f64),
+            cpu_us_per_op: (answered > 0).then(|| cpu_us / answered as f64),
             problem,
             warnings,
             measure,

@@ -5,6 +5,7 @@ use std::iter;
 use crate::drive::errors::by_kind;
 use crate::drive::format::time;
 use crate::drive::search::{Found, Point, SpoiledBy};
+use crate::drive::totals::{found, succeeded};
 use crate::drive::verdict::LIMITED;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
@@ -63,7 +64,7 @@ pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
     let seconds = result.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    // Such operations (add, replace, append, prepend, cas) are ok, but changed nothing.
+    // Such operations (add, replace, append, prepend, cas) were answered, but changed nothing.
     let refused = result.metrics.kinds().any(|(_, kind)| kind.not_stored > 0);
     let mut header = vec!["operation", "ok", "ops/s", "hits", "misses"];
     header.extend(refused.then_some("not stored"));
@@ -87,9 +88,9 @@ pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
 fn row(name: &str, kind: &KindMetrics, seconds: f64, refused: bool) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
-        kind.ok.to_string(),
-        format!("{:.0}", kind.ok as f64 / seconds),
-        kind.hits.to_string(),
+        succeeded(kind).to_string(),
+        format!("{:.0}", succeeded(kind) as f64 / seconds),
+        found(kind).to_string(),
         kind.misses.to_string(),
     ];
     row.extend(refused.then(|| kind.not_stored.to_string()));

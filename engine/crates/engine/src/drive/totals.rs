@@ -1,6 +1,6 @@
 //! Sums over all kinds of operations of a tally.
 
-use cachemark_load::Metrics;
+use cachemark_load::{KindMetrics, Metrics};
 use hdrhistogram::Histogram;
 
 /// The response times of all kinds together.
@@ -15,9 +15,19 @@ fn empty() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are valid")
 }
 
+/// Operations that did what was asked: without those that stored nothing.
+pub fn succeeded(kind: &KindMetrics) -> u64 {
+    kind.ok - kind.not_stored
+}
+
 /// How many keys were found, and how many were not.
 pub fn hits(metrics: &Metrics) -> (u64, u64) {
     metrics
         .kinds()
-        .fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
+        .fold((0, 0), |(hits, misses), (_, kind)| (hits + found(kind), misses + kind.misses))
+}
+
+/// Keys that were found. A `cas` that stored nothing has found its key, and is no hit.
+pub fn found(kind: &KindMetrics) -> u64 {
+    kind.hits.saturating_sub(kind.not_stored)
 }

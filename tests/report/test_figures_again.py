@@ -1,0 +1,194 @@
+"""Every figure of a report, derived again from the stored lines by a reader that knows no code.
+
+The reader below has METHODOLOGY's words only: successful operations, divided by the time that they
+took. It imports nothing of `analysis` and `report`, so a wrong divisor there is found here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+# A burst, then one operation now and then for 1.2 s: most of its operations are in the first 0.1 s.
+TRACE = "time,op,key,size\n" + "".join(
+    f"{second:.3f},{op},k{key},100\n"
+    for key, second in enumerate([0.001 * at for at in range(100)] + [0.6, 1.0, 1.2])
+    for op in ("set", "get")
+)
+# Name → the options of `cachemark run`, beside client, server and a single block.
+WORK = {
+    "by time": ["--mix", "get=90,set=10", "--keys", "500", "--measure-ms", "700"],
+    "by number": ["--mix", "get=50,set=50", "--keys", "500", "--ops", "3000"],
+    "a trace, closed": ["--trace", "day.csv", "--schedule", "closed"],
+    "a trace, replayed": ["--trace", "day.csv", "--schedule", "replay:1"],
+    "several callers": ["--mix", "get=1", "--keys", "500", "--threads", "3", "--measure-ms", "700"],
+    "depth": ["--mix", "get=9,set=1", "--keys", "500", "--depth", "8", "--measure-ms", "700"],
+    "a sequence": ["--sequence", "set@0 get@0 mget@0-5", "--keys", "500", "--measure-ms", "700"],
+    "cas that others disturb": [
+        *["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
+    ],
+    "cas by time": [
+        *["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
+    ],
+    "add of what is there": ["--mix", "add=1,get=3", "--keys", "50", "--ops", "2000"],
+    "misses": ["--mix", "get=1", "--keys", "500", "--hit-ratio", "0.5", "--measure-ms", "700"],
+    "all verbs": [
+        "--mix",
+        "get=5,gets=1,set=1,add=1,replace=1,append=1,prepend=1,delete=1,touch=1,gat=1,incr=1,decr=1",
+        *["--keys", "300", "--counters", "20", "--ops", "6000"],
+    ],
+}
+ROUNDS = {
+    "rounds": ["--mix", "get=9,set=1", "--keys", "500", "--measure-ms", "700"],
+    "rounds with cas": ["--mix", "cas=1", "--keys", "2", "--threads", "4", "--measure-ms", "700"],
+}
+
+
+class Line:
+    """A stored trial, as JSON."""
+
+    def __init__(self, text: bytes) -> None:
+        self.raw: dict[str, Any] = json.loads(text)
+        self.window: dict[str, Any] = self.raw["measure"]
+        self.operations: dict[str, dict[str, Any]] = self.window["operations"]
+
+    def count(self, name: str, kind: str = "all") -> int:
+        kinds = [kind] if kind != "all" else list(self.operations)
+        return sum(self.operations[each].get(name, 0) for each in kinds)
+
+    def succeeded(self, kind: str = "all") -> int:
+        return self.count("ok", kind) - self.count("not_stored", kind)
+
+    def hits(self, kind: str = "all") -> int:
+        """Of a cas, those that stored."""
+        kinds = [kind] if kind != "all" else list(self.operations)
+        return sum(
+            self.count("hits", each) - (self.count("not_stored", each) if each == "cas" else 0)
+            for each in kinds
+        )
+
+    def rate(self, kind: str = "all") -> float:
+        """Successes per second; of a kind, its part of them."""
+        share = self.succeeded(kind) / self.succeeded()
+        if slices := (self.raw.get("rounds") or {}).get("slices"):
+            answered, ns = sum(slices["ops"]), sum(slices["elapsed_ns"])
+        elif self.ends_by_itself or not self.window.get("timeline"):
+            answered, ns = self.count("ok"), self.window["elapsed_ns"]
+        else:
+            timeline = self.window["timeline"]
+            whole = self.raw["timing"]["measure_ms"] * 1_000_000 // timeline["slice_ns"]
+            answered, ns = sum(timeline["ok"][:whole]), whole * timeline["slice_ns"]
+        return answered * self.succeeded() / self.count("ok") / ns * 1e9 * share
+
+    @property
+    def ends_by_itself(self) -> bool:
+        workload = self.raw["workload"]
+        return any(workload.get(name) for name in ("ops", "passes", "fill_percent", "trace"))
+
+
+def read_lines(folder: Path) -> list[Line]:
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    return [Line(line) for line in path.read_bytes().splitlines()]
+
+
+def shown(rate: float) -> str:
+    """A rate as people read it: three significant digits."""
+    for factor, suffix in ((1e6, " M"), (1e3, " k")):
+        if rate >= 0.9995 * factor:
+            digits = rate / factor
+            return f"{digits:.{0 if digits >= 99.95 else 1 if digits >= 9.995 else 2}f}{suffix}"
+    return f"{rate:.{0 if rate >= 99.95 else 1 if rate >= 9.995 else 2}f}"
+
+
+def form(inside: Inside, name: str) -> str:
+    said = inside("report", "--format", name)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+def check(inside: Inside, lines: list[Line]) -> None:
+    """Compare every form with the lines. A line that is not VALID has no figures."""
+    valid = [line for line in lines if line.raw["verdict"] == "VALID"]
+    table = list(csv.DictReader(io.StringIO(form(inside, "csv"))))
+    rows_of_json = [
+        row for group in json.loads(form(inside, "json"))["groups"] for row in group["rows"]
+    ]
+    totals = {row["summary"]["cell"]["client"]: row["summary"]["total"] for row in rows_of_json}
+    readable = [form(inside, "table"), form(inside, "markdown"), form(inside, "html")]
+    for line in valid:
+        client = line.raw["trial"]["cell"]["client"]
+        rows = {row["operation"]: row for row in table if row["client"] == client}
+        if client.endswith("#again"):  # the second arm of an A/A test has no row of its own
+            continue
+        for kind in [*(line.operations if len(line.operations) > 1 else []), "all"]:
+            row = rows[kind]
+            assert int(row["ok"]) == line.succeeded(kind), kind
+            assert int(row["not_stored"]) == line.count("not_stored", kind), kind
+            if row["hits"]:
+                assert int(row["hits"]) == line.hits(kind), kind
+                assert int(row["misses"]) == line.count("misses", kind), kind
+            assert float(row["ops_per_s"]) == pytest.approx(line.rate(kind), rel=1e-5, abs=1e-3)
+        assert totals[client]["rate"]["value"] == pytest.approx(line.rate(), rel=1e-6)
+        assert totals[client]["ok"] == line.succeeded()
+        for text in readable:
+            assert shown(line.rate()) in text
+        if refused := line.count("not_stored"):
+            share = f"({100 * refused / line.count('ok'):.1f} %)"
+            for text in readable:
+                assert share in text
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_a_trial_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "day.csv").write_text(TRACE)
+    common = ["--client", "native", "--server", "embedded", "--blocks", "1", "--warmup-ms", "0"]
+    noise = ["--noise", "note", "--design", "trials"]
+    ended = inside("run", *common, *noise, *WORK[work])
+    assert ended.returncode in (0, 1), ended.stderr
+    lines = read_lines(tmp_path)
+    assert all(line.succeeded() for line in lines)
+    check(inside, lines)
+
+
+@pytest.mark.parametrize("work", ROUNDS)
+def test_a_sitting_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
+    common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
+    short = ["--blocks", "1", "--warmup-ms", "100", "--until", "fixed", "--noise", "note"]
+    ended = inside("run", *common, *short, "--design", "rounds", *ROUNDS[work])
+    assert ended.returncode in (0, 1), ended.stderr
+    check(inside, read_lines(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("work", "wrong"),
+    [
+        ("a trace, closed", ("kind_rate", lambda *_: 1e6)),
+        ("cas that others disturb", ("kind_rate", lambda *_: 1.0)),
+    ],
+)
+def test_a_wrong_divisor_is_found(
+    work: str,
+    wrong: tuple[str, Any],
+    inside: Inside,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "day.csv").write_text(TRACE)
+    common = ["--client", "native", "--server", "embedded", "--blocks", "1", "--warmup-ms", "0"]
+    inside("run", *common, "--noise", "note", "--design", "trials", *WORK[work])
+    lines = read_lines(tmp_path)
+    assert [line.raw["verdict"] for line in lines] == ["VALID"]
+    name, function = wrong
+    for room in ("figures", "summary"):
+        monkeypatch.setattr(f"cachemark.analysis.statistics.{room}.{name}", function, raising=False)
+    with pytest.raises(AssertionError):
+        check(inside, lines)
