@@ -69,7 +69,8 @@ def test_slices_have_successes_only() -> None:
     operation = Operation(attempts=100, ok=100, hits=100, not_stored=25)
     done = trial(Workload(name="w"), [], operation)
     slices = Slices(ops=[31, 40, 29], errors=[1, 0, 0])
-    played = msgspec.structs.replace(done, rounds=Rounds(arm=0, arms=[], length_us=1, lead_in_us=0, slices=slices))
+    rounds = Rounds(arm=0, arms=[], length_us=1, lead_in_us=0, slices=slices)
+    played = msgspec.structs.replace(done, rounds=rounds)
     own = succeeded_slices(played)
     assert own is not None
     assert sum(own.ops) == 75
