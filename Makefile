@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-bench: ## Set up, then find the fastest Python client on this machine (about 3 minutes)
+bench: ## Set up, then find the fastest Python client on this machine (about 5 minutes)
 	@$(MAKE) --no-print-directory -j2 setup python-libraries
 	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
@@ -95,7 +95,7 @@ test-python-all: setup
 	$(PYTEST) $(AGAIN)
 
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
-	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python check-workers
 
 check-rust: ## The engine's part of it
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
@@ -109,6 +109,40 @@ check-python: setup ## The rest of it
 	$(RUN) python -m cachemark.model.protocol_docs --check
 	$(RUN) python -m cachemark.cli.experiment_docs --check
 	$(RUN) python -m cachemark.report.resilience.document --check
+
+# Each linter where it is installed.
+BIOME := .tools/node/node_modules/.bin/biome
+have = command -v $(1) >/dev/null || { echo "check-workers: left out: no $(1)"; exit 0; };
+
+.PHONY: check-workers linters quick quick-lint
+check-workers: ## Linters of the workers' languages, as far as they are installed (`make linters`)
+	@$(call have,gofmt) cd workers/go && test -z "$$(gofmt -l .)" && go vet ./...
+	@$(call have,cargo) cd workers/rust && cargo fmt --check
+	@$(call have,cppcheck) cd workers/c && cppcheck --quiet --std=c11 --enable=warning,performance,portability \
+	  --inline-suppr --error-exitcode=1 *.c clients/*.c
+	@$(call have,rubocop) rubocop --config workers/ruby/.rubocop.yml --format simple workers/ruby >/dev/null || \
+	  rubocop --config workers/ruby/.rubocop.yml workers/ruby
+	@$(call have,perlcritic) perlcritic --profile workers/perl/.perlcriticrc --quiet workers/perl
+	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) lint --error-on-warnings .
+
+linters: ## Install the linters of the workers' languages: Debian packages, and those of npm into .tools
+	@missing=""; for pair in cppcheck:cppcheck rubocop:rubocop perlcritic:libperl-critic-perl; do \
+	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
+	[ -z "$$missing" ] || { $(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null; }
+	@command -v npm >/dev/null || exit 0; \
+	mkdir -p .tools/node && cp tools/linters/package.json tools/linters/package-lock.json .tools/node && \
+	cd .tools/node && npm ci --silent --no-audit --no-fund
+
+quick-lint: ## Formatters and linters that take seconds
+	@$(RUN) ruff format --check --quiet .
+	@$(RUN) ruff check --quiet .
+	@$(RUN) lint-imports --no-cache --no-logo >/dev/null
+	@$(RUN) python tools/ratchets.py
+	@command -v cargo >/dev/null && cd engine && cargo fmt --check
+
+quick: quick-lint ## What needs no network and no other program: quick linters, and the tests of model and analysis
+	@$(RUN) pytest -n 2 -m "not slow" -p no:cacheprovider tests/model tests/analysis \
+	  --ignore tests/analysis/rounds/test_simulation.py --ignore tests/analysis/statistics/test_simulated_experiments.py
 
 format: setup ## Format everything
 	cd engine && cargo fmt

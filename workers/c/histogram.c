@@ -40,6 +40,7 @@ static uint8_t *put64(uint8_t *to, uint64_t value)
 /* ZigZag LEB128: what is 2⁵⁵ or more does not occur here. */
 static uint8_t *put_number(uint8_t *to, int64_t number)
 {
+  /* cppcheck-suppress shiftTooManyBitsSigned ; every compiler for Linux shifts the sign in */
   uint64_t rest = ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
   for (; rest > 127; rest >>= 7)
     *to++ = (uint8_t)(rest | 128);

@@ -43,6 +43,14 @@ static void send_answer(json_t *message)
   json_decref(message);
 }
 
+static char *grown(char *buffer, size_t bytes)
+{
+  char *larger = realloc(buffer, bytes);
+  if (!larger)
+    abort();
+  return larger;
+}
+
 /* A line of stdin, or null at its end. What follows it stays for the next call. */
 static char *next_line(bool wait, bool *ended)
 {
@@ -61,7 +69,7 @@ static char *next_line(bool wait, bool *ended)
     if (!wait && poll(&in, 1, 0) == 0)
       return NULL;
     if (used + 4096 > size)
-      buffer = realloc(buffer, size = 2 * size + 8192);
+      buffer = grown(buffer, size = 2 * size + 8192);
     ssize_t got = read(0, buffer + used, 4096);
     if (got > 0) {
       used += (size_t)got;
