@@ -186,7 +186,7 @@ def test_loads_become_the_options_of_tape_write() -> None:
     closed = tape_arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
     assert closed[:2] == ["--seed", "7"]
     assert closed[closed.index("--keys") + 1] == "5"
-    assert closed[-2:] == ["--ops", "100000"]
+    assert closed[-2:] == ["--window-ops", "250000"]
     opened = tape_arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
     assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
 

@@ -28,9 +28,10 @@ from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import Host
-from cachemark.model.outcome import HostNoise, HostPart, TapeFacts
+from cachemark.model.outcome import HostNoise, HostPart
 from cachemark.model.protocol import Done, Prepare, Run
 from cachemark.model.server_stats import ServerStats
+from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.trials.setting import Setting
 
 # By the planned start the request to play must have reached all hosts: some time, and some for

@@ -62,8 +62,9 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
-from cachemark.model.outcome import Outcome, TapeFacts
+from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
+from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.tapes import Tape, TapeCache
 from cachemark.runs.trials.callers import processes_of

@@ -23,6 +23,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
 
 _PORT = 11211
+_WARMUP_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,12 @@ class DriveOptions(WorkOptions):
     duration: Annotated[
         str, Parameter(help="length of the measured window; a trace is played once")
     ] = "10s"
-    warmup: Annotated[str, Parameter(help="length of the warm-up, which is not measured")] = "1s"
+    warmup: Annotated[
+        str | None,
+        Parameter(
+            help="length of the warm-up, which is not measured; default: 1s, none of a cold cache"
+        ),
+    ] = None
     repeat: Annotated[
         int,
         Parameter(
@@ -96,12 +102,16 @@ def _planned(server: str, options: DriveOptions) -> Experiment:
         depth=options.depth,
         wire=options.wire,
         measure_ms=parse_ms(options.duration, "--duration"),
-        warmup_ms=parse_ms(options.warmup, "--warmup"),
+        warmup_ms=parse_ms(options.warmup, "--warmup") if options.warmup else None,
         blocks=options.repeat,
         design="trials",
         search=options.search,
     )
-    return msgspec.structs.replace(planned_experiment(suites.BASE, overrides), name="drive")
+    planned = planned_experiment(suites.BASE, overrides)
+    timing = planned.timing
+    if options.warmup is None:
+        timing = msgspec.structs.replace(timing, warmup_ms=_WARMUP_MS)
+    return msgspec.structs.replace(planned, name="drive", timing=timing)
 
 
 def _address(text: str) -> str:

@@ -15,11 +15,11 @@ from cachemark.cli import completers
 from cachemark.cli.changed_settings import replaced, without_none
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
 from cachemark.cli.typed_search import searched
+from cachemark.cli.typed_window import with_end, without_own_warmup
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
 from cachemark.model.experiment_checks import check
-from cachemark.model.work_length import ending_after, filling_to, scaled
 from cachemark.model.work_settings import WorkSettings, load_settings
 
 
@@ -178,10 +178,10 @@ def apply(
     _check_distinct([(old, new) for old in selected for new in new_loads[old.name]])
     changed["loads"] = list({one.name: one for own in new_loads.values() for one in own}.values())
     workloads = _workloads(experiment, overrides, new_loads)
-    if overrides.fill is not None and all(one.fill_percent is None for one in workloads):
-        raise UsageError("--fill: no workload fills a server", "one with fill_percent does")
-    ended = [_ended(workload, overrides) for workload in workloads]
+    ended = with_end(workloads, ops=overrides.ops, fill=overrides.fill, scale=overrides.scale)
     changed["workloads"] = typed_workloads(ended, typed, preset)
+    if overrides.warmup_ms is not None:
+        changed["workloads"] = without_own_warmup(changed["workloads"])
     result = replaced(experiment, **changed)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
     result = _designed(result, overrides, typed, changed=bool(typed) or ended != workloads)
@@ -242,7 +242,6 @@ def _clients(
     return changed
 
 
-_MAX_SCALE = 1000
 _TIME = re.compile(r"([0-9]{1,6})(s|m|h)?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 
@@ -273,25 +272,6 @@ def _workloads(
             f"{', '.join(workload.name for workload in selected)}: {', '.join(under)}",
         )
     return changed
-
-
-def _ended(workload: Workload, overrides: Overrides) -> Workload:
-    """The workload with the typed end. Raises UsageError."""
-    changed = workload
-    if overrides.ops is not None:
-        changed = ending_after(changed, overrides.ops)
-    if (fill := overrides.fill) is not None:
-        if not 0 < fill < 100:
-            raise UsageError(
-                f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100"
-            )
-        changed = filling_to(changed, fill)
-    if (scale := overrides.scale) is not None:
-        if not 0 < scale <= _MAX_SCALE:
-            remedy = f"write a number above 0, and at most {_MAX_SCALE}"
-            raise UsageError(f"--scale {scale:g}: out of range", remedy)
-        changed = scaled(changed, scale)
-    return replaced(changed)
 
 
 def _grid_name(experiment: Experiment, overrides: Overrides) -> str:

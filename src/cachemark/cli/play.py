@@ -39,7 +39,7 @@ from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.planning.data_fit import lines_about_fit
 from cachemark.runs.planning.memory_plan import sitting_bytes
 from cachemark.runs.planning.plan_text import work_lines
-from cachemark.runs.planning.planned_time import planned_s
+from cachemark.runs.planning.planned_time import Tapes, planned_s
 from cachemark.runs.planning.preflight import Preflight
 from cachemark.runs.storage.store import HostsOfRun, Run, create_run
 from cachemark.runs.tapes import TapeCache
@@ -65,6 +65,15 @@ def check_playable(experiment: Experiment, parties: Parties) -> Plan:
     for line in lines_about_fit(plan, parties.servers, data):
         warn(line)
     return plan
+
+
+def tapes_of_traces(plan: Plan, parties: Parties) -> Tapes:
+    """The first tapes of a plan that plays a trace: only they say how long it is."""
+    if not any(workload.trace for workload in plan.experiment.workloads):
+        return {}
+    with temporary_folder() as folder:
+        tapes = TapeCache(parties.engine, folder).check(plan)
+    return {names: tape.facts for names, tape in tapes.items()}
 
 
 def new_run(
@@ -106,7 +115,8 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
     check_planned_memory(
         f"{together} clients, each with its server", sitting_bytes(plan, parties.clients)
     )
-    _say(f"{run.header.experiment.name}: {extent(plan)}, kept in {run.folder}")
+    planned = extent(plan, tapes_of_traces(plan, parties))
+    _say(f"{run.header.experiment.name}: {planned}, kept in {run.folder}")
 
     known: dict[int, Standing] = {}
 
@@ -186,19 +196,19 @@ def _say(line: str) -> None:
     plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _replays(plan: Plan) -> str:
+def _replays(plan: Plan, tapes: Tapes) -> str:
     """How long replays can make a run, in words; empty without them."""
     wanted, most = plan.experiment.until_valid, MOST_TRIES
     if wanted is None:
         return ""
     return (
         f", and replays until each cell has {wanted} valid: at most {most * len(plan.trials)} "
-        f"trials, {_about(most * _planned_s(plan))}"
+        f"trials, {_about(most * _planned_s(plan, tapes))}"
     )
 
 
-def _planned_s(plan: Plan) -> float:
-    return planned_s(plan, len(host.usable_cpus()))
+def _planned_s(plan: Plan, tapes: Tapes) -> float:
+    return planned_s(plan, len(host.usable_cpus()), tapes)
 
 
 def _about(seconds: float) -> str:
@@ -212,11 +222,11 @@ def busy_note(load_1min: float, cpus: int) -> str:
     return f" if this machine were quiet (load average {load_1min:.0f})"
 
 
-def extent(plan: Plan) -> str:
+def extent(plan: Plan, tapes: Tapes) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
     busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
-    seed = f"{_about(_planned_s(plan))}{busy}{_replays(plan)}, seed {experiment.seed}"
+    seed = f"{_about(_planned_s(plan, tapes))}{busy}{_replays(plan, tapes)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
         each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"

@@ -24,6 +24,7 @@ from cachemark.cli.play import (
     new_run,
     parties_of,
     play,
+    tapes_of_traces,
     warn,
 )
 from cachemark.cli.web import check_packages
@@ -36,6 +37,7 @@ from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
+from cachemark.runs.planning.planned_time import Tapes
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
 from cachemark.runs.storage.trust import named_programs
 
@@ -98,7 +100,7 @@ def run(
     parties = parties_of(planned)
     if dry_run:
         plan = check_playable(planned, parties)
-        _print_plan(plan, details=details)
+        _print_plan(plan, tapes_of_traces(plan, parties), details=details)
         return 0
     if hosts is not None:
         return _show(*play_new(planned, parties, hosts, storage.out), details=details)
@@ -195,9 +197,9 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     plain_console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
-def _print_plan(plan: Plan, *, details: bool) -> None:
+def _print_plan(plan: Plan, tapes: Tapes, *, details: bool) -> None:
     """How much it plays, and a line for each cell; with `details`, for each trial in its order."""
-    line = f"{plan.experiment.name}: {extent(plan)}"
+    line = f"{plan.experiment.name}: {extent(plan, tapes)}"
     plain_console(stderr=True).print(line, markup=False, soft_wrap=True)
     if details:
         for trial in plan.trials:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.experiment import Experiment, Workload, plays_to_an_end
+from cachemark.model.experiment import Experiment, Workload
+from cachemark.model.work_length import plays_to_an_end
 from cachemark.model.work_settings import WorkSettings, with_settings
 
 # A window of a trial, where the experiment's own is only long enough for turns.

@@ -65,6 +65,17 @@ class WorkOptions:
     ] = None
     trace: Annotated[str | None, Parameter(help="a file with recorded operations")] = None
     trace_format: Annotated[str | None, Parameter(help="twitter, kvcache, memcached or csv")] = None
+    columns: Annotated[
+        str | None, Parameter(help="columns of a trace without a header: time:ms,op,key,size")
+    ] = None
+    gets: Annotated[
+        str | None,
+        Parameter(help="gets of a trace that miss: as-logged, or cache-aside (they are stored)"),
+    ] = None
+    left_out: Annotated[
+        str | None,
+        Parameter(help="part of a trace that may be left out, 0 to 1; default: 0.01"),
+    ] = None
     schedule: Annotated[
         str | None, Parameter(help="closed, uniform, poisson, gpareto:…, bursts:…, replay:SPEED")
     ] = None

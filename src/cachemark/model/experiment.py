@@ -88,8 +88,20 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = None
     trace_format: Annotated[
         Literal["twitter", "kvcache", "memcached", "csv"] | None,
-        _is("its format; otherwise the first line decides", "csv"),
+        _is("its format; otherwise the first lines decide", "csv"),
     ] = None
+    trace_columns: Annotated[
+        Annotated[str, Meta(pattern=r"^[a-z0-9_:,; \t-]+$")] | None,
+        _is("the columns of a trace without a header", "time:ms,op,key,size"),
+    ] = None
+    trace_gets: Annotated[
+        Literal["as-logged", "cache-aside"],
+        _is("what a get of a trace does that misses: nothing, or it stores the value"),
+    ] = "as-logged"
+    trace_left_out: Annotated[
+        float,
+        _is("part of a trace's operations that a tape may lack", 0.2, ge=0, le=1),
+    ] = 0.01
     mix: Annotated[
         dict[str, Annotated[float, Meta(gt=0)]],
         _is("kinds of operations with their weights", {"get": 9, "set": 1}),
@@ -127,8 +139,13 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("expiry of items in seconds, or with units; 0: never", "10m..1h", 60),
     ] = 0
     records: Annotated[
-        int, _is("operations on the tape of a closed loop, or taken from a trace", 100_000, ge=1)
-    ] = 100_000
+        Positive | None,
+        _is(
+            "operations on the tape of a closed loop, or taken from a trace; default: 20,000 to "
+            "100,000, more where hits depend on what was played before, fewer of many keys each",
+            100_000,
+        ),
+    ] = None
     fill_percent: Annotated[
         Annotated[float, Meta(gt=0, lt=100)] | None,
         _is("play until the server's `bytes` are this part of its memory", 80.0),
@@ -357,13 +374,3 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
         ),
     ] = ""
     quick: Annotated[QuickGrid | None, _is("a table, see `quick`")] = None
-
-
-def plays_to_an_end(workload: Workload) -> bool:
-    """Whether a workload ends by itself: a fill, a trace, or a number of operations."""
-    return bool(
-        workload.fill_percent is not None
-        or workload.ops is not None
-        or workload.passes is not None
-        or workload.trace
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
+from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.objective import parse_objective
 from cachemark.model.plan import uses_rounds
+from cachemark.model.work_length import plays_to_an_end
 
 # An open loop waits for what is outstanding at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000

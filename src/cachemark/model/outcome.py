@@ -10,6 +10,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome_format_1 import from_format_1
 from cachemark.model.protocol import Done, Ready
 from cachemark.model.rounds import Rounds
+from cachemark.model.tape_facts import TapeFacts
 
 OUTCOME_FORMAT = 2
 
@@ -107,7 +108,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """What one rule of the verdict found in a trial.
 
     `rule` is a stable name. A finding of weight INVALID, OVERLOAD or NON_STATIONARY is a reason for
-    that verdict. `withheld`: some percentiles of the trial are not shown, the others count. `noise`
+    that verdict. `withheld`: some figures of the trial are not shown, the others count. `noise`
     is a disturbance of a trial that still counts, `note` is information.
     """
 
@@ -208,17 +209,6 @@ class HostNoise(Record, frozen=True, kw_only=True):
     paused_ns: int = 0
     mhz: tuple[float, float] | None = None
     kernel_log: dict[str, list[str]] | None = None
-
-
-class TapeFacts(Record, frozen=True, kw_only=True):
-    """The tape that was played."""
-
-    seed: int
-    sha256: str
-    ops: int
-    keys: int
-    period_ns: int
-    arguments: list[str]
 
 
 class HostPart(Record, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.experiment import Experiment, Load, Timing, Workload, plays_to_an_end
+from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Cell, Trial
@@ -17,6 +17,7 @@ from cachemark.model.search_steps import (
     closed_experiment,
 )
 from cachemark.model.sitting_plan import sittings_of
+from cachemark.model.work_length import plays_to_an_end
 
 # Each block and each sitting has a seed; the stride keeps those of different experiments apart.
 _SEED_STRIDE = 1_000_003

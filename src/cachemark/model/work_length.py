@@ -4,7 +4,48 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.model.experiment import Workload
+from cachemark.model.experiment import Load, Timing, Workload
+
+# On the tape of a fill, or of one that is played a number of times, if nobody says how many.
+_RECORDS = 100_000
+# What a caller of the fastest client does at most with small values.
+_MOST_OPS_PER_S = 250_000
+_STORES = frozenset({"set", "add", "mset", "fetch"})
+
+
+def plays_to_an_end(workload: Workload) -> bool:
+    """Whether a workload ends by itself: a fill, a trace, or a number of operations."""
+    return bool(
+        workload.fill_percent is not None
+        or workload.ops is not None
+        or workload.passes is not None
+        or workload.trace
+    )
+
+
+def records_of(workload: Workload) -> int:
+    """The operations on the tape of a workload that plays all of it, or until a server is full."""
+    return workload.records or _RECORDS
+
+
+def chooses_records(workload: Workload) -> bool:
+    """Whether the engine chooses how long the tape is, by what a window plays of it."""
+    return workload.records is workload.passes is workload.fill_percent is None
+
+
+def begins_cold(workload: Workload) -> bool:
+    """Whether operations store keys, none of which are there at the start; not of a trace."""
+    steps = [*workload.mix, *(step.partition("@")[0] for step in workload.sequence)]
+    stores = any(kind.removesuffix("_noreply") in _STORES for kind in steps)
+    return stores and workload.prefill == 0 and workload.hit_ratio is None
+
+
+def window_ops(workload: Workload, load: Load, timing: Timing) -> int:
+    """How many operations the fastest client may play in a window."""
+    if workload.ops is not None:
+        return workload.ops
+    callers = load.processes * load.threads
+    return round(timing.measure_ms / 1e3 * callers * _MOST_OPS_PER_S)
 
 
 def scaled(workload: Workload, factor: float) -> Workload:
@@ -26,7 +67,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
         return msgspec.structs.replace(workload, ops=times(workload.ops))
     if workload.fill_percent is not None:
         keys = msgspec.structs.replace(workload.keys, count=times(workload.keys.count))
-        return msgspec.structs.replace(workload, keys=keys, records=times(workload.records))
+        return msgspec.structs.replace(workload, keys=keys, records=times(records_of(workload)))
     return workload
 
 
@@ -34,7 +75,8 @@ def ending_after(workload: Workload, ops: int) -> Workload:
     """This number of operations, and as many on the tape if it is played once; not of a fill."""
     if workload.fill_percent is not None:
         return workload
-    records = ops if workload.records == workload.ops else workload.records
+    once = workload.ops is not None and workload.records == workload.ops
+    records = ops if once else workload.records
     return msgspec.structs.replace(workload, ops=ops, records=records, passes=None)
 
 

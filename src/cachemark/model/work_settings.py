@@ -16,9 +16,11 @@ from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.experiment_document import with_trace_defaults
 from cachemark.model.struct_defaults import defaults_of
+from cachemark.model.work_length import begins_cold
 
 # Settings that say which operations are played: a new one replaces the others.
 _SOURCES = ("mix", "sequence", "trace")
+_OF_TRACES = ("trace_format", "trace_columns", "trace_gets", "trace_left_out")
 _KEY_SHAPES = ("length", "pattern", "names")
 _LONGEST_NAME = 60
 
@@ -64,7 +66,10 @@ def decode_settings(text: bytes | msgspec.Raw) -> WorkSettings:
 def with_settings(
     workload: Workload, typed: WorkSettings, preset: WorkSettings | None = None
 ) -> Workload:
-    """The workload with the typed settings. A typed trace or preset replaces its work."""
+    """The workload with the typed settings. A typed trace or preset replaces its work.
+
+    A warm-up would fill a cache that begins cold: there is none unless one is typed.
+    """
     if not typed.changes_work:
         return workload
     base = workload
@@ -74,6 +79,8 @@ def with_settings(
         base = _changed(base, preset)
     work = with_trace_defaults(typed.workload)
     changed = _changed(base, msgspec.structs.replace(typed, workload=work))
+    if begins_cold(changed) and changed.warmup_ms is None:
+        changed = msgspec.structs.replace(changed, warmup_ms=0)
     return msgspec.structs.replace(changed, name=typed_name(workload.name, typed))
 
 
@@ -91,6 +98,7 @@ def typed_name(name: str, typed: WorkSettings) -> str:
     parts = [name]
     if "trace" in work:
         parts = [re.split(r"[/.]", str(work["trace"]).rpartition("/")[2])[0]]
+        parts += ["cache-aside"] if work.get("trace_gets") == "cache-aside" else []
     elif "preset" in work:
         parts = [work["preset"]]
     elif "mix" in work:
@@ -117,7 +125,7 @@ def _changed(workload: Workload, settings: WorkSettings) -> Workload:
         if source in work:
             work = {**defaults_of(Workload, [s for s in _SOURCES if s != source]), **work}
     if "mix" in work or "sequence" in work:
-        work = {**defaults_of(Workload, ["preset", "trace_format", "key_step", "order"]), **work}
+        work = {**defaults_of(Workload, ["preset", *_OF_TRACES, "key_step", "order"]), **work}
     if "prefill" in work or "hit_ratio" in work:
         work = {**defaults_of(Workload, ["prefill", "hit_ratio"]), **work}
     keys = dict(settings.keys)

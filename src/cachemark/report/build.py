@@ -19,6 +19,7 @@ from cachemark.analysis.statistics import (
     summarise,
     trials_of_cells,
 )
+from cachemark.analysis.trace_words import trace_differences
 from cachemark.model.experiment import Experiment
 from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell, Outcome
@@ -96,6 +97,7 @@ def _grid_report(
             *_unplayed(experiment, outcomes),
             *replay_lines(experiment, trials),
             *_notes(experiment, summaries),
+            *_trace_notes(outcomes),
             *_rates_without_timeline(outcomes),
             *rounds.adjustment_notes(answers),
             *_disturbances(outcomes, groups),
@@ -236,6 +238,20 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
     notes += _too_few(summaries)
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
+    return list(dict.fromkeys(notes))
+
+
+def _trace_notes(outcomes: Sequence[Outcome]) -> list[str]:
+    """How tapes differ from their traces, and what their gets do."""
+    notes: list[str] = []
+    for outcome in outcomes:
+        name, load = outcome.workload.name, outcome.load
+        if outcome.tape is None or outcome.workload.trace is None:
+            continue
+        if outcome.workload.trace_gets == "cache-aside":
+            notes.append(f"{name}: cache-aside: gets that miss store their keys, not as logged.")
+        differences = trace_differences(outcome.tape, replayed=load.schedule.startswith("replay"))
+        notes += [f"{name}: {line}." for line in differences]
     return list(dict.fromkeys(notes))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import interval, time
+from cachemark.analysis.verdict import TAPE_REPEATED
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.model.outcome import Cell, Finding, LagBound, Outcome
 from cachemark.report.cells import cell_title
@@ -51,18 +52,24 @@ def stationarity_notes(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def withheld_lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """One line for each percentile that is withheld in some trials of a cell, with the reason."""
-    by_percentile: dict[tuple[Cell, str, float], list[str]] = {}
+    """One line for each figure that is withheld in some trials of a cell, with the reason."""
+    by_figure: dict[tuple[Cell, str], list[str]] = {}
     for outcome in outcomes:
+        if outcome.verdict != "VALID":
+            continue
         texts = {finding.rule: finding.text for finding in outcome.findings}
-        for each in outcome.withheld if outcome.verdict == "VALID" else ():
-            key = outcome.trial.cell, each.kind, each.percent
-            by_percentile.setdefault(key, []).append(texts.get(each.rule, each.rule))
+        for each in outcome.withheld:
+            figure = f"p{each.percent:g}{f' of {each.kind}' if each.kind else ''}"
+            text = texts.get(each.rule, each.rule)
+            by_figure.setdefault((outcome.trial.cell, figure), []).append(text)
+        if TAPE_REPEATED in texts:
+            key = outcome.trial.cell, "hits and misses"
+            by_figure.setdefault(key, []).append(texts[TAPE_REPEATED])
     played = Counter(outcome.trial.cell for outcome in outcomes)
     return [
-        f"{cell_title(cell)}: p{percent:g}{f' of {kind}' if kind else ''} withheld in "
+        f"{cell_title(cell)}: {figure} withheld in "
         f"{len(texts)} of {played[cell]} trials: {texts[0]}"
-        for (cell, kind, percent), texts in by_percentile.items()
+        for (cell, figure), texts in by_figure.items()
     ]
 
 

@@ -40,7 +40,7 @@ def group_title(group: Group) -> str:
 
 
 def ranking_table(group: Group) -> Table:
-    """The group's clients, fastest first; with their hit ratios, if a read missed.
+    """The group's clients, fastest first; hit ratios if a read missed or they are withheld.
 
     If the server refused operations, their number and their part of the answers are a column.
     """
@@ -49,7 +49,8 @@ def ranking_table(group: Group) -> Table:
     if any(total and total.not_stored for total in totals):
         table = _inserted(table, "errors", REFUSED, [_refused(total) for total in totals])
     ratios = [_hit_ratio(row.summary) for row in group.rows]
-    if all(ratio in (None, 1.0) for ratio in ratios):
+    withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
+    if not withheld and all(ratio in (None, 1.0) for ratio in ratios):
         return table
     texts = ["–" if ratio is None else f"{100 * ratio:.1f} %" for ratio in ratios]
     return _inserted(table, "client CPU/op", HIT_RATIO, texts)
@@ -73,10 +74,12 @@ def _refused(kind: KindSummary | None) -> str:
 
 
 def _hit_ratio(summary: CellSummary) -> float | None:
-    """Keys that reads found, of those they asked for; None without reads."""
+    """Keys that reads found, of those they asked for; None without reads, or if withheld."""
     reads = [kind for kind in summary.kinds if kind.kind in _READS]
-    asked = sum(kind.hits + kind.misses for kind in reads)
-    return sum(kind.hits for kind in reads) / asked if asked else None
+    counts = [(kind.hits, kind.misses) for kind in reads]
+    found = [hits for hits, _ in counts if hits is not None]
+    asked = sum(found) + sum(misses for _, misses in counts if misses is not None)
+    return sum(found) / asked if asked else None
 
 
 def _ranking_table(group: Group) -> Table:
@@ -172,7 +175,9 @@ def self_comparison(group: Group) -> str:
 
 def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:
     """A group is no read: it has neither."""
-    return ["", ""] if kind is summary.groups else [counted(kind.hits), counted(kind.misses)]
+    if kind is summary.groups:
+        return ["", ""]
+    return ["–" if count is None else counted(count) for count in (kind.hits, kind.misses)]
 
 
 def operation_table(group: Group) -> Table | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from cachemark.analysis.statistics import window_rate
+from cachemark.analysis.verdict import hits_withheld
 from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.model import TimelinePoint, TrialRow
 
@@ -48,13 +49,14 @@ def _timeline(outcome: Outcome) -> list[TimelinePoint]:
     by_second = _samples_by_second(outcome.samples, start_unix_ns)
     counts = {0: outcome.stats_before} | {at: one.stats for at, one in by_second.items()}
     last = max(int(readings[-1][0]), *by_second)
+    hidden = hits_withheld(outcome)
     return [
         TimelinePoint(
             second=second,
             ops_per_s=_ops_in_second(readings, second),
             server_cpus=_server_cpus(by_second.get(second - 1), by_second.get(second)),
             server_rss_bytes=by_second[second].rss_bytes if second in by_second else None,
-            hit_ratio=_hit_ratio(counts.get(second - 1), counts.get(second)),
+            hit_ratio=None if hidden else _hit_ratio(counts.get(second - 1), counts.get(second)),
         )
         for second in range(1, last + 1)
     ]

@@ -10,8 +10,9 @@ import msgspec
 
 from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Timing, Workload
-from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import Plan
+from cachemark.model.tape_facts import KeyReuse, TapeFacts, TraceFacts
+from cachemark.model.work_length import chooses_records, records_of, window_ops
 
 # What the engine says about a file; all else is about a setting.
 _UNWRITABLE = "cannot be written"
@@ -40,6 +41,8 @@ class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
     stored_items: int
     stored_key_bytes: int
     stored_value_bytes: int
+    reuse: KeyReuse
+    trace: TraceFacts | None = None
 
 
 class TapeCache:
@@ -83,6 +86,8 @@ class TapeCache:
             keys=written.keys,
             period_ns=written.period_ns,
             arguments=arguments,
+            reuse=written.reuse,
+            trace=written.trace,
         )
         data = DataSet(
             items=written.stored_items,
@@ -123,8 +128,16 @@ def tape_arguments(workload: Workload, load: Load, timing: Timing, seed: int) ->
     else:
         arguments += ["--hit-ratio", f"{workload.hit_ratio:g}"]
     arguments += ["--exptime", str(workload.exptime_s)]
-    closed = ["--ops", str(workload.records)] if load.schedule == "closed" else []
-    return [*arguments, *_schedule(load, timing), *closed]
+    return [*arguments, *_schedule(load, timing), *_length(workload, load, timing)]
+
+
+def _length(workload: Workload, load: Load, timing: Timing) -> list[str]:
+    """The length of the tape of a closed loop; that of an open one follows from its schedule."""
+    if load.schedule != "closed":
+        return []
+    if chooses_records(workload):
+        return ["--window-ops", str(window_ops(workload, load, timing))]
+    return ["--ops", str(records_of(workload))]
 
 
 def _schedule(load: Load, timing: Timing) -> list[str]:
@@ -137,10 +150,13 @@ def _schedule(load: Load, timing: Timing) -> list[str]:
 
 
 def _trace(workload: Workload) -> list[str]:
-    arguments = ["--trace", str(workload.trace), "--ops", str(workload.records)]
+    arguments = ["--trace", str(workload.trace), "--ops", str(records_of(workload))]
     arguments += ["--compressibility", f"{workload.values.compressibility:g}"]
     if workload.trace_format:
         arguments += ["--trace-format", workload.trace_format]
+    if workload.trace_columns:
+        arguments += ["--columns", workload.trace_columns]
+    arguments += ["--gets", workload.trace_gets, "--left-out", f"{workload.trace_left_out:g}"]
     return [*arguments, "--prefill", f"{workload.prefill:g}"]
 
 

@@ -107,7 +107,7 @@ pub fn tapes() -> Seeds {
     vec![crate::tapes::small(false), crate::tapes::small(true)]
 }
 
-const TRACES: [&str; 5] = [
+const TRACES: [&str; 9] = [
     "0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n1,has,a,comma,11,40,3,set,86400\n1,n:1,3,0,3,incr,0\n",
     "key,op,size,op_count,key_size\n1668601306,GET,82,1,40\n1668601306,SET,82,2,40\n9,DELETE,0,1,16\n",
     "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
@@ -117,6 +117,12 @@ const TRACES: [&str; 5] = [
      ts=1795269935.627969 gid=3 type=item_store key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3\n\
      skipped=17\n\
      ts=1795269935.769509 gid=11 type=item_get key=a%2520b status=not_found clsid=0 cfd=26 size=0\n",
+    "OK\r\nts=1795705047.35156 gid=10 type=item_get key=k status=not_found clsid=0 cfd=24 size=0\n\
+     ts=1795705047.5 gid=9 type=deleted key=a cmd=delete clsid=1 size=3\n\
+     ts=1795705047.87 gid=12 type=eviction key=e fetch=no ttl=-1 la=7 clsid=1 size=60\n",
+    "\u{feff}time,op,key,size\r\n\r\n0.5,get,a,\r\n0.75,set,a,9\r\n",
+    "1219008 REST.PUT.OBJECT 8d4f 1056\n1221974 REST.GET.OBJECT 8d4f 1528\n1232488 REST.HEAD.OBJECT 8d4f 0\n",
+    "# time, object, size\n1,42932745,512\n2,42932746,512\n",
     "time,op,key,size,ttl,comment\n0.5,get,a,,,x\n0.75,set,b,100,60,y\n1.25,get,b,100,,\n",
 ];
 
@@ -133,7 +139,15 @@ pub fn packed_traces() -> Seeds {
     };
     let zstd = |trace: &Vec<u8>| compress_to_vec(&trace[..], CompressionLevel::Fastest);
     let plain = traces();
-    plain.iter().map(zstd).chain(plain.iter().map(gzip)).chain(traces()).collect()
+    let twice = |packed: Vec<u8>| packed.repeat(2);
+    let all = plain.iter().map(zstd).chain(plain.iter().map(gzip)).chain(traces());
+    all.chain(plain.iter().map(zstd).map(twice)).chain(plain.iter().map(gzip).map(twice)).collect()
+}
+
+/// Names of the columns of traces.
+pub fn trace_columns() -> Seeds {
+    let texts = ["time:ms,op,key,size", "time key size -", "key;ttl;key_size;count", "key,key"];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
 const SCRIPTS: [&str; 7] = [

@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
         check: traces::decompressed_or_refused,
         seeds: seeds::packed_traces,
     },
+    Target { name: "trace_columns", check: columns, seeds: seeds::trace_columns },
     Target { name: "fault_proxy", check: fault_proxy, seeds: seeds::conversations },
     Target { name: "script", check: script, seeds: seeds::scripts },
     #[cfg(feature = "options")]
@@ -118,6 +119,12 @@ fn store_counts(bytes: &[u8]) {
 fn script(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         scripts::refused_or_played(text);
+    }
+}
+
+fn columns(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        traces::columns_or_a_reason(text);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 
 use cachemark_tape::{Recording, ReplaySchedule, Schedule, Tape, Think};
-use cachemark_trace::{Format, import, import_file};
+use cachemark_trace::{Columns, Format, Gets, ImportOptions, import, import_file};
 
 const FORMATS: [Format; 4] = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
 /// A line may stand for a million operations.
@@ -12,13 +12,36 @@ const OPS_MAX: u64 = 2000;
 pub const CLOSED: ReplaySchedule =
     ReplaySchedule::Schedule(Schedule::Closed { ops: u64::MAX, think: Think::None });
 
+const COLUMNS: [&str; 4] =
+    ["time:ms,op,key,size", "time key size", "key;-;ttl;op;count", "time:100ns,-,op,key_size,key"];
+
+/// Each format, the detected one, and files whose columns are named; gets as they are and with fills.
+fn all_options() -> impl Iterator<Item = ImportOptions> {
+    let formats = FORMATS.map(Some).into_iter().chain([None]).map(|format| (format, None));
+    let named = COLUMNS.map(|text| (None, Some(text.parse::<Columns>().expect("columns"))));
+    formats
+        .chain(named)
+        .zip([Gets::AsLogged, Gets::CacheAside].into_iter().cycle())
+        .map(|((format, columns), gets)| ImportOptions { format, columns, gets, max_ops: OPS_MAX })
+}
+
 /// Parse lines in each format, and in the detected one.
 pub fn refused_or_playable(bytes: &[u8]) {
-    for format in FORMATS.map(Some).into_iter().chain([None]) {
-        match import(&mut Cursor::new(bytes), format, OPS_MAX) {
+    for options in all_options() {
+        match import(&mut Cursor::new(bytes), &options) {
             Err(refused) => sound(&refused),
-            Ok(imported) => playable(&imported.recording),
+            Ok(imported) => {
+                assert!((0.0..=1.0).contains(&imported.left_out_share()));
+                playable(&imported.recording);
+            }
         }
+    }
+}
+
+/// Names of columns are refused with a reason, or name a key.
+pub fn columns_or_a_reason(text: &str) {
+    if let Err(refused) = text.parse::<Columns>() {
+        assert!(refused.contains("name each column") && !refused.contains('\n'), "{refused}");
     }
 }
 
@@ -26,7 +49,8 @@ pub fn refused_or_playable(bytes: &[u8]) {
 pub fn decompressed_or_refused(bytes: &[u8]) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(bytes).expect("a file that can be written");
-    match import_file(file.path(), None, OPS_MAX) {
+    let options = ImportOptions { max_ops: OPS_MAX, ..ImportOptions::default() };
+    match import_file(file.path(), &options) {
         Err(refused) => {
             let place = format!("{}: ", file.path().display());
             let reason = refused.strip_prefix(&place).expect("the file is named");

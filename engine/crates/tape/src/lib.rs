@@ -31,7 +31,10 @@ mod generate;
 mod random;
 mod workload;
 
-pub use format::{DataSet, FLAG_NOREPLY, Lane, Op, RunKeys, Tape, TapeError, Verb, value_offset};
+pub use format::{
+    DataSet, Dependence, FLAG_NOREPLY, Lane, Op, Reuse, RunKeys, Tape, TapeError, Verb,
+    value_offset,
+};
 pub use generate::{Recording, ReplaySchedule, generate};
 pub use workload::{
     Arrivals, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, MixEntry, Order,

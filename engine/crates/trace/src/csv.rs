@@ -1,18 +1,62 @@
-//! CSV with a header: `op` and `key`, and optionally `time` (seconds), `size` (bytes) and `ttl`
-//! (seconds). Other columns are ignored.
+//! Tables: CSV with a header (`op` and `key`, and optionally `time`, `size` and `ttl`), and files without one, whose
+//! columns the user names.
 
-use crate::event::{TraceEvent, action, exptime, length, seconds};
+use std::str::FromStr;
+
+use crate::event::{
+    Action, TimeUnit, TraceEvent, action, count, exptime, foreign_action, length, number, time,
+};
+use cachemark_tape::Verb;
 
 /// The position of each column.
-#[derive(Clone, Debug)]
-pub(crate) struct Columns {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
     key: usize,
-    op: usize,
-    time: Option<usize>,
+    op: Option<usize>,
+    time: Option<(usize, TimeUnit)>,
     size: Option<usize>,
     ttl: Option<usize>,
-    count: usize,
+    key_size: Option<usize>,
+    count: Option<usize>,
+    fields: usize,
+    separator: Separator,
+    /// The columns are the user's: operations may have the names of other systems.
+    named: bool,
 }
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Separator {
+    #[default]
+    Comma,
+    Semicolon,
+    Tab,
+    /// Any number of spaces or tabs.
+    Space,
+}
+
+impl Separator {
+    /// That of a line, or of names of columns.
+    fn of(text: &str) -> Separator {
+        let has = |separator| text.contains(separator);
+        match () {
+            () if has(',') => Separator::Comma,
+            () if has(';') => Separator::Semicolon,
+            () if has('\t') => Separator::Tab,
+            () => Separator::Space,
+        }
+    }
+
+    fn split(self, line: &str) -> Vec<&str> {
+        match self {
+            Separator::Comma => line.split(',').map(str::trim).collect(),
+            Separator::Semicolon => line.split(';').map(str::trim).collect(),
+            Separator::Tab => line.split('\t').map(str::trim).collect(),
+            Separator::Space => line.split_whitespace().collect(),
+        }
+    }
+}
+
+const NAMES: [&str; 5] = ["key", "op", "time", "size", "ttl"];
 
 /// The positions of columns by name; `None` if a required column is missing.
 pub(crate) fn column_positions<const N: usize>(
@@ -23,28 +67,110 @@ pub(crate) fn column_positions<const N: usize>(
     names.map(|name| columns.iter().position(|column| column.eq_ignore_ascii_case(name)))
 }
 
+/// The columns of a header with other names.
+pub(crate) fn unused_columns(header: &str, names: &[&str]) -> Vec<String> {
+    let unused = |column: &&str| !names.iter().any(|name| name.eq_ignore_ascii_case(column));
+    header.split(',').map(str::trim).filter(unused).map(str::to_owned).collect()
+}
+
+const SYNTAX: &str = "name each column of the file, such as time:ms,op,key,size: time (in s; :ms, :us, :100ns and \
+                      :ns are others), op, key, size, ttl, key_size, count, and - for one that is not used; with \
+                      the separator of the file: a comma, a semicolon, or spaces";
+
+impl FromStr for Columns {
+    type Err = String;
+
+    /// Parse names of columns. Without `op`, each line is a get.
+    fn from_str(text: &str) -> Result<Columns, String> {
+        let separator = Separator::of(text);
+        let names = separator.split(text);
+        let mut columns =
+            Columns { separator, fields: names.len(), named: true, ..Columns::default() };
+        let mut seen: Vec<&str> = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            let (name, unit) = name.split_once(':').map_or((name, None), |(a, b)| (a, Some(b)));
+            let unit = unit.map_or(Some(TimeUnit::SECONDS), TimeUnit::named);
+            if name != "-" && seen.contains(&name) {
+                return Err(format!("{name} is named twice: {SYNTAX}"));
+            }
+            seen.push(name);
+            match (name, unit) {
+                ("time", Some(unit)) => columns.time = Some((at, unit)),
+                ("key", _) => columns.key = at,
+                ("op", _) => columns.op = Some(at),
+                ("size", _) => columns.size = Some(at),
+                ("ttl", _) => columns.ttl = Some(at),
+                ("key_size", _) => columns.key_size = Some(at),
+                ("count", _) => columns.count = Some(at),
+                ("-", _) => {}
+                _ => return Err(format!("{name:?} is no column: {SYNTAX}")),
+            }
+        }
+        if seen.contains(&"key") { Ok(columns) } else { Err(format!("no key: {SYNTAX}")) }
+    }
+}
+
 impl Columns {
     pub(crate) fn of(header: &str) -> Option<Columns> {
-        let [key, op, time, size, ttl] =
-            column_positions(header, ["key", "op", "time", "size", "ttl"]);
-        let count = header.split(',').count();
-        Some(Columns { key: key?, op: op?, time, size, ttl, count })
+        let [key, op, time, size, ttl] = column_positions(header, NAMES);
+        Some(Columns {
+            key: key?,
+            op: Some(op?),
+            time: time.map(|at| (at, TimeUnit::SECONDS)),
+            size,
+            ttl,
+            fields: header.split(',').count(),
+            ..Columns::default()
+        })
+    }
+
+    pub(crate) fn are_named(&self) -> bool {
+        self.named
+    }
+
+    /// The columns of the header that are not used.
+    pub(crate) fn unused(header: &str) -> Vec<String> {
+        unused_columns(header, &NAMES)
+    }
+
+    /// Whether a first line cannot be an event of these columns, because it has names where numbers should be.
+    pub(crate) fn is_header(&self, line: &str) -> bool {
+        let fields = self.separator.split(line);
+        let numbers = [self.time.map(|(at, _)| at), self.size, self.ttl, self.key_size, self.count];
+        let is_name = |at: usize| {
+            fields
+                .get(at)
+                .is_some_and(|text| text.starts_with(|c: char| c.is_alphabetic() || c == '#'))
+        };
+        self.named && numbers.into_iter().flatten().any(is_name)
     }
 
     pub(crate) fn event(&self, line: &str) -> Result<TraceEvent, String> {
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        if fields.len() != self.count {
-            return Err(format!("{} fields, the header has {}", fields.len(), self.count));
+        let fields = self.separator.split(line);
+        if fields.len() != self.fields {
+            let whose = if self.named { "--columns names" } else { "the header has" };
+            return Err(format!("{} fields, {whose} {}", fields.len(), self.fields));
         }
         let given = |at: Option<usize>| at.map(|at| fields[at]).filter(|text| !text.is_empty());
+        let at_ns = match self.time {
+            Some((at, unit)) => given(Some(at)).map(|text| time(text, unit)).transpose()?,
+            None => None,
+        };
+        let whole_size =
+            |text| number(text, "key size", u64::from(u32::MAX)).map(|size| size as u32);
         Ok(TraceEvent {
-            at_ns: given(self.time).map(seconds).transpose()?,
+            at_ns,
+            number: 0,
             key: fields[self.key].to_owned(),
-            key_bytes: None,
-            action: action(fields[self.op])?,
+            key_bytes: given(self.key_size).map(whole_size).transpose()?,
+            action: match given(self.op) {
+                Some(name) if self.named => foreign_action(name)?,
+                None if self.named => Action::Do(Verb::Get),
+                name => action(name.unwrap_or_default())?,
+            },
             length: given(self.size).map(length).transpose()?,
             exptime_s: given(self.ttl).map_or(Ok(0), exptime)?,
-            count: 1,
+            count: given(self.count).map_or(Ok(1), count)?,
         })
     }
 }

@@ -7,6 +7,8 @@ use cachemark_tape::Verb;
 pub(crate) struct TraceEvent {
     /// The time in ns, on the clock of the trace.
     pub at_ns: Option<u64>,
+    /// The number that memcached gave the line: those of one time may be in another order.
+    pub number: u64,
     pub key: String,
     /// The original length of the key, if the trace abbreviates keys.
     pub key_bytes: Option<u32>,
@@ -30,6 +32,24 @@ const MAX_LENGTH: u64 = 1 << 27;
 /// memcached takes longer expiry times for a date.
 const MAX_EXPTIME_S: u64 = 30 * 24 * 3600;
 const MAX_COUNT: u64 = 1_000_000;
+
+/// The operation with a name of another system: of block traces and object stores.
+pub(crate) fn foreign_action(name: &str) -> Result<Action, String> {
+    let lower = name.to_ascii_lowercase();
+    let method = lower.strip_prefix("rest.").and_then(|rest| rest.strip_suffix(".object"));
+    match method.unwrap_or(&lower) {
+        "get" | "read" | "r" => Ok(Action::Do(Verb::Get)),
+        "set" | "put" | "write" | "w" => Ok(Action::Do(Verb::Set)),
+        "del" | "delete" => Ok(Action::Do(Verb::Delete)),
+        other => match action(other) {
+            Ok(known) => Ok(known),
+            Err(_) if other.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Action::Skip(other.to_owned()))
+            }
+            Err(refused) => Err(refused),
+        },
+    }
+}
 
 /// The operation with the name of a memcached command.
 pub(crate) fn action(name: &str) -> Result<Action, String> {
@@ -67,12 +87,42 @@ pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     }
 }
 
+/// The unit of a column of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeUnit {
+    name: &'static str,
+    ns: u64,
+}
+
+impl TimeUnit {
+    pub(crate) const SECONDS: TimeUnit = TimeUnit { name: "seconds", ns: 1_000_000_000 };
+    const ALL: [(&str, TimeUnit); 5] = [
+        ("s", TimeUnit::SECONDS),
+        ("ms", TimeUnit { name: "milliseconds", ns: 1_000_000 }),
+        ("us", TimeUnit { name: "microseconds", ns: 1000 }),
+        ("100ns", TimeUnit { name: "steps of 100 ns", ns: 100 }),
+        ("ns", TimeUnit { name: "nanoseconds", ns: 1 }),
+    ];
+
+    pub(crate) fn named(text: &str) -> Option<TimeUnit> {
+        TimeUnit::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, unit)| unit)
+    }
+}
+
+/// No time is later, so that sums of times do not overflow.
+const MAX_TIME_NS: u128 = u64::MAX as u128 - (1 << 40);
+
 /// Parse seconds, with or without a fraction: 12, 0.5 or 2e-05. Returns ns.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let refuse = || format!("time {text:?} is not a number of seconds");
+    time(text, TimeUnit::SECONDS)
+}
+
+/// Parse a time, with or without a fraction. Returns ns.
+pub(crate) fn time(text: &str, unit: TimeUnit) -> Result<u64, String> {
+    let refuse = || format!("time {text:?} is not a number of {}", unit.name);
     if text.contains(['e', 'E']) {
-        let ns = text.parse::<f64>().map_err(|_| refuse())? * 1e9;
-        let fits = (0.0..(1_u64 << 62) as f64).contains(&ns);
+        let ns = text.parse::<f64>().map_err(|_| refuse())? * unit.ns as f64;
+        let fits = (0.0..MAX_TIME_NS as f64).contains(&ns);
         return if fits { Ok(ns.round() as u64) } else { Err(refuse()) };
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -80,10 +130,25 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(refuse());
     }
-    let nanoseconds: u64 = format!("{fraction:0<9}").parse().map_err(|_| refuse())?;
-    let ns = whole.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(nanoseconds));
-    // Small enough that sums of times do not overflow.
-    ns.filter(|ns| *ns < 1 << 62).ok_or_else(refuse)
+    let billionths: u64 = format!("{fraction:0<9}").parse().map_err(|_| refuse())?;
+    let part = u128::from(billionths) * u128::from(unit.ns) / 1_000_000_000;
+    let ns = u128::from(whole) * u128::from(unit.ns) + part;
+    if ns <= MAX_TIME_NS { Ok(ns as u64) } else { Err(refuse()) }
+}
+
+/// Parse memcached's `ts`: seconds and, behind the point, microseconds without leading zeros: 1.5 is 1.000005 s.
+/// Returns ns.
+pub(crate) fn seconds_and_microseconds(text: &str) -> Result<u64, String> {
+    let refuse = || format!("ts={text}: it is not seconds.microseconds");
+    let (seconds, microseconds) = text.split_once('.').ok_or_else(refuse)?;
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(seconds) || !digits(microseconds) || microseconds.len() > 6 {
+        return Err(refuse());
+    }
+    let [seconds, microseconds] =
+        [seconds, microseconds].map(|part| part.parse::<u64>().unwrap_or(u64::MAX));
+    let ns = seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(microseconds * 1000));
+    ns.filter(|ns| u128::from(*ns) <= MAX_TIME_NS).ok_or_else(refuse)
 }
 
 pub(crate) fn number(text: &str, what: &str, most: u64) -> Result<u64, String> {

@@ -17,6 +17,17 @@ pub enum Format {
     Csv,
 }
 
+impl Format {
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Twitter => "twitter",
+            Format::Kvcache => "kvcache",
+            Format::Memcached => "memcached",
+            Format::Csv => "csv",
+        }
+    }
+}
+
 impl FromStr for Format {
     type Err = String;
 
@@ -32,8 +43,17 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// Guess the format from the first line.
-    pub(crate) fn guess(first: &str) -> Option<Format> {
+    /// Recognise the format from the first lines: a header is the first of them, and a log may begin with a part of a
+    /// line.
+    pub(crate) fn guess(first_lines: &[&str]) -> Option<Format> {
+        first_lines.iter().enumerate().find_map(|(at, line)| {
+            let format = Format::of_line(line)?;
+            let has_header = matches!(format, Format::Kvcache | Format::Csv);
+            (at == 0 || !has_header).then_some(format)
+        })
+    }
+
+    fn of_line(first: &str) -> Option<Format> {
         if first.starts_with("ts=") || first.starts_with("skipped=") || first == "OK" {
             Some(Format::Memcached)
         } else if kvcache::Columns::of(first).is_some() {

@@ -7,138 +7,126 @@ use std::path::Path;
 use cachemark_tape::{Op, Recording, Verb};
 
 use crate::event::{Action, TraceEvent};
-use crate::format::Format;
-use crate::watch_log::{LogLine, WatchLog};
-use crate::{csv, kvcache, lines, twitter};
+use crate::lines::{self, Lines};
+use crate::options::{Gets, ImportOptions};
+use crate::reader::LineReader;
+use crate::watch_log::LogLine;
 
 const MAX_KEY_BYTES: usize = 250;
 /// Lines from different threads may be out of order by less than this.
 const MAX_BACKWARD_NS: u64 = 1_000_000_000;
+/// The longest recording: ends of tapes are still numbers of ns.
+const MAX_LENGTH_NS: u64 = 1 << 62;
 
 /// A recording, and facts about its import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedTrace {
     pub recording: Recording,
+    pub format: &'static str,
     pub lines: u64,
-    /// Operations that a tape cannot hold, by name.
-    pub skipped: BTreeMap<String, u64>,
-    /// Lines that memcached dropped.
-    pub lost: u64,
+    /// Operations that are not in the recording, by the reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// Lines about something else than an operation of a client, by what they are.
+    pub other_lines: BTreeMap<String, u64>,
+    /// The columns of the header that were not used.
+    pub unused_columns: Vec<String>,
+    /// Gets that do not fill the cache, as no line says how large their value is.
+    pub unfilled: u64,
 }
 
-/// Import up to `max_ops` operations from a file. An error names the line.
-pub fn import_file(
-    path: &Path,
-    format: Option<Format>,
-    max_ops: u64,
-) -> Result<ImportedTrace, String> {
+/// Lines that memcached dropped, among the reasons of what was left out.
+const LOST: &str = "dropped by memcached's own log";
+
+impl ImportedTrace {
+    /// The share of the operations that is not in the recording.
+    pub fn left_out_share(&self) -> f64 {
+        let left_out: u64 = self.left_out.values().sum();
+        let all = left_out + self.recording.ops.len() as u64;
+        if all == 0 { 0.0 } else { left_out as f64 / all as f64 }
+    }
+
+    /// What was left out, by reason, the most first: `90 append, 3 prepend`.
+    pub fn reasons(&self) -> String {
+        let mut reasons: Vec<_> = self.left_out.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let texts: Vec<String> = reasons
+            .iter()
+            .take(MOST_REASONS)
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let more = reasons.len().saturating_sub(MOST_REASONS);
+        let more = if more == 0 { String::new() } else { format!(", and {more} other reasons") };
+        texts.join(", ") + &more
+    }
+}
+
+const MOST_REASONS: usize = 5;
+
+/// Import a file. An error names the file and the line.
+pub fn import_file(path: &Path, options: &ImportOptions) -> Result<ImportedTrace, String> {
     let place = |error: String| format!("{}: {error}", path.display());
     let mut from =
         lines::open(path).map_err(|error| place(format!("it cannot be read: {error}")))?;
-    import(&mut *from, format, max_ops).map_err(place)
+    import(&mut *from, options).map_err(place)
 }
 
-/// Import from a reader. Without a format, the first line decides.
-pub fn import(
-    from: &mut dyn BufRead,
-    format: Option<Format>,
-    max_ops: u64,
-) -> Result<ImportedTrace, String> {
-    let mut line = String::new();
+/// Import from a reader.
+pub fn import(from: &mut dyn BufRead, options: &ImportOptions) -> Result<ImportedTrace, String> {
     let at = |number: u64, error: String| format!("line {number}: {error}");
-    if !lines::next(from, &mut line).map_err(|error| at(1, error))? {
+    let mut lines = Lines::new(from);
+    let first_lines = lines.first()?;
+    let Some(header) = first_lines.first().map(|line| (*line).to_owned()) else {
         return Err("it is empty".to_owned());
+    };
+    let mut reader =
+        LineReader::new(options, &first_lines).map_err(|error| at(lines.first_number(), error))?;
+    let mut trace = EventCollector { sorts: reader.is_unordered(), ..EventCollector::default() };
+    let (mut first, mut number) = (true, 0);
+    while trace.count < options.max_ops {
+        let Some(line) = lines.next()? else { break };
+        if !reader.is_header(first, &line.text) {
+            trace.line(&mut reader, &line.text).map_err(|error| at(line.number, error))?;
+        }
+        (first, number) = (false, line.number);
     }
-    let mut reader = LineReader::new(format, &line).map_err(|error| at(1, error))?;
-    let mut trace = EventCollector::default();
-    let mut number = 1;
-    loop {
-        let blank = line.trim().is_empty();
-        if !blank && !reader.is_header(number, &line) {
-            trace.line(&mut reader, &line).map_err(|error| at(number, error))?;
-        }
-        if trace.count >= max_ops {
-            break;
-        }
-        number += 1;
-        if !lines::next(from, &mut line).map_err(|error| at(number, error))? {
-            number -= 1;
-            break;
-        }
-    }
-    let mut imported = trace.recording(max_ops)?;
+    let mut imported = trace.recording(options)?;
     imported.lines = number;
+    imported.format = reader.format_name();
+    imported.unused_columns = reader.unused_columns(&header);
     Ok(imported)
-}
-
-enum LineReader {
-    Twitter,
-    Kvcache(kvcache::Columns),
-    Csv(csv::Columns),
-    Memcached(WatchLog),
-}
-
-impl LineReader {
-    fn new(format: Option<Format>, first: &str) -> Result<LineReader, String> {
-        let Some(format) = format.or_else(|| Format::guess(first)) else {
-            return Err(format!(
-                "{:?} is not the start of a known format: give the format with --trace-format",
-                first.chars().take(60).collect::<String>()
-            ));
-        };
-        let header = |needs: &str| format!("it must be a header with {needs}");
-        match format {
-            Format::Twitter => Ok(LineReader::Twitter),
-            Format::Memcached => Ok(LineReader::Memcached(WatchLog::default())),
-            Format::Kvcache => kvcache::Columns::of(first)
-                .map(LineReader::Kvcache)
-                .ok_or_else(|| header("key, op, size, op_count and key_size")),
-            Format::Csv => {
-                csv::Columns::of(first).map(LineReader::Csv).ok_or_else(|| header("key and op"))
-            }
-        }
-    }
-
-    /// Whether a line is not an event: a header, or memcached's reply to `watch`.
-    fn is_header(&self, number: u64, line: &str) -> bool {
-        match self {
-            LineReader::Kvcache(_) | LineReader::Csv(_) => number == 1,
-            LineReader::Memcached(_) => line == "OK",
-            LineReader::Twitter => false,
-        }
-    }
 }
 
 /// The events so far.
 #[derive(Default)]
 struct EventCollector {
     events: Vec<TraceEvent>,
+    /// Whether the lines have to be put in order.
+    sorts: bool,
     count: u64,
-    skipped: BTreeMap<String, u64>,
-    lost: u64,
+    left_out: BTreeMap<String, u64>,
+    other_lines: BTreeMap<String, u64>,
     last_ns: u64,
 }
 
 impl EventCollector {
     fn line(&mut self, reader: &mut LineReader, line: &str) -> Result<(), String> {
-        let event = match reader {
-            LineReader::Twitter => twitter::event(line)?,
-            LineReader::Kvcache(columns) => columns.event(line)?,
-            LineReader::Csv(columns) => columns.event(line)?,
-            LineReader::Memcached(log) => match log.line(line)? {
-                LogLine::TraceEvent(event) => event,
-                LogLine::Lost(lost) => {
-                    self.lost = self.lost.saturating_add(lost);
-                    return Ok(());
-                }
-                LogLine::Replace(place, event) => {
-                    check_key(&event.key)?;
-                    self.events[place] = event;
-                    return Ok(());
-                }
-            },
-        };
-        self.add(event)
+        match reader.event(line)? {
+            LogLine::TraceEvent(event) => self.add(event),
+            LogLine::Lost(lost) => {
+                let count = self.left_out.entry(LOST.to_owned()).or_default();
+                *count = count.saturating_add(lost);
+                Ok(())
+            }
+            LogLine::Other(name) => {
+                *self.other_lines.entry(name).or_default() += 1;
+                Ok(())
+            }
+            LogLine::Replace(place, event) => {
+                check_key(&event.key)?;
+                self.events[place] = event;
+                Ok(())
+            }
+        }
     }
 
     fn add(&mut self, mut event: TraceEvent) -> Result<(), String> {
@@ -148,7 +136,9 @@ impl EventCollector {
                 return Err("its time is before that of the line above".to_owned());
             }
             self.last_ns = self.last_ns.max(at_ns);
-            event.at_ns = Some(self.last_ns);
+            if !self.sorts {
+                event.at_ns = Some(self.last_ns);
+            }
         }
         self.count += u64::from(event.count);
         self.events.push(event);
@@ -156,11 +146,17 @@ impl EventCollector {
     }
 
     /// Keys are numbered in the order of their first use. Keys that are only counted become counters.
-    fn recording(mut self, max_ops: u64) -> Result<ImportedTrace, String> {
+    fn recording(mut self, options: &ImportOptions) -> Result<ImportedTrace, String> {
+        if self.sorts {
+            self.events.sort_by_key(|event| (event.at_ns, event.number));
+        }
         let counters = counters(&self.events);
         let is_counter = |event: &TraceEvent| counters.contains(&event.key);
         let timed = self.events.iter().all(|event| event.at_ns.is_some());
         let first_ns = self.events.iter().filter_map(|event| event.at_ns).min().unwrap_or(0);
+        if self.last_ns.saturating_sub(first_ns) >= MAX_LENGTH_NS {
+            return Err("line 1: its time and that of the last line are centuries apart".to_owned());
+        }
         let mut keys = KeyTable::default();
         // Counters are the last keys of a tape.
         self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.add(event));
@@ -168,22 +164,25 @@ impl EventCollector {
         self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.add(event));
         let mut recording =
             Recording { counters: (keys.names.len() - plain) as u32, ..Recording::default() };
+        let mut unfilled = 0;
         for event in &self.events {
-            let verb = match &event.action {
-                Action::Do(verb) if verb.counts() && !is_counter(event) => {
-                    Err(format!("{} of a key with other operations", verb.name()))
-                }
-                Action::Do(verb) => Ok(*verb),
-                Action::Skip(name) => Err(name.clone()),
-            };
-            let verb = match verb {
+            let verb = match playable_verb(event, is_counter(event)) {
                 Ok(verb) => verb,
-                Err(name) => {
-                    *self.skipped.entry(name).or_default() += u64::from(event.count);
+                Err(reason) => {
+                    *self.left_out.entry(reason).or_default() += u64::from(event.count);
                     continue;
                 }
             };
             let key = keys.numbers[&event.key];
+            let fills = options.gets == Gets::CacheAside && matches!(verb, Verb::Get | Verb::Gets);
+            let verb = match fills {
+                true if keys.known[key as usize] => Verb::Fetch,
+                true => {
+                    unfilled += u64::from(event.count);
+                    verb
+                }
+                false => verb,
+            };
             let length = match verb {
                 verb if verb.counts() => 1,
                 verb if verb.writes() => event.length.unwrap_or(keys.lengths[key as usize]),
@@ -191,7 +190,7 @@ impl EventCollector {
             };
             let op = Op { verb, noreply: false, run: 1, key, length, exptime_s: event.exptime_s };
             for _ in 0..event.count {
-                if recording.ops.len() as u64 == max_ops {
+                if recording.ops.len() as u64 == options.max_ops {
                     break;
                 }
                 recording.ops.push(op);
@@ -202,7 +201,19 @@ impl EventCollector {
         }
         recording.lengths = keys.lengths;
         recording.keys = padded_names(keys.names, &keys.sizes);
-        Ok(ImportedTrace { recording, lines: 0, skipped: self.skipped, lost: self.lost })
+        let EventCollector { left_out, other_lines, .. } = self;
+        Ok(ImportedTrace { recording, left_out, other_lines, unfilled, ..ImportedTrace::default() })
+    }
+}
+
+/// What a tape does for an event, or why it cannot.
+fn playable_verb(event: &TraceEvent, is_counter: bool) -> Result<Verb, String> {
+    match &event.action {
+        Action::Do(verb) if verb.counts() && !is_counter => {
+            Err(format!("{} of a key with other operations", verb.name()))
+        }
+        Action::Do(verb) => Ok(*verb),
+        Action::Skip(name) => Err(format!("{name}, which tapes do not support")),
     }
 }
 

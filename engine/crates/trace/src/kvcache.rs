@@ -1,8 +1,10 @@
 //! The traces of Meta's key-value cache that CacheLib publishes, with a header. 2022:
 //! `key,op,size,op_count,key_size[,ttl]`. 2024: `op_time,key,key_size,op,op_count,size,…,ttl,…`.
 
-use crate::csv::column_positions;
+use crate::csv::{column_positions, unused_columns};
 use crate::event::{TraceEvent, action, count, exptime, length, number, seconds};
+
+const NAMES: [&str; 7] = ["key", "op", "size", "op_count", "key_size", "op_time", "ttl"];
 
 /// The position of each column.
 #[derive(Clone, Debug)]
@@ -19,10 +21,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(crate) fn of(header: &str) -> Option<Columns> {
-        let [key, op, size, op_count, key_size, op_time, ttl] = column_positions(
-            header,
-            ["key", "op", "size", "op_count", "key_size", "op_time", "ttl"],
-        );
+        let [key, op, size, op_count, key_size, op_time, ttl] = column_positions(header, NAMES);
         Some(Columns {
             key: key?,
             op: op?,
@@ -35,6 +34,11 @@ impl Columns {
         })
     }
 
+    /// The columns of the header that are not used.
+    pub(crate) fn unused(header: &str) -> Vec<String> {
+        unused_columns(header, &NAMES)
+    }
+
     pub(crate) fn event(&self, line: &str) -> Result<TraceEvent, String> {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != self.count {
@@ -44,6 +48,7 @@ impl Columns {
         let ttl = self.ttl.map(|at| fields[at]).filter(|text| !text.is_empty());
         Ok(TraceEvent {
             at_ns: self.op_time.map(|at| seconds(fields[at])).transpose()?,
+            number: 0,
             key: fields[self.key].to_owned(),
             key_bytes: Some(number(fields[self.key_size], "key size", u64::from(u32::MAX))? as u32),
             action: action(fields[self.op])?,

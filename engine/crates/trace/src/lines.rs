@@ -1,40 +1,107 @@
-//! The lines of a trace: a plain file, or one that is compressed with zstd or gzip.
+//! The lines of a trace.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
+use crate::unpack::unpacked;
 
 /// The maximum length of a line.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// Files with more are no traces.
+const MOST_EMPTY: u64 = 10_000;
+/// The format is recognised from so many lines.
+const LOOK_AHEAD: usize = 16;
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Open a trace. Its first bytes show the compression.
+/// Open a trace, which may be packed.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
-    let begins = file.fill_buf()?;
-    if begins.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let unpacked = StreamingDecoder::new(file).map_err(io::Error::other)?;
-        return Ok(Box::new(BufReader::with_capacity(1 << 20, unpacked)));
-    }
-    if begins.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::with_capacity(1 << 20, MultiGzDecoder::new(file))));
-    }
-    Ok(Box::new(file))
+    unpacked(BufReader::with_capacity(1 << 20, File::open(path)?))
 }
 
-/// Read the next line into `line`, without its end. False after the last line.
-pub(crate) fn next(from: &mut dyn BufRead, line: &mut String) -> Result<bool, String> {
-    line.clear();
-    let mut bytes = Vec::new();
-    from.take(MAX_LINE_BYTES + 1)
-        .read_until(b'\n', &mut bytes)
-        .map_err(|error| format!("it cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_LINE_BYTES {
-        return Err(format!("longer than {MAX_LINE_BYTES} bytes"));
+/// The lines that are not empty, with their numbers.
+pub(crate) struct Lines<'a> {
+    from: &'a mut dyn BufRead,
+    /// Lines that were read ahead.
+    ahead: VecDeque<Line>,
+    /// Why no more lines could be read ahead.
+    failed: Option<String>,
+    /// How many lines were read from the file.
+    number: u64,
+}
+
+/// A line without its end, and its number in the file.
+pub(crate) struct Line {
+    pub number: u64,
+    pub text: String,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(from: &'a mut dyn BufRead) -> Lines<'a> {
+        Lines { from, ahead: VecDeque::new(), failed: None, number: 0 }
     }
-    let whole = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-    line.push_str(whole.trim_end_matches(['\n', '\r']));
-    Ok(!bytes.is_empty())
+
+    /// The first lines, which are read again afterwards. An error behind the first line comes when it is reached.
+    pub(crate) fn first(&mut self) -> Result<Vec<&str>, String> {
+        while self.ahead.len() < LOOK_AHEAD {
+            match self.read() {
+                Ok(Some(line)) => self.ahead.push_back(line),
+                Ok(None) => break,
+                Err(error) if self.ahead.is_empty() => return Err(error),
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(self.ahead.iter().map(|line| line.text.as_str()).collect())
+    }
+
+    /// The number of the first line that is not empty.
+    pub(crate) fn first_number(&self) -> u64 {
+        self.ahead.front().map_or(1, |line| line.number)
+    }
+
+    /// The next line; `None` after the last one. An error names the line.
+    pub(crate) fn next(&mut self) -> Result<Option<Line>, String> {
+        match (self.ahead.pop_front(), self.failed.take()) {
+            (Some(line), failed) => {
+                self.failed = failed;
+                Ok(Some(line))
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => self.read(),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Line>, String> {
+        for _ in 0..MOST_EMPTY {
+            let Some(text) = self.read_any()? else { return Ok(None) };
+            if !text.trim().is_empty() {
+                return Ok(Some(Line { number: self.number, text }));
+            }
+        }
+        Err(format!("line {}: {MOST_EMPTY} empty lines: this is no trace", self.number))
+    }
+
+    fn read_any(&mut self) -> Result<Option<String>, String> {
+        let number = self.number + 1;
+        let at = |error: String| format!("line {number}: {error}");
+        let mut bytes = Vec::new();
+        Read::take(&mut self.from, MAX_LINE_BYTES + 1)
+            .read_until(b'\n', &mut bytes)
+            .map_err(|error| at(format!("it cannot be read: {error}")))?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.number = number;
+        if bytes.len() as u64 > MAX_LINE_BYTES {
+            return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")));
+        }
+        let text = std::str::from_utf8(&bytes).map_err(|_| at("it is not UTF-8".to_owned()))?;
+        let text =
+            if number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
+        Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
+    }
 }

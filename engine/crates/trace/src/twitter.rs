@@ -14,6 +14,7 @@ pub(crate) fn event(line: &str) -> Result<TraceEvent, String> {
     let bytes = length(value_size)?;
     Ok(TraceEvent {
         at_ns: Some(seconds(at)?),
+        number: 0,
         key: key.to_owned(),
         key_bytes: Some(number(key_size, "key size", u64::from(u32::MAX))? as u32),
         action: action(operation)?,

@@ -1,16 +1,17 @@
-//! The output of memcached's `watch fetchers mutations`: `ts=1795269935.627969 gid=3 type=item_store
-//! key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3`.
+//! The output of memcached's `watch fetchers mutations deletions`: `ts=1795269935.627969 gid=3 type=item_store
+//! key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3`. `deletions` can be watched since memcached 1.6.20.
 //!
-//! Increments, touches and reads all appear as reads, and deletes do not appear. A store looks up its
-//! key first, which appears as a read just before it on the same connection.
+//! Increments, touches and reads all appear as reads. A store and a delete look up their key first, which appears as
+//! a read just before. Each worker thread writes its lines at once, so that lines of several are not in order: `ts`,
+//! and within a microsecond `gid`, restore it.
 
 use std::collections::HashMap;
 
-use crate::event::{Action, TraceEvent, action, exptime, length, seconds};
+use crate::event::{Action, TraceEvent, action, exptime, length, number, seconds_and_microseconds};
 use cachemark_tape::Verb;
 
-/// A read and a store of the same key on the same connection within this time are one store. Its own
-/// look-up came 1 to 15 µs before it in memcached 1.6; no client replies that fast.
+/// A read and a store or delete of the same key within this time are one operation. Its own look-up came 1 to 15 µs
+/// before it in memcached 1.6; no client replies that fast.
 const LOOKUP_NS: u64 = 20_000;
 
 /// The state after the lines so far.
@@ -24,10 +25,12 @@ pub(crate) struct WatchLog {
 /// The meaning of a line.
 pub(crate) enum LogLine {
     TraceEvent(TraceEvent),
-    /// Replace the event with this index: that read belonged to the store.
+    /// Replace the event with this index: that read belonged to the store or delete.
     Replace(usize, TraceEvent),
     /// The server dropped this many lines.
     Lost(u64),
+    /// No request of a client, such as an eviction.
+    Other(String),
 }
 
 impl WatchLog {
@@ -44,9 +47,13 @@ impl WatchLog {
         let field =
             |name: &str| fields.get(name).copied().ok_or_else(|| format!("{name}= is missing"));
         let kind = field("type")?;
+        if !matches!(kind, "item_get" | "item_store" | "deleted") {
+            return Ok(LogLine::Other(kind.to_owned()));
+        }
         let connection = fields.get("cfd").copied().unwrap_or("").to_owned();
         let mut event = TraceEvent {
-            at_ns: Some(seconds(field("ts")?)?),
+            at_ns: Some(seconds_and_microseconds(field("ts")?)?),
+            number: fields.get("gid").map_or(Ok(0), |text| number(text, "gid", u64::MAX))?,
             key: decode_key(field("key")?)?,
             key_bytes: None,
             action: Action::Do(Verb::Get),
@@ -54,27 +61,40 @@ impl WatchLog {
             exptime_s: 0,
             count: 1,
         };
-        match kind {
-            "item_get" => {
-                let bytes = fields.get("size").map_or(Ok(0), |text| length(text))?;
-                event.length = (bytes > 0).then_some(bytes);
-                self.reads.insert(connection, (self.events, event.clone()));
-            }
+        let looked_up = match kind {
             "item_store" => {
                 event.action = action(field("cmd")?)?;
                 event.exptime_s = exptime(field("ttl")?)?;
                 event.length = Some(length(field("size")?)?);
-                if let Some((place, read)) = self.reads.remove(&connection)
-                    && read.key == event.key
-                    && event.at_ns <= read.at_ns.map(|at| at + LOOKUP_NS)
-                {
-                    return Ok(LogLine::Replace(place, event));
-                }
+                self.reads.remove(&connection)
             }
-            other => event.action = Action::Skip(other.to_owned()),
+            "deleted" => {
+                event.action = Action::Do(Verb::Delete);
+                self.last_read_of(&event.key)
+            }
+            _ => {
+                let bytes = fields.get("size").map_or(Ok(0), |text| length(text))?;
+                event.length = (bytes > 0).then_some(bytes);
+                self.reads.insert(connection, (self.events, event.clone()));
+                None
+            }
+        };
+        if let Some((place, read)) = looked_up
+            && read.key == event.key
+            && event.at_ns >= read.at_ns
+            && event.at_ns <= read.at_ns.map(|at| at + LOOKUP_NS)
+        {
+            return Ok(LogLine::Replace(place, event));
         }
         self.events += 1;
         Ok(LogLine::TraceEvent(event))
+    }
+
+    /// A line about a delete does not name its connection.
+    fn last_read_of(&mut self, key: &str) -> Option<(usize, TraceEvent)> {
+        let reads = self.reads.iter().filter(|(_, (_, read))| read.key == key);
+        let last = reads.max_by_key(|(_, (_, read))| (read.at_ns, read.number))?.0.clone();
+        self.reads.remove(&last)
     }
 }
 

@@ -1,43 +1,19 @@
 //! Each format from a synthetic sample. Every invalid line gives an error that names it.
 
+mod common;
+
 use std::io::Cursor;
 
-use cachemark_properties::traces::{CLOSED, refused_or_playable};
-use cachemark_tape::{Arrivals, Recording, ReplaySchedule, Schedule, Tape, Verb};
-use cachemark_trace::{Format, ImportedTrace, import, import_file};
+use cachemark_properties::traces::{CLOSED, columns_or_a_reason, refused_or_playable};
+use cachemark_tape::{Arrivals, ReplaySchedule, Schedule, Tape, Verb};
+use cachemark_trace::{Format, ImportOptions, import};
+use common::{TWITTER, left_out, operations, read, tape};
 use proptest::prelude::*;
-
-fn read(text: &str, format: Option<Format>) -> Result<ImportedTrace, String> {
-    import(&mut Cursor::new(text.as_bytes()), format, u64::MAX)
-}
-
-fn tape(recording: &Recording, replay: ReplaySchedule) -> Tape {
-    let bytes = recording.tape(replay, 1.0, 0.0, 1).expect("a recording that can be played");
-    Tape::from_bytes(bytes).expect("our own tape")
-}
-
-/// Verb, key, value size and expiry time of each operation.
-fn operations(tape: &Tape) -> Vec<(Verb, String, u32, u32)> {
-    let text = |k| String::from_utf8_lossy(tape.key(k)).into_owned();
-    (0..tape.op_count())
-        .map(|j| tape.op(j))
-        .map(|op| (op.verb, text(op.key), op.length, op.exptime_s))
-        .collect()
-}
-
-const TWITTER: &str = "\
-0,q:q:1:8WTfjZU14ee,17,213,4,get,0
-0,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,get,0
-1,has,a,comma,11,40,3,set,86400
-1,has,a,comma,11,0,3,get,0
-1,n:1,3,0,3,incr,0
-2,q:q:1:8WTfjZU14ee,17,220,4,append,0
-";
 
 #[test]
 fn twitter_traces() {
     let imported = read(TWITTER, None).expect("a trace");
-    assert_eq!((imported.lines, imported.skipped.get("append")), (6, Some(&1)));
+    assert_eq!((imported.lines, left_out(&imported, "append")), (6, 1));
     let recording = &imported.recording;
     assert_eq!((recording.keys.len(), recording.counters), (4, 1));
     assert_eq!(recording.lengths[..3], [213, 27, 40]);
@@ -95,36 +71,37 @@ fn cachelib_traces_of_both_years() {
     assert_eq!((played[3].0, played[3].2, played[3].3), (Verb::Set, 500, 3600));
 }
 
-/// The output of memcached 1.6.18.
-const LOG: &str = "\
-OK\r
-ts=1795269935.627954 gid=2 type=item_get key=foo status=not_found clsid=0 cfd=25 size=0
-ts=1795269935.627969 gid=3 type=item_store key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3
-ts=1795269935.648204 gid=4 type=item_get key=foo status=found clsid=1 cfd=25 size=3
-ts=1795269935.668418 gid=5 type=item_get key=a%2520b status=not_found clsid=0 cfd=26 size=0
-skipped=17
-ts=1795269935.769509 gid=11 type=item_get key=a%2520b status=not_found clsid=0 cfd=26 size=0
-ts=1795269935.769516 gid=12 type=item_store key=a%2520b status=stored cmd=add ttl=0 clsid=1 cfd=26 size=1
-ts=1795269935.789760 gid=14 type=item_store key=foo status=not_stored cmd=append ttl=0 clsid=1 cfd=25 size=1
-";
+#[test]
+fn what_is_left_out_is_counted_by_its_reason() {
+    let log =
+        "op,key,timestamp,size\nget,a,1,5\nfetch,a,2,5\nfetch,a,3,5\ntruncate,b,4,5\nset,a,5,5\n";
+    let imported = read(log, None).expect("a trace");
+    assert_eq!((left_out(&imported, "fetch"), left_out(&imported, "truncate")), (2, 1));
+    assert_eq!(imported.left_out_share(), 0.6);
+    assert!(imported.reasons().starts_with("2 fetch, which tapes do not support, 1 truncate"));
+    assert_eq!(imported.unused_columns, ["timestamp"]);
+    assert_eq!((imported.lines, imported.recording.ops.len()), (6, 2));
+}
 
 #[test]
-fn memcached_logs() {
-    let imported = read(LOG, None).expect("a log");
-    assert_eq!((imported.lost, imported.skipped.get("append")), (17, Some(&1)));
-    let tape = tape(&imported.recording, ReplaySchedule::Recorded { speed: 1.0 });
-    let spaced = "a%20b".to_owned();
-    assert_eq!(
-        operations(&tape),
-        [
-            (Verb::Set, "foo".to_owned(), 3, 60),
-            (Verb::Get, "foo".to_owned(), 0, 0),
-            (Verb::Get, spaced.clone(), 0, 0),
-            (Verb::Add, spaced, 1, 0),
-        ],
-        "what a store looks up is no read"
-    );
-    assert_eq!(tape.due_ns(1), 20_235_000, "to the microsecond");
+fn a_byte_order_mark_is_no_part_of_the_first_column() {
+    let imported = read("\u{feff}size,op,key\r\n7,set,a\r\n", None).expect("a trace");
+    assert_eq!(imported.recording.lengths, [7]);
+    assert!(imported.unused_columns.is_empty());
+}
+
+#[test]
+fn the_format_is_recognised_from_the_first_lines() {
+    let cut = "tus=found clsid=1 cfd=24 size=3\n";
+    let whole = "ts=7.5 gid=1 type=item_get key=k status=found clsid=1 cfd=9 size=3\n";
+    let refused = read(&format!("{cut}{whole}"), None).expect_err("a part of a line");
+    assert!(refused.starts_with("line 1: type= is missing"), "{refused}");
+    let kvcache = "key,op,size,op_count,key_size\n1,GET,82,1,40\n";
+    let refused = read(kvcache, Some(Format::Csv)).expect_err("another format");
+    assert!(refused.contains("looks like kvcache, but the format was said to be csv"), "{refused}");
+    let refused = read(TWITTER, Some(Format::Memcached)).expect_err("another format");
+    assert!(refused.contains("looks like twitter"), "{refused}");
+    assert_eq!(read("\n\nop,key\nget,a\n", None).expect("a trace").format, "csv");
 }
 
 const CSV: &str =
@@ -149,37 +126,16 @@ fn a_trace_takes_any_schedule() {
     assert_eq!(operations(&tape)[3], operations(&tape)[0], "it begins again");
 }
 
-#[test]
-fn packed_files_are_unpacked() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let plain = read(TWITTER, None).expect("a trace").recording;
-    let zstd = ruzstd::encoding::compress_to_vec(
-        TWITTER.as_bytes(),
-        ruzstd::encoding::CompressionLevel::Fastest,
-    );
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    std::io::Write::write_all(&mut gzip, TWITTER.as_bytes()).expect("memory");
-    let gzip = gzip.finish().expect("memory");
-    for (name, bytes) in
-        [("a.zst", &zstd), ("a.gz", &gzip), ("a.csv", &TWITTER.as_bytes().to_vec())]
-    {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).expect("a file");
-        let imported = import_file(&path, None, u64::MAX).expect("a trace");
-        assert_eq!(imported.recording.ops, plain.ops, "{name}");
-    }
-    let path = folder.path().join("cut.zst");
-    std::fs::write(&path, &zstd[..zstd.len() - 5]).expect("a file");
-    let refused = import_file(&path, None, u64::MAX).expect_err("half a file");
-    assert!(refused.contains("cut.zst: line "), "{refused}");
+fn at_most(max_ops: u64) -> ImportOptions {
+    ImportOptions { max_ops, ..ImportOptions::default() }
 }
 
 #[test]
 fn max_ops_limits_the_import() {
-    let imported = import(&mut Cursor::new(TWITTER.as_bytes()), None, 2).expect("a trace");
+    let imported = import(&mut Cursor::new(TWITTER.as_bytes()), &at_most(2)).expect("a trace");
     assert_eq!((imported.recording.ops.len(), imported.lines), (2, 2));
     let many = "key,op,size,op_count,key_size\n1,GET,82,1000,40\n";
-    let imported = import(&mut Cursor::new(many.as_bytes()), None, 7).expect("a trace");
+    let imported = import(&mut Cursor::new(many.as_bytes()), &at_most(7)).expect("a trace");
     assert_eq!(imported.recording.ops.len(), 7);
 }
 
@@ -193,7 +149,12 @@ fn a_bad_line_is_one_error_that_names_it() {
         (Format::Twitter, "0,a b,1,2,3,get,0", "line 1: key \"a b\": keys are 1 to 250 bytes"),
         (Format::Twitter, "0,a,1,2,3,g?t,0", "line 1: \"g?t\" is not an operation"),
         (Format::Twitter, "9,a,1,2,3,get,0\n1,a,1,2,3,get,0", "line 2: its time is before"),
-        (Format::Kvcache, "key,op\n1,GET", "line 1: it must be a header"),
+        (
+            Format::Kvcache,
+            "key,op\n1,GET",
+            "line 1: it looks like csv, but the format was said to be kvcache",
+        ),
+        (Format::Kvcache, "key;op\n1;GET", "line 1: it must be a header"),
         (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5", "line 2: 3 fields"),
         (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5,x,4", "line 2: operation count"),
         (Format::Csv, "time,key\n", "line 1: it must be a header"),
@@ -217,7 +178,7 @@ fn lines() -> impl Strategy<Value = String> {
     let near = prop_oneof![
         "[0-9]{1,3},[a-z,%]{0,9},[0-9]{1,4},[0-9]{1,9},[0-9],(get|set|incr|x?),[0-9-]{0,5}",
         "[0-9]{0,4},(GET|SET|DELETE|GET_LEASE),[0-9]{0,9},[0-9]{0,9},[0-9]{0,9}",
-        "ts=[0-9.]{0,22} gid=[0-9] type=item_(get|store) key=[a-z0-9%]{0,6} cmd=(set|add) ttl=-?[0-9] cfd=[12] size=[0-9]{0,4}",
+        "ts=[0-9.]{0,22} gid=[0-9]{1,2} type=(item_get|item_store|deleted|eviction) key=[a-z0-9%]{0,6} cmd=(set|add) ttl=-?[0-9] cfd=[12] size=[0-9]{0,4}",
         "(key|op|size|op_count|key_size|time|,){1,9}",
         "skipped=[0-9]{0,25}",
         ".{0,60}",
@@ -236,5 +197,10 @@ proptest! {
     #[test]
     fn no_bytes_can_crash_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         refused_or_playable(&bytes);
+    }
+
+    #[test]
+    fn no_names_of_columns_can_crash_it(text in "(time|key|op|size|ttl|-|:ms|:h|,|;| ){0,9}.{0,5}") {
+        columns_or_a_reason(&text);
     }
 }

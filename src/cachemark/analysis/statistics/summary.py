@@ -25,6 +25,7 @@ from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
+from cachemark.analysis.verdict.tape_repeats import hits_withheld
 from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Operation
@@ -51,14 +52,15 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together.
 
     `ok` are the successful operations. `not_stored` are those that the server answered and refused,
-    such as a `cas` after another caller's write.
+    such as a `cas` after another caller's write. `hits` and `misses` are None where a repeated tape
+    has shaped them; the report says why.
     """
 
     kind: str
     ok: int
     rate: Interval
-    hits: int
-    misses: int
+    hits: int | None
+    misses: int | None
     not_stored: int = 0
     errors: dict[str, int]
     response: TimeSummary | None
@@ -147,12 +149,13 @@ def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
+    shown = not any(map(hits_withheld, valid))
     return KindSummary(
         kind=name,
         ok=sum(operation.succeeded for operation in operations),
         rate=_rate(valid, kinds),
-        hits=sum(operation.found for operation in operations),
-        misses=sum(operation.misses for operation in operations),
+        hits=sum(operation.found for operation in operations) if shown else None,
+        misses=sum(operation.misses for operation in operations) if shown else None,
         not_stored=sum(operation.not_stored for operation in operations),
         errors=errors,
         response=_response(name, valid, kinds),

@@ -22,6 +22,11 @@ from cachemark.analysis.verdict.generators import generated_findings, with_gener
 from cachemark.analysis.verdict.noise import noise_delays, noise_findings
 from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
+from cachemark.analysis.verdict.tape_repeats import (
+    TAPE_REPEATED,
+    hits_withheld,
+    repeated_tape,
+)
 from cachemark.analysis.verdict.trial_verdict import (
     TrialVerdict,
     conclude,
@@ -35,13 +40,16 @@ from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 
 __all__ = [
+    "TAPE_REPEATED",
     "Judged",
     "TrialVerdict",
     "check_stationarity",
     "commands_per_server",
     "conclude",
+    "hits_withheld",
     "invalid_finding",
     "judge",
+    "repeated_tape",
     "stationarity_findings",
     "with_more",
 ]

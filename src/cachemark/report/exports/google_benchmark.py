@@ -9,6 +9,7 @@ withholds, is left out.
 from __future__ import annotations
 
 from cachemark.analysis.statistics import ok, trial_response_ns, window_rate
+from cachemark.analysis.verdict import hits_withheld
 from cachemark.host import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
@@ -69,7 +70,7 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
         entry["server_cpu_ns"] = use.cpu_ns / ok(window)
     for part in series.parts:
         entry |= _counters(part, series.outcomes[index])
-    return entry | _counts(window)
+    return entry | _counts(series.outcomes[index], window)
 
 
 def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:
@@ -81,11 +82,16 @@ def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:
     return {name: value for name, value in counters.items() if value is not None}
 
 
-def _counts(window: Done) -> dict[str, object]:
+def _counts(trial: Outcome, window: Done) -> dict[str, object]:
     operations = window.operations.values()
+    others: dict[str, object] = {
+        "not_stored": sum(operation.not_stored for operation in operations),
+        "errors": sum(sum(operation.errors.values()) for operation in operations),
+    }
+    if hits_withheld(trial):
+        return others
     return {
         "hits": sum(operation.found for operation in operations),
         "misses": sum(operation.misses for operation in operations),
-        "not_stored": sum(operation.not_stored for operation in operations),
-        "errors": sum(sum(operation.errors.values()) for operation in operations),
+        **others,
     }

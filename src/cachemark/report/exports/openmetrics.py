@@ -107,8 +107,9 @@ class _Run(Collector):
             answers = {"ok": of.ok, "not_stored": of.not_stored}
             for result, count in {**answers, **of.errors, "wrong_value": wrong}.items():
                 operations.add_metric([*labels, result], count)
-            keys.add_metric([*labels, "hit"], of.hits)
-            keys.add_metric([*labels, "miss"], of.misses)
+            for found, count in (("hit", of.hits), ("miss", of.misses)):
+                if count is not None:
+                    keys.add_metric([*labels, found], count)
         yield operations
         yield keys
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cachemark.analysis.number_format import count_of, number, time
+from cachemark.analysis.trace_words import trace_differences
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import Plan
 from cachemark.runs.tapes import Tape
 
 _MAX_LINES = 6
 _EXACT_BELOW = 1000
+# With fewer than this part of its keys, a tape is said to leave keys out.
+_MOST_KEYS = 0.8
 
 
 def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -20,7 +23,21 @@ def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
         for (workload, load), tape in tapes.items()
     ]
     more = len(lines) - _MAX_LINES
-    return lines if more <= 1 else [*lines[:_MAX_LINES], f"and {more} more"]
+    shown = lines if more <= 1 else [*lines[:_MAX_LINES], f"and {more} more"]
+    return [*shown, *_differences(plan, tapes)]
+
+
+def _differences(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
+    """How the tapes differ from their traces, each once."""
+    loads = {load.name: load for load in plan.experiment.loads}
+    lines = [
+        f"{workload}: {line}"
+        for (workload, load), tape in tapes.items()
+        for line in trace_differences(
+            tape.facts, replayed=loads[load].schedule.startswith("replay")
+        )
+    ]
+    return list(dict.fromkeys(lines))
 
 
 def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
@@ -28,10 +45,14 @@ def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
     workload = next(one for one in experiment.workloads if one.name == workload_name)
     load = next(one for one in experiment.loads if one.name == load_name)
     items, data = tape.data.items, tape.data.data_bytes
+    reuse = tape.facts.reuse
     count = f"{items:,}" if items < _EXACT_BELOW else number(items)
     held = f"{count} items of {data / items:.0f} bytes on average" if items else "no items"
     played = _trace(tape, workload, load) if workload.trace else _operations(workload)
-    return f"{played} on {held}; {_load(load)}"
+    part = ""
+    if reuse is not None and 0 < reuse.used_keys < _MOST_KEYS * tape.facts.keys:
+        part = f", of whose keys the tape uses {number(reuse.used_keys)}"
+    return f"{played} on {held}{part}; {_load(load)}"
 
 
 def _trace(tape: Tape, workload: Workload, load: Load) -> str:
@@ -44,6 +65,8 @@ def _trace(tape: Tape, workload: Workload, load: Load) -> str:
     if workload.passes is not None:
         parts.append("played once" if workload.passes == 1 else f"played {workload.passes} times")
     parts.append(f"{workload.prefill:.0%} stored first" if workload.prefill else "cold cache")
+    if workload.trace_gets == "cache-aside":
+        parts.append("cache-aside: gets that miss store their keys")
     return ", ".join(parts)
 
 

@@ -6,13 +6,14 @@ trial starts, warms up, plays its window, and ends. Both store the keys at their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cachemark.analysis.rounds.order import squares_for, williams
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Trial
 from cachemark.model.plan import Plan, warmup_ms
+from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.planning.languages import cost_of_cell
 from cachemark.runs.planning.server_starts import server_start_s
 from cachemark.runs.planning.usual_rates import ops_per_s, window_s
@@ -28,6 +29,9 @@ _TURN_S = 0.0008
 _KEY_S = 2e-6
 
 
+Tapes = Mapping[tuple[str, str], TapeFacts]
+
+
 class SittingTime(NamedTuple):
     """The parts of a sitting, one after the other, in seconds."""
 
@@ -37,10 +41,11 @@ class SittingTime(NamedTuple):
     ends_s: float
 
 
-def planned_s(plan: Plan, cpus: int) -> float:
+def planned_s(plan: Plan, cpus: int, tapes: Tapes | None = None) -> float:
     """About how long the whole plan takes; a run that stops when it is settled may end earlier.
 
-    `cpus` is the number of CPUs that the run may use.
+    `cpus` is the number of CPUs that the run may use. `tapes` are those of each workload and load:
+    what a trace has is not known without them.
     """
     first = _checks_s(plan)
     if plan.sittings:
@@ -48,7 +53,7 @@ def planned_s(plan: Plan, cpus: int) -> float:
         limit_s = plan.experiment.rounds.max_s
         return first + (whole if limit_s is None else min(whole, limit_s))
     each_s = plan.typical_trials / max(1, len(plan.trials))
-    return first + sum(_trial_s(plan, trial) for trial in plan.trials) * each_s
+    return first + sum(_trial_s(plan, trial, tapes or {}) for trial in plan.trials) * each_s
 
 
 def block_s(plan: Plan, cpus: int) -> float:
@@ -113,8 +118,9 @@ def _start_s(plan: Plan, trial: Trial, times: int = 1) -> float:
 _SETS = Workload(name="prefill", mix={"set": 1})
 
 
-def _trial_s(plan: Plan, trial: Trial) -> float:
+def _trial_s(plan: Plan, trial: Trial, tapes: Tapes) -> float:
     workload, load = plan.workload(trial.cell), plan.load(trial.cell)
     workers = 2 if workload.server_warmup_ops else 1
-    whole_s = window_s(trial, workload, load, plan.experiment.timing)
+    tape = tapes.get((workload.name, load.name))
+    whole_s = window_s(trial, workload, load, plan.experiment.timing, tape)
     return _start_s(plan, trial, workers) + whole_s

@@ -9,8 +9,9 @@ from cachemark.endpoints.servers import memory_limit, parse_spec
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Trial
 from cachemark.model.plan import NO_SERVER, warmup_ms
+from cachemark.model.tape_facts import TapeFacts
 from cachemark.model.units import parse_size
-from cachemark.model.work_length import keys_in_range
+from cachemark.model.work_length import keys_in_range, records_of
 from cachemark.runs.trials.fill import fill_sample_ops
 
 # What a slow client does with one caller, with several callers, without a reply, without a server.
@@ -34,8 +35,10 @@ def ops_per_s(trial: Trial, workload: Workload, load: Load) -> float:
     return total / sum(weight * each_s for weight, each_s in parts) if parts else rate
 
 
-def window_s(trial: Trial, workload: Workload, load: Load, timing: Timing) -> float:
-    """The measured window, with the warm-up before it."""
+def window_s(
+    trial: Trial, workload: Workload, load: Load, timing: Timing, tape: TapeFacts | None = None
+) -> float:
+    """The measured window, with the warm-up before it. Of a trace, the tape says what it has."""
     rate = ops_per_s(trial, workload, load)
     if workload.fill_percent is not None:
         return (fill_sample_ops(workload) + _fill_ops(trial, workload)) / rate
@@ -43,7 +46,10 @@ def window_s(trial: Trial, workload: Workload, load: Load, timing: Timing) -> fl
     if workload.ops is not None:
         return warm_up_s + workload.ops / rate
     if workload.passes is not None and load.schedule == "closed":
-        return warm_up_s + workload.passes * workload.records / rate
+        records = tape.ops if tape else records_of(workload)
+        return warm_up_s + workload.passes * records / rate
+    if workload.passes is not None and tape:
+        return warm_up_s + workload.passes * tape.period_ns / 1e9
     return warm_up_s + timing.measure_ms / 1e3
 
 
@@ -69,11 +75,11 @@ def _fill_ops(trial: Trial, workload: Workload) -> float:
     steps = list(_kinds(workload))
     stored = sum(keys * weight for kind, keys, weight in steps if "set" in kind)
     if limit is None or not stored:
-        return workload.records
+        return records_of(workload)
     data_bytes = _KEY_BYTES + _mean_bytes(workload.values.size)
     items = (workload.fill_percent or 0) / 100 * limit.limit_bytes
     items /= limit.model.needed_bytes(1, data_bytes)
-    return min(workload.records, items / stored * sum(weight for _, _, weight in steps))
+    return min(records_of(workload), items / stored * sum(weight for _, _, weight in steps))
 
 
 def _mean_bytes(law: str) -> int:

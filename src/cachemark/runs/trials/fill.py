@@ -13,6 +13,7 @@ from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Workload
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
+from cachemark.model.work_length import records_of
 
 # The part of the tape that is played first.
 _SAMPLE = 0.02
@@ -35,7 +36,7 @@ def storage(stats: ServerStats) -> Storage:
 
 def fill_sample_ops(workload: Workload) -> int:
     """How many operations of the tape are played first."""
-    return max(1, round(workload.records * _SAMPLE))
+    return max(1, round(records_of(workload) * _SAMPLE))
 
 
 def ops_to_fill(workload: Workload, sample: Done, before: Storage, after: Storage) -> int:
@@ -48,9 +49,10 @@ def ops_to_fill(workload: Workload, sample: Done, before: Storage, after: Storag
     if each_bytes <= 0:
         raise TrialError("the server's `bytes` do not grow as items are stored")
     needed = round((workload.fill_percent or 0) / 100 * after.limit_bytes / each_bytes)
-    if needed > workload.records:
+    records = records_of(workload)
+    if needed > records:
         raise TrialError(
-            f"the tape holds {workload.records} operations, the fill needs {needed}",
+            f"the tape holds {records} operations, the fill needs {needed}",
             "give the workload more keys and records",
         )
     return needed

@@ -16,6 +16,7 @@ from cachemark.analysis.verdict import (
     conclude,
     invalid_finding,
     judge,
+    repeated_tape,
     with_more,
 )
 from cachemark.endpoints.capabilities import unclaimed
@@ -248,7 +249,7 @@ class TrialRun:
             # In rounds the noise hits all arms alike, and their ratios take it out.
             policy=setting.noise if outcome.rounds is None else "note",
         )
-        judgement = with_more(judgement, self.judged_besides())
+        judgement = with_more(with_more(judgement, self.judged_besides()), repeated_tape(outcome))
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
             judgement = conclude(findings, judgement.stationarity)

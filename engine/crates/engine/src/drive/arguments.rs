@@ -11,11 +11,14 @@ use crate::drive::live::Lines;
 use crate::drive::search::Objective;
 use crate::options::connection_options::ConnectionArguments;
 use crate::options::extent::check_extent;
+use crate::options::tape_length::begins_cold;
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 
 const WARMUP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(10);
+/// What a thread does at most with small values.
+const MOST_OPS_PER_S: f64 = 250_000.0;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +62,8 @@ pub struct Arguments {
     /// Operations in flight on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
     pub depth: u64,
-    /// Length of the warm-up, which is not measured [default: 1s; of a trace none, as it would fill the cache]
+    /// Length of the warm-up, which is not measured [default: 1s; none for a trace, or if no key is stored first, as it
+    /// would fill the cache]
     #[arg(long, value_parser = units::duration)]
     warmup: Option<Duration>,
     /// Length of the measured window [default: 10s; a trace is played once]
@@ -111,8 +115,20 @@ impl Arguments {
 
     /// The length of the warm-up.
     pub fn warmup(&self) -> Duration {
-        let of_trace = if self.workload.is_recorded() { Duration::ZERO } else { WARMUP };
-        self.warmup.unwrap_or(of_trace)
+        let cold = self.workload.is_recorded()
+            || self.tape.is_none()
+                && self.workload.workload().is_ok_and(|work| self.is_cold(&work));
+        self.warmup.unwrap_or(if cold { Duration::ZERO } else { WARMUP })
+    }
+
+    fn is_cold(&self, workload: &Workload) -> bool {
+        let prefill = if self.no_prefill { 0.0 } else { workload.prefill };
+        begins_cold(&Workload { prefill, ..workload.clone() })
+    }
+
+    /// How many operations the window may play.
+    pub fn window_ops(&self) -> u64 {
+        (self.duration().as_secs_f64() * MOST_OPS_PER_S * self.threads as f64) as u64
     }
 
     /// The length of the measured window, if it does not end after one pass of a trace.

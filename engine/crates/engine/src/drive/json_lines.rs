@@ -49,6 +49,8 @@ pub struct Results<'a> {
     /// Why the exit status is 1.
     problem: Option<&'a str>,
     warnings: &'a [String],
+    /// Why hits and misses are not those of the workload: the counts are what was seen.
+    hits_withheld: Option<&'a str>,
     measure: Done,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Results<'a> {
         measure: Done,
         problem: Option<&'a str>,
         warnings: &'a [String],
+        hits_withheld: Option<&'a str>,
     ) -> Results<'a> {
         let times = responses(&result.metrics);
         let at = |percent| {
@@ -76,6 +79,7 @@ impl<'a> Results<'a> {
             cpu_us_per_op: (answered > 0).then(|| cpu_us / answered as f64),
             problem,
             warnings,
+            hits_withheld,
             measure,
         }
     }

@@ -12,6 +12,7 @@ use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::json_lines::{Line, Results, Settings};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
+use crate::drive::totals::hits;
 use crate::drive::verdict;
 use crate::drive::warnings::{Expected, warnings};
 use crate::process::{print_json_document, print_text};
@@ -22,7 +23,16 @@ struct Document<'a> {
     #[serde(flatten)]
     settings: Settings<'a>,
     warnings: Vec<String>,
+    /// Why hits and misses are not those of the workload: the counts are what was seen.
+    hits_withheld: Option<String>,
     measure: Done,
+}
+
+/// What is said about a window besides its figures.
+struct Told<'a> {
+    hits_withheld: Option<String>,
+    warnings: Vec<String>,
+    problem: Option<&'a str>,
 }
 
 /// Play one window and print its results. Returns what was wrong with it, if anything.
@@ -45,10 +55,10 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
     }
-    warm_up(&mut client, arguments, &tape)?;
+    let repeats = warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
     let window = ("measure", duration);
-    let result = play(&mut client, arguments, &tape, window, log.as_mut())?;
+    let result = play(&mut client, arguments, &tape, window, repeats, log.as_mut())?;
     log.map_or(Ok(()), Log::end)?;
     if let Some(path) = &arguments.hgrm {
         write_hgrm(path, &result.metrics)?;
@@ -61,7 +71,13 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     };
     let invalid = if tape.is_open_loop() { verdict::invalid(&result) } else { None };
     let problem = arguments.max_errors.problem(&result.metrics).or(invalid);
-    print_results(arguments, settings, &result, warnings(&result, &expected), problem.as_deref());
+    let played = result.metrics.kinds().map(|(_, kind)| kind.attempts).sum();
+    let told = Told {
+        hits_withheld: repeats.withheld(played, hits(&result.metrics).1),
+        warnings: warnings(&result, &expected),
+        problem: problem.as_deref(),
+    };
+    print_results(arguments, settings, &result, told);
     Ok(problem)
 }
 
@@ -69,17 +85,26 @@ fn print_results(
     arguments: &Arguments,
     settings: Settings<'_>,
     result: &RunResult,
-    warnings: Vec<String>,
-    problem: Option<&str>,
+    told: Told<'_>,
 ) {
+    let Told { hits_withheld, warnings, problem } = told;
+    let warnings: Vec<String> = warnings.into_iter().chain(hits_withheld.clone()).collect();
     let measure = || Done::new(Phase::Measure, result);
     if arguments.json_lines {
-        Line::Result(&Results::new(result, measure(), problem, &warnings)).print();
+        Line::Result(&Results::new(
+            result,
+            measure(),
+            problem,
+            &warnings,
+            hits_withheld.as_deref(),
+        ))
+        .print();
     } else if arguments.json {
-        print_json_document(&Document { settings, warnings, measure: measure() });
+        print_json_document(&Document { settings, warnings, hits_withheld, measure: measure() });
     } else {
         let io = format!("{} ({})", settings.io, settings.io_reason);
-        print_text(table::render(result, settings.open_loop, &io));
+        let shown = hits_withheld.is_none();
+        print_text(table::render(result, settings.open_loop, shown, &io));
         warnings.iter().for_each(|warning| print_text(format_args!("warning: {warning}\n")));
     }
 }

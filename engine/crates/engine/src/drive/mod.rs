@@ -8,6 +8,7 @@ mod json_lines;
 mod live;
 mod measure;
 mod play;
+mod repeats;
 mod search;
 mod search_run;
 mod second;

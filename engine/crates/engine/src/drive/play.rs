@@ -14,8 +14,12 @@ use cachemark_tape::Tape;
 use crate::drive::arguments::Arguments;
 use crate::drive::files::Log;
 use crate::drive::live::{Lines, Live};
+use crate::drive::repeats::Repeats;
 use crate::drive::{errors, live};
 use crate::options::{connection_options, cpus, tape_file};
+
+/// A tape of them has 256 MiB, and takes a second or two to make.
+const MOST_OPS: u64 = 16_000_000;
 
 pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
     let options = ClientOptions {
@@ -43,21 +47,31 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
     if let Some(path) = &arguments.tape {
         return tape_file::open(path);
     }
-    tape_file::in_memory(arguments.workload.tape(Some(arguments.duration()))?)
+    let workload = arguments.workload.clone().for_window(arguments.window_ops(), MOST_OPS);
+    tape_file::in_memory(workload.tape(Some(arguments.duration()))?)
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live { name: "prefill", is_prefill: true, tape, lines: arguments.lines() };
+    let live = Live {
+        name: "prefill",
+        is_prefill: true,
+        tape,
+        lines: arguments.lines(),
+        repeats: Repeats::new(tape, None),
+    };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
     errors::prefill_problem(&result.metrics, tape.prefill_count().into()).map_or(Ok(()), Err)
 }
 
-/// Play the warm-up. Each rate of a search has its own.
-pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
+/// Play the warm-up. Each rate of a search has its own. Returns what it means for the hits of the window.
+pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<Repeats, String> {
+    let repeats = Repeats::new(tape, arguments.hit_ratio()?);
     if arguments.warmup().is_zero() {
-        return Ok(());
+        return Ok(repeats);
     }
-    play(client, arguments, tape, ("warm-up", Some(arguments.warmup())), None).map(|_| ())
+    let phase = ("warm-up", Some(arguments.warmup()));
+    let played = play(client, arguments, tape, phase, repeats, None)?;
+    Ok(repeats.after_warm_up(played.metrics.kinds().map(|(_, kind)| kind.attempts).sum()))
 }
 
 /// Play for a time; without one, every operation of the tape once.
@@ -66,6 +80,7 @@ pub fn play(
     arguments: &Arguments,
     tape: &Tape,
     (name, duration): (&str, Option<Duration>),
+    repeats: Repeats,
     log: Option<&mut Log>,
 ) -> Result<RunResult, String> {
     let limits = PhaseLimits::Play {
@@ -73,7 +88,7 @@ pub fn play(
         ops: duration.is_none().then_some(tape.op_count()),
         duration_ns: duration.map(|duration| duration.as_nanos() as u64),
     };
-    let live = Live { name, is_prefill: false, tape, lines: arguments.lines() };
+    let live = Live { name, is_prefill: false, tape, lines: arguments.lines(), repeats };
     run_phase(client, limits, arguments, &live, log)
 }
 

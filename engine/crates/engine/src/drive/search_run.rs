@@ -29,10 +29,10 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
     }
-    warm_up(&mut client, arguments, &tape)?;
+    let repeats = warm_up(&mut client, arguments, &tape)?;
     // An open loop on these connections cannot do more than a closed one.
-    let most =
-        play(&mut client, arguments, &tape, ("closed loop", Some(arguments.duration())), None)?;
+    let window = ("closed loop", Some(arguments.duration()));
+    let most = play(&mut client, arguments, &tape, window, repeats, None)?;
     let most = most.metrics.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
     if most < 1.0 {
         return Err(format!("--server {}: no operation was answered", arguments.server));
@@ -43,9 +43,9 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         let tape = Arc::new(tape_file::in_memory(bytes)?);
         let mut client = connected(arguments, &tape)?;
         let name = format!("{rate:.0}/s");
-        warm_up(&mut client, arguments, &tape)?;
+        let repeats = warm_up(&mut client, arguments, &tape)?;
         let window = (name.as_str(), Some(arguments.duration()));
-        let result = play(&mut client, arguments, &tape, window, None)?;
+        let result = play(&mut client, arguments, &tape, window, repeats, None)?;
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
         Ok(search::point(rate, &result, objective, allow))
     })?;

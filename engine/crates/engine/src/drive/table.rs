@@ -59,8 +59,8 @@ fn shown(point: &Point) -> String {
     }
 }
 
-/// The results as text, which ends with a newline.
-pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
+/// The results as text, which ends with a newline; without hits and misses if they are withheld.
+pub fn render(result: &RunResult, open_loop: bool, hits_shown: bool, io: &str) -> String {
     let seconds = result.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -72,7 +72,7 @@ pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
     header.extend(["max", "service p50", "p90", "p99", "p99.9", "max"]);
     table.set_header(&header);
     for (name, kind) in result.metrics.kinds() {
-        table.add_row(row(name, kind, seconds, refused));
+        table.add_row(row(name, kind, seconds, (refused, hits_shown)));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         if index > 0 {
@@ -85,13 +85,19 @@ pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
     text
 }
 
-fn row(name: &str, kind: &KindMetrics, seconds: f64, refused: bool) -> Vec<String> {
+fn row(
+    name: &str,
+    kind: &KindMetrics,
+    seconds: f64,
+    (refused, hits_shown): (bool, bool),
+) -> Vec<String> {
+    let shown = |count: u64| if hits_shown { count.to_string() } else { "–".to_owned() };
     let mut row = vec![
         name.to_owned(),
         succeeded(kind).to_string(),
         format!("{:.0}", succeeded(kind) as f64 / seconds),
-        found(kind).to_string(),
-        kind.misses.to_string(),
+        shown(found(kind)),
+        shown(kind.misses),
     ];
     row.extend(refused.then(|| kind.not_stored.to_string()));
     row.push(by_kind(iter::once(kind)));

@@ -6,6 +6,7 @@ pub mod extent;
 pub mod presets;
 mod schedule_name;
 pub mod tape_file;
+pub mod tape_length;
 pub mod units;
 pub mod workload;
 mod workload_plan;

@@ -8,7 +8,7 @@ use cachemark_tape::{
     IntegerDistribution, KeyDistribution, MixEntry, SequenceStep, Think, WorkloadError, parse_mix,
     parse_sequence, seconds,
 };
-use cachemark_trace::Format;
+use cachemark_trace::{Columns, Format, Gets};
 use clap::ValueEnum;
 
 use crate::options::schedule_name::ScheduleName;
@@ -34,6 +34,23 @@ fn exptime(text: &str) -> Result<IntegerDistribution, WorkloadError> {
 
 fn zipf(text: &str) -> Result<KeyDistribution, WorkloadError> {
     format!("zipf:{text}").parse()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum GetsName {
+    /// As it was logged
+    AsLogged,
+    /// It stores what it did not find
+    CacheAside,
+}
+
+impl From<GetsName> for Gets {
+    fn from(name: GetsName) -> Gets {
+        match name {
+            GetsName::AsLogged => Gets::AsLogged,
+            GetsName::CacheAside => Gets::CacheAside,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,7 +142,8 @@ pub struct WorkloadArguments {
     /// Expiry of stored items: seconds, 10m, 1h..1d or a distribution as for --size; 0 means never
     #[arg(long, value_parser = exptime)]
     pub(super) exptime: Option<IntegerDistribution>,
-    /// Operations on the tape of a closed loop, or of a trace [default: 100k, or the whole trace]
+    /// Operations on the tape of a closed loop, or of a trace [default: 20k to 100k, more where hits depend on what was
+    /// played before, less if each has many keys; or the whole trace]
     #[arg(long, visible_alias = "records", value_parser = units::whole)]
     pub(super) ops: Option<u64>,
     /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH; with a
@@ -145,12 +163,26 @@ pub struct WorkloadArguments {
         "counters", "size", "mix", "order", "sequence", "run", "hit_ratio", "exptime",
     ])]
     pub(super) trace: Option<PathBuf>,
-    /// twitter, kvcache, memcached or csv [default: detected from the first line]
+    /// twitter, kvcache, memcached or csv [default: recognised from the first lines]
     #[arg(long, requires = "trace")]
     pub(super) trace_format: Option<Format>,
+    /// The columns of a trace without a header, such as time:ms,op,key,size: time (in s; also :ms :us :100ns :ns), op,
+    /// key, size, ttl, key_size, count, and - for others. Between them is what separates them in the file
+    #[arg(long, requires = "trace", conflicts_with = "trace_format")]
+    pub(super) columns: Option<Columns>,
+    /// What a get of a trace does that misses: nothing (as-logged), or it stores the value (cache-aside)
+    /// [default: as-logged]
+    #[arg(long, requires = "trace", value_enum)]
+    pub(super) gets: Option<GetsName>,
+    /// The share of a trace's operations that may be left out, because a tape cannot hold them, 0 to 1 [default: 0.01]
+    #[arg(long, requires = "trace", value_parser = share)]
+    pub(super) left_out: Option<f64>,
     /// An option of `tape write` only.
     #[arg(skip)]
     pub(super) vary_lengths: bool,
+    /// Without --ops: the operations of the longest window, and the most on its tape.
+    #[arg(skip)]
+    pub(super) window: Option<(u64, u64)>,
     /// The same seed gives the same tape [default: 1]
     #[arg(long)]
     pub(super) seed: Option<u64>,

@@ -1,17 +1,22 @@
 //! From the workload options to a workload, a schedule and a tape.
 
+use std::path::Path;
 use std::time::Duration;
 
 use cachemark_tape::{
     Arrivals, IntegerDistribution, KeyShape, Order, ReplaySchedule, Schedule, Think, Workload,
     WorkloadError, generate,
 };
-use cachemark_trace::{ImportedTrace, import_file};
+use cachemark_trace::{Gets, ImportOptions, ImportedTrace, import_file};
 
 use crate::options::presets;
 use crate::options::schedule_name::ScheduleName;
+use crate::options::tape_length::chosen_ops;
 use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
 use crate::process::print_error;
+
+/// The share of a trace's operations that may be left out, if nobody says so.
+const MOST_LEFT_OUT: f64 = 0.01;
 
 impl WorkloadArguments {
     /// The workload that the options describe. An error names the option.
@@ -51,22 +56,42 @@ impl WorkloadArguments {
         WorkloadArguments { vary_lengths, ..self }
     }
 
+    /// The same workload, on a tape that is long enough for a window of so many operations, if it does not say how long
+    /// its tape is; at most `most`.
+    pub fn for_window(self, window_ops: u64, most: u64) -> WorkloadArguments {
+        WorkloadArguments { window: Some((window_ops, most)), ..self }
+    }
+
     /// The tape of the workload. The schedule of an open loop is as long as `duration`.
     pub fn tape(&self, duration: Option<Duration>) -> Result<Vec<u8>, String> {
+        let (bytes, imported) = self.tape_and_trace(duration)?;
+        if let Some(trace) = imported {
+            report_import(&trace, self.schedule);
+        }
+        Ok(bytes)
+    }
+
+    /// The tape of the workload, and what was imported, if it is a trace.
+    pub fn tape_and_trace(
+        &self,
+        duration: Option<Duration>,
+    ) -> Result<(Vec<u8>, Option<ImportedTrace>), String> {
         let seed = self.seed.unwrap_or(1);
+        let mut imported = None;
         let made = match (&self.trace, self.schedule) {
             (Some(_), _) if self.vary_lengths => {
                 return Err("--vary-lengths: a trace has its own lengths".to_owned());
             }
             (Some(path), _) => {
-                let most = self.ops.unwrap_or(u64::MAX);
-                let trace = import_file(path, self.trace_format, most)?;
-                report_import(&trace, self.schedule);
+                let trace = import_file(path, &self.import_options())?;
+                self.check_left_out(path, &trace)?;
                 let replay = self.replay(duration).map_err(|error| error.to_string())?;
                 // A trace begins with a cold cache.
                 let prefill = self.prefill.unwrap_or(0.0);
                 let compressibility = self.compressibility.unwrap_or(0.0);
-                trace.recording.tape(replay, prefill, compressibility, seed)
+                let made = trace.recording.tape(replay, prefill, compressibility, seed);
+                imported = Some(trace);
+                made
             }
             (None, Some(ScheduleName::Replay(_))) => {
                 return Err("--schedule replay: name the trace with --trace".to_owned());
@@ -76,13 +101,46 @@ impl WorkloadArguments {
                 generate(&workload, &schedule, seed)
             }
         };
-        made.map_err(|error| error.to_string())
+        Ok((made.map_err(|error| error.to_string())?, imported))
+    }
+
+    fn import_options(&self) -> ImportOptions {
+        ImportOptions {
+            format: self.trace_format,
+            columns: self.columns.clone(),
+            gets: self.gets.map_or(Gets::AsLogged, Gets::from),
+            max_ops: self.ops.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Refuse a trace of which too little can be played.
+    fn check_left_out(&self, path: &Path, trace: &ImportedTrace) -> Result<(), String> {
+        let (share, most) = (trace.left_out_share(), self.left_out.unwrap_or(MOST_LEFT_OUT));
+        if share <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "{}: {:.1} % of its operations are left out ({}), and at most {:.1} % may be: what remains is another \
+             workload; to play it all the same: --left-out {:.2}",
+            path.display(),
+            100.0 * share,
+            trace.reasons(),
+            100.0 * most,
+            (100.0 * share).ceil() / 100.0
+        ))
     }
 
     /// The workload and the schedule, if they are not recorded in a trace.
     pub fn plan(&self, duration: Option<Duration>) -> Result<(Workload, Schedule), String> {
+        let workload = self.workload()?;
         let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
-        Ok((self.workload()?, schedule))
+        let schedule = match (schedule, self.ops, self.window) {
+            (Schedule::Closed { think, .. }, None, Some((window_ops, most))) => {
+                Schedule::Closed { ops: chosen_ops(&workload, window_ops, most), think }
+            }
+            _ => schedule,
+        };
+        Ok((workload, schedule))
     }
 
     /// Whether the workload is a recorded trace.
@@ -217,11 +275,21 @@ impl WorkloadArguments {
 /// Print on stderr how the tape differs from the trace.
 fn report_import(trace: &ImportedTrace, schedule: Option<ScheduleName>) {
     let say = |text: String| print_error(&format!("trace: {text}"));
-    for (name, count) in &trace.skipped {
-        say(format!("{count} operations were left out, because tapes do not support {name}"));
+    if !trace.left_out.is_empty() {
+        let percent = 100.0 * trace.left_out_share();
+        say(format!("left out {percent:.2} % of the operations: {}", trace.reasons()));
     }
-    if trace.lost > 0 {
-        say(format!("memcached itself dropped {} lines", trace.lost));
+    for (name, count) in &trace.other_lines {
+        say(format!("{count} lines are no operations of clients: {name}"));
+    }
+    if !trace.unused_columns.is_empty() {
+        say(format!("columns that were not used: {}", trace.unused_columns.join(", ")));
+    }
+    if trace.unfilled > 0 {
+        say(format!(
+            "{} gets do not fill the cache: no line says how large their values are",
+            trace.unfilled
+        ));
     }
     if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recording.has_whole_seconds() {
         say("its times are whole seconds; arrivals within each second are drawn at random".into());

@@ -13,7 +13,7 @@ use crate::options::workload::{Mix, WorkloadArguments};
 pub type Settings = BTreeMap<&'static str, BTreeMap<&'static str, Value>>;
 
 /// For each option: the table of the experiment, and the name of the setting there.
-const PLACES: [(&str, &str, &str); 23] = [
+const PLACES: [(&str, &str, &str); 26] = [
     ("keys", "keys", "count"),
     ("distribution", "keys", "distribution"),
     ("zipf", "keys", "distribution"),
@@ -26,6 +26,9 @@ const PLACES: [(&str, &str, &str); 23] = [
     ("preset", "workload", "preset"),
     ("trace", "workload", "trace"),
     ("trace_format", "workload", "trace_format"),
+    ("columns", "workload", "trace_columns"),
+    ("gets", "workload", "trace_gets"),
+    ("left_out", "workload", "trace_left_out"),
     ("mix", "workload", "mix"),
     ("order", "workload", "order"),
     ("sequence", "workload", "sequence"),
@@ -70,6 +73,7 @@ fn value(option: &str, typed: &str, arguments: &WorkloadArguments) -> Value {
         "run" => json!(arguments.run),
         "prefill" => json!(arguments.prefill),
         "hit_ratio" => json!(arguments.hit_ratio),
+        "left_out" => json!(arguments.left_out),
         "ops" => json!(arguments.ops),
         "key_names" => json!(arguments.key_names),
         "sequence" => json!(typed.split_whitespace().collect::<Vec<_>>()),

@@ -1,9 +1,11 @@
 //! `tape write`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use cachemark_tape::Tape;
+use cachemark_trace::ImportedTrace;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -11,6 +13,9 @@ use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 use crate::process::print_compact_json;
 use crate::whole_file;
+
+/// A client in an interpreter reads so many operations in some ten seconds.
+const MOST_OPS: u64 = 1_000_000;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -23,6 +28,10 @@ pub struct Arguments {
     /// comes from
     #[arg(long)]
     vary_lengths: bool,
+    /// Without --ops: how many operations the fastest client plays in a window of this tape. It says how long the tape
+    /// of a closed loop has to be
+    #[arg(long, value_parser = units::whole, conflicts_with = "ops")]
+    window_ops: Option<u64>,
     /// Length of an open loop's schedule (30s)
     #[arg(long, value_parser = units::duration)]
     duration: Option<Duration>,
@@ -42,17 +51,60 @@ struct Written {
     stored_items: u64,
     stored_key_bytes: u64,
     stored_value_bytes: u64,
+    reuse: ReuseOfKeys,
+    /// What was imported, if the workload is a trace.
+    trace: Option<TraceFacts>,
+}
+
+/// How a tape differs from its trace.
+#[derive(Serialize)]
+struct TraceFacts {
+    format: &'static str,
+    lines: u64,
+    left_out: BTreeMap<String, u64>,
+    other_lines: BTreeMap<String, u64>,
+    unused_columns: Vec<String>,
+    unfilled: u64,
+    whole_seconds: bool,
+}
+
+impl TraceFacts {
+    fn of(trace: ImportedTrace) -> TraceFacts {
+        TraceFacts {
+            format: trace.format,
+            lines: trace.lines,
+            whole_seconds: trace.recording.has_whole_seconds(),
+            left_out: trace.left_out,
+            other_lines: trace.other_lines,
+            unused_columns: trace.unused_columns,
+            unfilled: trace.unfilled,
+        }
+    }
+}
+
+/// How operations use the same keys. `kept` and `lost`: how hits depend on the operations before them if the server
+/// keeps what is stored, and if it may lose it.
+#[derive(Serialize)]
+struct ReuseOfKeys {
+    used_keys: u64,
+    fills: bool,
+    kept: &'static str,
+    lost: &'static str,
 }
 
 pub fn write(arguments: &Arguments) -> Result<(), String> {
-    let workload = arguments.workload.clone().with_varying_lengths(arguments.vary_lengths);
-    let bytes = workload.tape(arguments.duration)?;
+    let mut workload = arguments.workload.clone().with_varying_lengths(arguments.vary_lengths);
+    if let Some(window_ops) = arguments.window_ops {
+        workload = workload.for_window(window_ops, MOST_OPS);
+    }
+    let (bytes, trace) = workload.tape_and_trace(arguments.duration)?;
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     whole_file::write(&arguments.out, &bytes).map_err(|error| {
         format!("--out {}: cannot be written: {error}", arguments.out.display())
     })?;
     let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
     let stored = tape.data_set();
+    let reuse = tape.reuse();
     let written = Written {
         path: arguments.out.display().to_string(),
         keys: tape.key_count(),
@@ -63,6 +115,13 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
         stored_items: stored.items,
         stored_key_bytes: stored.key_bytes,
         stored_value_bytes: stored.value_bytes,
+        reuse: ReuseOfKeys {
+            used_keys: reuse.used_keys,
+            fills: reuse.fills,
+            kept: reuse.kept.name(),
+            lost: reuse.lost.name(),
+        },
+        trace: trace.map(TraceFacts::of),
     };
     print_compact_json(&written);
     Ok(())

@@ -7,6 +7,7 @@ mod layout;
 mod open;
 mod operation;
 mod reader;
+mod reuse;
 
 pub use check::TapeError;
 pub use data_set::DataSet;
@@ -15,3 +16,4 @@ pub(crate) use layout::{COUNTER_START, HEADER_BYTES, Header, MAX_KEY_BYTES, OP_B
 pub use layout::{FLAG_NOREPLY, value_offset};
 pub use operation::{Op, Verb};
 pub use reader::{RunKeys, Tape};
+pub use reuse::{Dependence, Reuse};

@@ -1,0 +1,42 @@
+//! How often a tape uses the same keys.
+
+use cachemark_tape::{KeyDistribution, Reuse, Schedule, Tape, Workload, generate, parse_mix};
+
+fn reuse_of(workload: &Workload, ops: u64) -> Reuse {
+    let bytes = generate(workload, &Schedule::closed(ops), 1).expect("a tape");
+    Tape::from_bytes(bytes).expect("our own tape").reuse()
+}
+
+#[test]
+fn a_tape_tells_whether_its_hits_depend_on_what_it_played_before() {
+    let reuse = |mix: &str, keys: u32, prefill: f64, ops: u64| {
+        let mix = parse_mix(mix).expect("a mix");
+        let uniform = Workload { keys, prefill, mix, ..Workload::default() };
+        reuse_of(&uniform, ops)
+    };
+    let depends = |mix: &str, keys: u32, prefill: f64, ops: u64| {
+        let of = reuse(mix, keys, prefill, ops);
+        (of.kept.name(), of.lost.name())
+    };
+    // What is never stored is never found, however often it is asked for.
+    assert_eq!(depends("get", 20_000, 0.5, 5_000), ("never", "never"));
+    assert_eq!(depends("get=9,set=1", 20_000, 1.0, 5_000), ("never", "open"));
+    assert_eq!(depends("get=9,set=1", 500, 1.0, 10_000), ("never", "covered"));
+    assert_eq!(depends("get=9,set=1", 20_000, 0.5, 5_000), ("open", "open"));
+    assert_eq!(depends("get=8,set=1,delete=1", 20_000, 1.0, 5_000), ("open", "open"));
+    assert_eq!(depends("get=8,flush=1", 500, 1.0, 10_000), ("covered", "covered"));
+    assert_eq!(depends("fetch", 20_000, 0.0, 5_000), ("open", "open"));
+    assert_eq!(depends("fetch", 500, 0.0, 10_000), ("covered", "covered"));
+    let once = reuse("fetch", 20_000, 0.0, 20_000);
+    // 1 - 1/e of the keys.
+    assert!(once.fills && (12_400..12_900).contains(&once.used_keys), "{once:?}");
+    let sequential = Workload {
+        keys: 300,
+        distribution: KeyDistribution::Sequential,
+        mix: parse_mix("fetch").expect("a mix"),
+        prefill: 0.0,
+        ..Workload::default()
+    };
+    assert_eq!(reuse_of(&sequential, 300).kept.name(), "covered");
+    assert_eq!(reuse_of(&sequential, 299).kept.name(), "open");
+}

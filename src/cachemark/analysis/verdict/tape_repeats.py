@@ -1,0 +1,98 @@
+"""Whether hits are those of the workload, or only of a tape that was played again. Pure.
+
+Whether a read finds its key may depend on the operations before it: a `fetch` stores what it does
+not find. A tape that is played again finds what it stored before, where new operations would not.
+"""
+
+from __future__ import annotations
+
+from cachemark.analysis.verdict.withholding import Judged
+from cachemark.model.experiment import Workload
+from cachemark.model.outcome import Finding, Outcome
+from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
+
+TAPE_REPEATED = "tape-repeated"
+# A longer tape is advised with some room.
+_ROOM = 1.25
+
+
+def hits_withheld(outcome: Outcome) -> bool:
+    """Whether hits and misses of a trial are not shown."""
+    return any(found.rule == TAPE_REPEATED for found in outcome.findings)
+
+
+def repeated_tape(outcome: Outcome) -> Judged:
+    """A finding if hits and misses of a trial are to be withheld. It must have been measured."""
+    tape, measure = outcome.tape, outcome.measure
+    if tape is None or tape.reuse is None or measure is None:
+        return Judged()
+    before, played = _played(outcome, measure)
+    misses = sum(operation.misses for operation in measure.operations.values())
+    if misses == 0 and not tape.reuse.fills:
+        return Judged()
+    depends = tape.reuse.lost if _may_lose(outcome) else tape.reuse.kept
+    whole_warm_up = before == 0 or before >= tape.ops
+    if depends == "never" or (depends == "covered" and whole_warm_up):
+        return Judged()
+    if _is_asked_for(outcome.workload) and before == 0:
+        return Judged()
+    if before == 0 and played <= tape.ops:
+        return Judged()
+    return Judged(findings=[_finding(before, played, tape.ops)])
+
+
+def _played(outcome: Outcome, measure: Done) -> tuple[int, int]:
+    """How many operations of the tape were played before it began again for the window, and since.
+
+    In rounds the tape goes on from slice to slice, so the warm-up is a part of what was played.
+    """
+    counted = _attempts(measure)
+    rounds = outcome.rounds
+    if rounds is None:
+        return (_attempts(outcome.warmup) if outcome.warmup else 0), counted
+    slices = len(rounds.slices.ops)
+    whole = counted + sum(rounds.slices.lead_in_ops) + rounds.void_ops
+    warm_up = whole * rounds.warmup_rounds / slices if slices else 0
+    return 0, round(whole + warm_up)
+
+
+def _attempts(done: Done) -> int:
+    return sum(operation.attempts for operation in done.operations.values())
+
+
+def _may_lose(outcome: Outcome) -> bool:
+    """Whether items may have been evicted or may have expired: also if the server does not say."""
+    evictions = ServerStats(outcome.stats_after).number("evictions")
+    return evictions != 0 or outcome.workload.exptime_s not in (0, "0")
+
+
+def _is_asked_for(workload: Workload) -> bool:
+    """Whether the workload itself says how often its tape is played."""
+    return workload.passes is not None
+
+
+def _finding(before: int, played: int, ops: int) -> Finding:
+    """The same words for all trials of a cell, whatever each of them played."""
+    if before and played <= ops:
+        why = "the warm-up played the first operations of the tape, and the window began with them"
+        remedy = "--warmup-ms 0 begins with the server as it was stored"
+    else:
+        why = f"a tape of {ops:,} operations was played more than once"
+        remedy = f"--records {_advised(before + played)} makes it long enough"
+        remedy += ", with --warmup-ms 0" if before else ""
+    return Finding(
+        rule=TAPE_REPEATED,
+        weight="withheld",
+        text=f"{why}, which finds what it stored before; {remedy}",
+        figure=round((before + played) / ops, 2),
+        limit=1,
+        unit="passes",
+    )
+
+
+def _advised(played: int) -> int:
+    """A tape with some room, as a number with one digit that is not zero."""
+    wanted = round(played * _ROOM)
+    step = 10 ** (len(str(wanted)) - 1)
+    return -(-wanted // step) * step

@@ -1,0 +1,55 @@
+"""What an outcome keeps of the tape that was played. Readers ignore unknown fields."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Dependence = Literal["never", "covered", "open"]
+
+
+class KeyReuse(msgspec.Struct, frozen=True, kw_only=True):
+    """How the operations of a tape use the same keys.
+
+    `used_keys` is how many keys they use. `fills`: reads store what they do not find. `kept` is how
+    hits depend on earlier operations if the server keeps what is stored, `lost` if it may evict
+    items or they expire. `never`: they do not. `covered`: they do, and a longer tape would use
+    practically the same keys. `open`: it would use more keys, so that a repeated tape hits more
+    often than new operations would.
+    """
+
+    used_keys: int
+    fills: bool
+    kept: Dependence
+    lost: Dependence
+
+
+class TraceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a tape differs from the trace that it was made from.
+
+    `left_out` are operations by the reason, `other_lines` lines about something else by what they
+    are. `unfilled` is how many gets do not fill the cache, as no line says how large their value
+    is. `whole_seconds`: the arrivals within each second were drawn.
+    """
+
+    format: str
+    lines: int
+    left_out: dict[str, int] = {}
+    other_lines: dict[str, int] = {}
+    unused_columns: list[str] = []
+    unfilled: int = 0
+    whole_seconds: bool = False
+
+
+class TapeFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The tape that was played; `reuse` is missing in old outcomes."""
+
+    seed: int
+    sha256: str
+    ops: int
+    keys: int
+    period_ns: int
+    arguments: list[str]
+    reuse: KeyReuse | None = None
+    trace: TraceFacts | None = None

@@ -1,0 +1,87 @@
+"""The hit ratio of a cache that fills by what it is asked for is that of theory, or withheld.
+
+Of K equally likely keys, n fetches find a new one K (1 - exp(-n / K)) times.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from cachemark.analysis.verdict import hits_withheld
+from cachemark.endpoints.servers import parse_spec, running
+from tests.builders.small_experiments import read_outcomes
+from tests.cli.in_process import Inside, inside
+from tests.engine.drive_command import drive
+
+__all__ = ["inside"]
+
+_KEYS = 20_000
+_WORK = ("--mix", "fetch=1", "--keys", str(_KEYS), "--distribution", "uniform", "--prefill", "0")
+_RUN = ("run", "--client", "native", "--server", "memcached", *_WORK, "--ops", "10000",
+        "--blocks", "1", "--noise", "note")  # fmt: skip
+
+
+def _is_theory(fetches: int, misses: int) -> bool:
+    expected = _KEYS * -math.expm1(-fetches / _KEYS)
+    # The number of new keys varies less than a binomial count does.
+    return abs(misses - expected) < 4 * math.sqrt(expected * (1 - expected / _KEYS)) + 1
+
+
+def test_a_run_that_fills_its_cache_finds_what_theory_says(inside: Inside, tmp_path: Path) -> None:
+    ended = inside(*_RUN)
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.measure is not None
+    assert outcome.warmup is None
+    fetches = outcome.measure.operations["fetch"]
+    assert fetches.attempts == 10_000
+    assert _is_theory(10_000, fetches.misses), fetches.misses
+    assert not hits_withheld(outcome)
+    assert f"{fetches.hits / 100:.1f} %" in ended.stdout
+
+
+def test_hits_of_a_repeated_tape_are_in_no_report(inside: Inside, tmp_path: Path) -> None:
+    ended = inside(*_RUN, "--records", "2000")
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.measure is not None
+    # The first of five passes alone misses.
+    told = outcome.measure.operations["fetch"]
+    assert told.hits > 8000
+    assert "hits and misses withheld in 1 of 1 trials" in " ".join(ended.stdout.split())
+    assert "--records 20000 makes it long enough" in " ".join(ended.stdout.split())
+    (folder,) = (tmp_path / "results").iterdir()
+    for form in ("table", "csv", "json", "markdown", "html", "openmetrics", "google-benchmark"):
+        made = inside("report", folder.name, "--format", form)
+        assert made.returncode == 0, made.stderr
+        written = [made.stdout, *(path.read_text() for path in tmp_path.glob("cachemark*"))]
+        assert all(f"{told.hits}" not in text for text in written), form
+
+
+def test_a_warm_up_that_fills_the_cache_withholds_hits(inside: Inside, tmp_path: Path) -> None:
+    ended = inside(*_RUN, "--warmup-ms", "200")
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert hits_withheld(outcome)
+    assert "--warmup-ms 0" in " ".join(ended.stdout.split())
+
+
+def test_drive_tells_the_hits_of_a_tape_that_it_plays_once() -> None:
+    with running(parse_spec("memcached")) as server:
+        ended = drive("--server", server.addresses[0], *_WORK, "--duration", "1s", "--json")
+    document = json.loads(ended.stdout)
+    fetches = document["measure"]["operations"]["fetch"]
+    assert document["hits_withheld"] is None
+    assert _is_theory(fetches["ok"], fetches["misses"]), fetches
+
+
+def test_drive_withholds_the_hits_of_a_repeated_tape() -> None:
+    with running(parse_spec("memcached")) as server:
+        words = ("--server", server.addresses[0], *_WORK, "--ops", "50", "--duration", "1s")
+        ended = drive(*words)
+    row = next(line for line in ended.stdout.splitlines() if "fetch" in line)
+    assert row.split()[3:5] == ["–", "–"]
+    assert "hits and misses are withheld" in ended.stdout
+    assert "hits " not in ended.stderr.replace("hits and misses", "")
