@@ -46,3 +46,53 @@ def test_a_trace_that_cannot_be_read_is_one_clear_error(cli: Cli, tmp_path: Path
     ended = cli("run", "--client", "native", "--trace", "day.csv", "--dry-run")
     assert ended.returncode == 2
     assert 'day.csv: line 2: time "soon" is not a number of seconds' in ended.stderr
+
+
+def test_gets_that_miss_fill_the_cache_if_asked(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "day.csv").write_text("op,key,size\nget,a,9\nget,a,9\nget,b,\n")
+    ended = cli("run", "--client", "native", "--server", "embedded", "--trace", "day.csv",
+                "--gets", "cache-aside", "--schedule", "closed", "--blocks", "1")  # fmt: skip
+    assert ended.returncode in (0, 1), ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.measure is not None
+    done = outcome.measure.operations
+    assert (done["fetch"].hits, done["fetch"].misses, done["get"].misses) == (1, 1, 1)
+    said = " ".join(ended.stderr.split())
+    assert "cache-aside: gets that miss store their keys" in said
+    assert "1 gets do not fill the cache" in said
+    assert "day-cache-aside" in ended.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    assert "cache-aside: gets that miss store their keys" in (folder / "report.md").read_text()
+
+
+def test_what_a_trace_leaves_out_is_said_or_refused(cli: Cli, tmp_path: Path) -> None:
+    lines = ["timestamp,op,key,size", *["set,a"] * 3, *["fetch,a"] * 1]
+    (tmp_path / "day.csv").write_text("\n".join([lines[0], *(f"1,{x},5" for x in lines[1:])]))
+    words = ["run", "--client", "native", "--server", "embedded", "--trace", "day.csv",
+             "--schedule", "closed", "--blocks", "1"]  # fmt: skip
+    refused = cli(*words, "--dry-run")
+    assert refused.returncode == 2
+    said = " ".join(refused.stderr.split())
+    assert "day.csv: 25.0 % of its operations are left out (1 fetch" in said
+    assert "--left-out 0.25" in said
+    ended = cli(*words, "--left-out", "0.25")
+    assert ended.returncode in (0, 1), ended.stderr
+    said = " ".join(ended.stderr.split())
+    assert "left out 25.00 % of 4 operations: 1 fetch" in said
+    assert "columns that are not used: timestamp" in said
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.tape is not None
+    assert outcome.tape.trace is not None
+    assert sum(outcome.tape.trace.left_out.values()) == 1
+    (folder,) = (tmp_path / "results").iterdir()
+    assert "left out 25.00 % of 4 operations" in (folder / "report.md").read_text()
+
+
+def test_the_plan_of_a_replay_is_as_long_as_the_trace(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "day.log").write_text("0;get;a\n60000;get;a\n")
+    ended = cli("run", "--client", "native", "--server", "embedded", "--trace", "day.log",
+                "--columns", "time:ms;op;key", "--schedule", "replay", "--blocks", "4",
+                "--dry-run")  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    # A pass ends one mean gap after the last arrival: 90 s.
+    assert "4 trials, 4 blocks, about 6 min" in " ".join(ended.stderr.split())

@@ -196,7 +196,7 @@ def _say(line: str) -> None:
     plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _replays(plan: Plan, tapes: Tapes) -> str:
+def _replays(plan: Plan, tapes: Tapes | None) -> str:
     """How long replays can make a run, in words; empty without them."""
     wanted, most = plan.experiment.until_valid, MOST_TRIES
     if wanted is None:
@@ -207,7 +207,7 @@ def _replays(plan: Plan, tapes: Tapes) -> str:
     )
 
 
-def _planned_s(plan: Plan, tapes: Tapes) -> float:
+def _planned_s(plan: Plan, tapes: Tapes | None) -> float:
     return planned_s(plan, len(host.usable_cpus()), tapes)
 
 
@@ -222,7 +222,7 @@ def busy_note(load_1min: float, cpus: int) -> str:
     return f" if this machine were quiet (load average {load_1min:.0f})"
 
 
-def extent(plan: Plan, tapes: Tapes) -> str:
+def extent(plan: Plan, tapes: Tapes | None = None) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
     busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
