@@ -140,11 +140,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = 0
     records: Annotated[
         Positive | None,
-        _is(
-            "operations on the tape of a closed loop, or taken from a trace; default: 20,000 to "
-            "100,000, more where hits depend on what was played before, fewer of many keys each",
-            100_000,
-        ),
+        _is("operations on the tape of a closed loop (default: chosen), or of a trace", 100_000),
     ] = None
     fill_percent: Annotated[
         Annotated[float, Meta(gt=0, lt=100)] | None,

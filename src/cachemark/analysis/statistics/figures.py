@@ -13,10 +13,10 @@ from cachemark.analysis.percentiles import PERCENTILES
 from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.interval import RESOLUTION
 from cachemark.model import histogram
-from cachemark.model.experiment import plays_to_an_end
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Slices
+from cachemark.model.work_length import plays_to_an_end
 
 # A window that ended earlier than this part of its length was stopped.
 _WHOLE = 0.9
