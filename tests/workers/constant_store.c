@@ -1,6 +1,7 @@
 /* A stand-in for ConstCache's store in C, for tests: the functions that php/constcache calls, on a plain list of items
-   in memory that forked processes share. Its semaphores only count the users, as the original's do. */
+   in memory that forked processes share, one at a time. Its semaphores only count the users, as the original's do. */
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sem.h>
@@ -35,6 +36,7 @@ struct stored {
 };
 
 static struct store {
+    pthread_mutex_t lock;
     long memory_bytes, used_bytes;
     int count;
     struct stored items[MOST_ITEMS];
@@ -68,7 +70,9 @@ int fc_init(const struct settings *settings) {
     if (store == MAP_FAILED) return -1;
     store->memory_bytes = (long)settings->memory_bytes;
     store->used_bytes = (long)sizeof(void *) << settings->hash_power;
-    return 0;
+    pthread_mutexattr_t shared;
+    if (pthread_mutexattr_init(&shared) || pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED)) return -1;
+    return pthread_mutex_init(&store->lock, &shared) ? -1 : 0;
 }
 
 int fc_destroy(void) {
@@ -76,7 +80,7 @@ int fc_destroy(void) {
     return munmap(store, sizeof *store);
 }
 
-int fc_add(const struct item *item) {
+static int add(const struct item *item) {
     if (store->count == MOST_ITEMS || item->value_bytes - 1 >= MOST_VALUE_BYTES || find(item)) return -1;
     struct stored *here = &store->items[store->count++];
     here->key_bytes = item->key_bytes;
@@ -87,8 +91,17 @@ int fc_add(const struct item *item) {
     return 0;
 }
 
+int fc_add(const struct item *item) {
+    pthread_mutex_lock(&store->lock);
+    int status = add(item);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
 int fc_get(struct item *item) {
+    pthread_mutex_lock(&store->lock);
     struct stored *found = find(item);
+    pthread_mutex_unlock(&store->lock);
     if (!found) return -1;
     item->value = found->value;
     item->value_bytes = found->value_bytes;

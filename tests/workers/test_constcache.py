@@ -33,7 +33,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in, compiled and named."""
     path = tmp_path / "store.so"
     source = Path(__file__).parent / "constant_store.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-pthread", "-o", path, source], check=True)
     monkeypatch.setenv("CACHEMARK_CONSTCACHE", str(path))
 
 
