@@ -12,13 +12,16 @@ from cachemark.checks.conformance.slice_driver import slice_answer
 from cachemark.checks.conformance.worker_driver import CaseFailedError, WorkerDriver
 from cachemark.model.protocol import Slice, SliceDone
 
-# Each try leaves the worker and this process more time. The last one takes about 6 s.
-_TRIES = 6
+# Each try leaves the worker and this process more time. The last one takes about 15 s.
+_TRIES = 7
 _FIRST_STEP_S = 0.05
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a slice, in steps of equal length: it is without a CPU until `until`."""
+    """The parts of a slice, in steps of equal length: it is without a CPU until `until`.
+
+    If that is before the end of the slice, the worker plays in what is left.
+    """
 
     lead_in: float
     until: float
@@ -43,7 +46,8 @@ def play_without_cpu(driver: WorkerDriver, gap: Gap) -> tuple[list[SliceDone], S
         answers.append(answer)
         if in_time:
             return answers, request
-    raise CaseFailedError(f"it was not ready for a slice {_FIRST_STEP_S * 2**_TRIES} s before it")
+    last_s = _FIRST_STEP_S * 2 ** (_TRIES - 1)
+    raise CaseFailedError(f"it did not play as planned within slices of {gap.length * last_s} s")
 
 
 def _try(driver: WorkerDriver, gap: Gap, step_s: float) -> tuple[Slice, SliceDone, bool]:
@@ -64,7 +68,9 @@ def _try(driver: WorkerDriver, gap: Gap, step_s: float) -> tuple[Slice, SliceDon
     answer = slice_answer(driver)
     # A worker that read the request too late plays all of the slice after its pause.
     planned = time.time() < continued_s + request.length_us / 1e6
-    return request, answer, stopped_s < start_s and planned
+    # On a busy machine it may get its CPU back after the end only: such a try shows nothing.
+    played = bool(answer.ops + answer.errors + answer.lead_in_ops) or gap.until >= gap.length
+    return request, answer, stopped_s < start_s and planned and played
 
 
 def _sleep_until(instant_s: float) -> None:
