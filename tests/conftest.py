@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # A test that is slow on a busy machine has not failed.
 settings.register_profile("cachemark", deadline=None)
 settings.load_profile("cachemark")
+_ENDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -54,6 +56,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """`make test` lets the JVMs compile quickly instead of well; `make test-all` does not."""
     if config.option.markexpr == "not slow":
         os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+    if not config.getoption("numprocesses", None):  # a process that plays tests
+        _give_children_signals()
+
+
+def _give_children_signals() -> None:
+    """Programs that tests start begin as in a terminal, however the tests themselves were started.
+
+    A signal that is ignored here (as under nohup, or in a shell's background) still does nothing
+    here: its handler does nothing. But a program that is started does not inherit a handler.
+    """
+    for number in _ENDS:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _do_nothing)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+
+
+def _do_nothing(_number: int, _frame: object) -> None:
+    pass
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -99,12 +99,10 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) ->
     """Its servers and workers end, its folders are removed, and it says how to go on."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    # Under nohup the tests ignore SIGHUP, and a run that inherits that ignores it too.
-    default_signals = ["env", "--default-signal=HUP,TERM"]
     command = ["run", "quick", "--client", "native", "--server", "embedded"]
     more = ["--blocks", "500", "--measure-ms", "50"]
     with subprocess.Popen(
-        [*default_signals, sys.executable, "-m", "cachemark", *command, *more],
+        [sys.executable, "-m", "cachemark", *command, *more],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,

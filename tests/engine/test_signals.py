@@ -17,8 +17,6 @@ SERVERS = [
     ["fault-proxy", "--upstream", "127.0.0.1:1"],
     ["awake"],
 ]
-# Under nohup the tests ignore SIGHUP, and their children would, too.
-DEFAULT = ["env", "--default-signal=HUP,TERM,INT"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
@@ -27,7 +25,7 @@ def test_a_signal_ends_it_in_order(
     tmp_path: Path, words: list[str], number: signal.Signals
 ) -> None:
     socket = tmp_path / "socket"
-    command = [*DEFAULT, binary_path(), *(word.replace("SOCKET", str(socket)) for word in words)]
+    command = [binary_path(), *(word.replace("SOCKET", str(socket)) for word in words)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stdout.readline()

@@ -52,9 +52,7 @@ def test_nothing_outlives_a_run_with_a_frozen_server(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     """Two cells are played: one with a frozen server, and one with a proxy."""
-    # Where the tests themselves run in a shell's background, SIGINT is ignored by inheritance.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "cachemark"]
-    command += ["resilience", "native", "--jobs", "2"]
+    command = [sys.executable, "-m", "cachemark", "resilience", "native", "--jobs", "2"]
     command += ["--profile", "common", "--sittings", "1"]
     command += ["--faults", "frozen-10s", "--faults", "half-open"]
     name = str(tmp_path)
