@@ -23,6 +23,7 @@ from cachemark.model.outcome import (
     Binary,
     CommandCount,
     HostNoise,
+    Observed,
     Sample,
     ServerFacts,
     Trial,
@@ -267,9 +268,13 @@ class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase on one host. `late_ns`: how long after the planned start its workers were asked."""
+    """A phase on one host. `late_ns`: how long after the planned start its workers were asked.
+
+    `observed`: what the agent saw of them.
+    """
 
     done: Done
+    observed: Observed | None = None
     began_unix_ns: int
     late_ns: int
 

@@ -77,6 +77,7 @@ def host_part(
         round_trip_ns=before.round_trip_median_ns,
         late_ns=played.late_ns if played else None,
         measure=played.done if played else None,
+        observed=played.observed if played else None,
         noise=noise,
     )
 

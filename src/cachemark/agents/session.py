@@ -76,9 +76,15 @@ _LOG_CHARS = 4000
 class _Watch:
     """A window on this host: its noise, and the samples of its server."""
 
-    def __init__(self, server: RunningServer | None, pids: list[int], tick_s: float | None) -> None:
+    def __init__(
+        self,
+        server: RunningServer | None,
+        workers: list[int],
+        pids: list[int],
+        tick_s: float | None,
+    ) -> None:
         self.noise = NoiseMonitor()
-        self.noise.start(pids)
+        self.noise.start([*workers, *pids], workers=workers)
         self.sampler = Sampler(server, tick_s=tick_s, noise=self.noise) if server else None
         if self.sampler:
             self.sampler.__enter__()
@@ -218,7 +224,7 @@ class Session:
         reading = _reading(self._only_server)
         pids = [pid for server in self._servers.values() for pid in server.pids]
         workers = [worker.pid for fleet in self._fleets.values() for worker in fleet.workers]
-        self._watch = _Watch(self._only_server, [*workers, *pids], request.tick_s)
+        self._watch = _Watch(self._only_server, workers, pids, request.tick_s)
         self._trial.callback(self._watch.end)
         return reading
 
@@ -231,7 +237,12 @@ class Session:
         fleet, planned_ns = self._workers(request.arm), request.run.start_unix_ns
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
-        return Played(done=done, began_unix_ns=fleet.began_unix_ns, late_ns=late_ns)
+        return Played(
+            done=done,
+            observed=fleet.observed,
+            began_unix_ns=fleet.began_unix_ns,
+            late_ns=late_ns,
+        )
 
     def _play_sitting(self, request: PlaySitting) -> list[Outcome]:
         assert self._tapes is not None

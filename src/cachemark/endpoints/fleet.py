@@ -13,7 +13,9 @@ import msgspec
 from cachemark.endpoints.merging import merge, merge_slices
 from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.worker import Worker
+from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter
 from cachemark.model.errors import TrialError
+from cachemark.model.outcome import Observed
 from cachemark.model.protocol import (
     Done,
     Prepare,
@@ -66,6 +68,10 @@ class Fleet:
         # How long after its planned start the last slice was asked of the last worker.
         self.slice_late_ns = 0
         self.timeout_s = 0.0
+        # What was seen from outside while the last phase was played.
+        self.observed: Observed | None = None
+        self._cpu = CpuMeter([])
+        self._began_ns = self._began_cpu_ns = 0
         self._slices_elapsed_ns = 0
         self._slice: tuple[Slice | None, bytes] = None, b""
         with ExitStack() as stack:
@@ -102,18 +108,32 @@ class Fleet:
         self.ask(request)
         limit_s = phase_limit_s(request, watch, self.timeout_s)
         collector = _Collector(self.workers, watch, limit_s)
-        return merge(list(collector.collect(request.phase).values()))
+        done = collector.collect(request.phase)
+        self.observe()
+        return merge(list(done.values()))
 
     def ask(self, request: Run) -> None:
         """Send the request of a phase to all workers, and do not wait for their answers."""
         start = request.start_unix_ns
         if not start and len(self.workers) > 1:
             start = time.time_ns() + _START_AHEAD_NS
+        self._cpu = CpuMeter([worker.pid for worker in self.workers])
+        self._began_cpu_ns = self._cpu.read_ns()
         self.began_unix_ns = start or time.time_ns()
+        self._began_ns = time.monotonic_ns() + self.began_unix_ns - time.time_ns()
         segments = self.share.segments
         for number, worker in enumerate(self.workers, self.share.first):
             ops = None if request.ops is None else _ops_of_worker(request.ops, number, segments)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=ops))
+
+    def observe(self) -> None:
+        """Note what was seen of the workers, now that all have answered a phase."""
+        cpu_ns = self._cpu.read_ns()
+        known = UNKNOWN_NS not in (cpu_ns, self._began_cpu_ns)
+        self.observed = Observed(
+            wall_ns=time.monotonic_ns() - self._began_ns,
+            cpu_ns=cpu_ns - self._began_cpu_ns if known else None,
+        )
 
     def begin_slices(self, timeout_s: float) -> None:
         """Make all workers ready to play slices. Raises TrialError."""
@@ -256,6 +276,8 @@ def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> li
     workers = [worker for fleet in fleets for worker in fleet.workers]
     limit_s = max(phase_limit_s(request, watch, fleet.timeout_s) for fleet in fleets)
     done = _Collector(workers, watch, limit_s).collect(request.phase)
+    for fleet in fleets:
+        fleet.observe()
     return [merge([done[worker] for worker in fleet.workers]) for fleet in fleets]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor, run_together
 from cachemark.endpoints.worker import Worker
+from cachemark.model.outcome import Observed
 from cachemark.model.protocol import Done, Ready, Run
 
 
@@ -31,6 +32,16 @@ class LoadedFleet:
     def began_unix_ns(self) -> int:
         """When the last phase began."""
         return self._measuring.began_unix_ns
+
+    @property
+    def observed(self) -> Observed | None:
+        """What was seen of the measuring client in the last phase."""
+        return self._measuring.observed
+
+    @property
+    def generated_observed(self) -> Observed | None:
+        """What was seen of the generators in the last phase."""
+        return self._generators.observed
 
     def run(self, request: Run, watch: RunMonitor) -> Done:
         """Play one phase. The generators alone store the keys. Raises TrialError."""

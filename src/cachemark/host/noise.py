@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -102,19 +103,25 @@ class NoiseMonitor:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._own: list[int] = []
+        self._watched: Sequence[int] = ()
         self._awake: list[int] = []
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
         self._log: KernelLogTail | None = None
         self.sleep_overshoot = SleepOvershoot()
+        self._stopped_ns = 0
 
-    def start(self, own_pids: list[int], awake_pid: int | None = None) -> None:
+    def start(
+        self, own_pids: list[int], awake_pid: int | None = None, workers: Sequence[int] = ()
+    ) -> None:
         """Start the window. `own_pids` are the processes of the trial, without this one.
+
+        `workers` are those of them that `sample_stopped` looks at.
 
         `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
         its time on run queues does not count.
         """
-        self._own = own_pids
+        self._own, self._watched = own_pids, workers
         self._log = KernelLogTail(self._root)
         self._awake = [] if awake_pid is None else [awake_pid]
         self._begin = self._reading()
@@ -122,6 +129,14 @@ class NoiseMonitor:
     def sample_frequencies(self) -> None:
         """Sample the CPU frequencies. To be called within the window."""
         self._mhz += counters.cpu_frequencies_mhz(self._root)
+
+    def sample_stopped(self, since_ns: int) -> None:
+        """Look whether a process of the trial is stopped; it then was since the last look.
+
+        `since_ns` is the time since then.
+        """
+        if any(is_stopped(pid, self._root) for pid in self._watched):
+            self._stopped_ns += since_ns
 
     def stop(self) -> HostNoise:
         """End the window. What could not be read at its start or end is missing."""
@@ -143,6 +158,7 @@ class NoiseMonitor:
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
             longest_pause_ns=self.sleep_overshoot.longest_ns,
             paused_ns=self.sleep_overshoot.paused_ns,
+            stopped_ns=self._stopped_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
             kernel_log=None if lines is None else matching_lines(lines, within_window=True),
         )
@@ -177,6 +193,13 @@ class NoiseMonitor:
         used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
+
+
+def is_stopped(pid: int, root: Path = Path("/")) -> bool:
+    """Whether a signal or a debugger has stopped a process."""
+    # The name in parentheses may hold anything, also spaces and parentheses.
+    state = read(root / f"proc/{pid}/stat").rpartition(")")[2].split()
+    return bool(state) and state[0] in ("T", "t")
 
 
 def _waited_percent(begin: tuple[int, int] | None, end: tuple[int, int] | None) -> float | None:

@@ -193,7 +193,8 @@ class HostNoise(Record, frozen=True, kw_only=True):
     in the window. `counters` are increases of the kernel's counters, named as in host/counters.py.
     `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
     the time that they ran. A pause is the time that a thread slept longer than requested, if that
-    is more than 1 ms. `kernel_log` has the matching lines of the kernel's log, by the pattern names
+    is more than 1 ms. `stopped_ns` is the time in which a worker was seen stopped by a signal, or
+    by a debugger. `kernel_log` has the matching lines of the kernel's log, by the pattern names
     of host/kernel_patterns.py.
     """
 
@@ -207,8 +208,20 @@ class HostNoise(Record, frozen=True, kw_only=True):
     clock_step_ns: int | None = None
     longest_pause_ns: int | None = None
     paused_ns: int = 0
+    stopped_ns: int = 0
     mhz: tuple[float, float] | None = None
     kernel_log: dict[str, list[str]] | None = None
+
+
+class Observed(Record, frozen=True, kw_only=True):
+    """What was seen of the workers from outside, while they played a window.
+
+    `wall_ns` is from the start that was asked for to the last answer, `cpu_ns` the CPU time of
+    their processes by the scheduler's account; None: could not be read.
+    """
+
+    wall_ns: int
+    cpu_ns: int | None = None
 
 
 class HostPart(Record, frozen=True, kw_only=True):
@@ -228,6 +241,7 @@ class HostPart(Record, frozen=True, kw_only=True):
     round_trip_ns: int
     late_ns: int | None = None
     measure: Done | None = None
+    observed: Observed | None = None
     noise: HostNoise | None = None
 
 
@@ -243,6 +257,7 @@ class Generators(Record, frozen=True, kw_only=True):
     cpus: str = ""
     tape: TapeFacts | None = None
     measure: Done | None = None
+    observed: Observed | None = None
 
 
 class _Format(Record, frozen=True, kw_only=True):
@@ -291,6 +306,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     prefill: Done | None = None
     warmup: Done | None = None
     measure: Done | None = None
+    observed: Observed | None = None
     stats_before: dict[str, str] = {}
     stats_after: dict[str, str] = {}
     server_use: ServerUse | None = None

@@ -19,8 +19,10 @@ from cachemark.analysis.verdict.conservation import (
     idle_servers,
 )
 from cachemark.analysis.verdict.generators import generated_findings, with_generated
+from cachemark.analysis.verdict.long_pauses import long_pause_findings
 from cachemark.analysis.verdict.noise import noise_delays, noise_findings
 from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
+from cachemark.analysis.verdict.own_times import own_time_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
 from cachemark.analysis.verdict.tape_repeats import (
     TAPE_REPEATED,
@@ -49,6 +51,7 @@ __all__ = [
     "hits_withheld",
     "invalid_finding",
     "judge",
+    "own_time_findings",
     "repeated_tape",
     "stationarity_findings",
     "with_more",
@@ -89,6 +92,7 @@ def judge(
     trial_findings += generated_findings(generated, generated_load)
     trial_findings += idle_servers(workload, server_commands)
     trial_findings += noise_findings(noise, measure, load, policy)
+    trial_findings += long_pause_findings(noise, measure, load, policy)
     judged = Judged()
     if load.schedule != "closed":
         trial_findings += open_loop_findings(measure, load)

@@ -168,6 +168,21 @@ RULES: dict[str, Explanation] = {
     "pauses": Explanation(
         meaning="The whole machine stood still for a moment: a thread that only sleeps woke late.",
     ),
+    "long-pause": Explanation(
+        meaning="The client was stopped, or the machine stood still, for a part of the window of a "
+        "closed loop. The rate is too low by this part. Above 5 % the figures do not count.",
+        remedy="Find what stops the client (a debugger, a job control) or the machine (a snapshot, "
+        "suspend, a full host); or play more and longer windows.",
+    ),
+    "own-clock": Explanation(
+        meaning="A worker reports the length of its window itself, and its rate is divided by it. "
+        "The time that passed outside of the worker was another one, so the rate is wrong.",
+        remedy="Correct the worker: `elapsed_ns` runs from the start to the last reply.",
+    ),
+    "own-cpu": Explanation(
+        meaning="A worker reports less CPU time than the kernel counted for its processes.",
+        remedy="Correct the worker: its CPU time is that of all of its threads and processes.",
+    ),
     "clock-step": Explanation(
         meaning="Somebody set the clock within the window.", remedy="Stop the time service."
     ),

@@ -12,6 +12,7 @@ from cachemark.model.outcome import Outcome
 
 # Of trials over several hosts: their clocks.
 _CLOCK_RULES = frozenset({"clock-jump", "start-skew", "void-slices"})
+_PAUSES = frozenset({"long-pause"})
 
 
 def may_be_replayed(outcome: Outcome) -> bool:
@@ -21,6 +22,7 @@ def may_be_replayed(outcome: Outcome) -> bool:
     # These percentiles were withheld because of how long operations took.
     by_times = {each.rule for each in outcome.withheld}
     return any(
-        finding.weight == "INVALID" and finding.rule in (OUTSIDE_RULES | _CLOCK_RULES) - by_times
+        finding.weight == "INVALID"
+        and finding.rule in (OUTSIDE_RULES | _CLOCK_RULES | _PAUSES) - by_times
         for finding in outcome.findings
     )

@@ -100,6 +100,7 @@ class Sampler:
         if self._noise:
             took = time.monotonic() - begin
             self._noise.sleep_overshoot.add(round(length * 1e9), round(took * 1e9))
+            self._noise.sample_stopped(round(took * 1e9))
         return False
 
     def _tick(self, began: float) -> None:

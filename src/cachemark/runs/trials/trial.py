@@ -16,18 +16,18 @@ from cachemark.analysis.verdict import (
     conclude,
     invalid_finding,
     judge,
+    own_time_findings,
     repeated_tape,
     with_more,
 )
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
-from cachemark.endpoints.merging import merge_kinds
 from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.outcome import Binary, CommandCount, Generators, Outcome
+from cachemark.model.outcome import Binary, CommandCount, Generators, Observed, Outcome
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
@@ -37,7 +37,7 @@ from cachemark.runs.trials.callers import callers_of, demand_of, processes_of
 from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
-from cachemark.runs.trials.window import Window, play_window
+from cachemark.runs.trials.window import Window, all_played, play_window
 
 _LOG_CHARS = 4000
 
@@ -204,15 +204,16 @@ class TrialRun:
         self.record(
             measure_started_at=_utc(window.began_unix_ns),
             measure=window.done,
+            observed=window.observed,
             stats_before=dict(merge_stats(window.before)),
             stats_after=dict(merge_stats(window.after)),
             server_use=use,
             noise=window.noise,
             rounds=window.rounds,
-            generators=self._generated(window.generated),
+            generators=self._generated(window.generated, window.generated_observed),
         )
 
-    def _generated(self, measure: Done | None) -> Generators | None:
+    def _generated(self, measure: Done | None, observed: Observed | None) -> Generators | None:
         """What is kept of the load generators; None if the client makes its load itself."""
         if self.generators is None:
             return None
@@ -224,6 +225,7 @@ class TrialRun:
             cpus=outcome.worker_cpus,
             tape=setting.tape.facts,
             measure=measure,
+            observed=observed,
         )
 
     def judge(self) -> None:
@@ -233,7 +235,7 @@ class TrialRun:
         before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
         stats = comparable_stats(setting.restrictions, before, after)
         judgement = judge(
-            _all_played(outcome.measure),
+            all_played(outcome.measure),
             workload=setting.workload,
             load=setting.load,
             before=stats.before,
@@ -250,6 +252,7 @@ class TrialRun:
             policy=setting.noise if outcome.rounds is None else "note",
         )
         judgement = with_more(with_more(judgement, self.judged_besides()), repeated_tape(outcome))
+        judgement = with_more(judgement, Judged(findings=own_time_findings(outcome)))
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
             judgement = conclude(findings, judgement.stationarity)
@@ -363,11 +366,3 @@ def _utc(unix_ns: int) -> str:
     """An instant as an outcome keeps it."""
     instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
     return instant.isoformat(timespec="milliseconds")
-
-
-def _all_played(done: Done) -> Done:
-    """The results with the lead-ins of slices: what the server has counted."""
-    if done.lead_in is None:
-        return done
-    operations = merge_kinds([done.operations, done.lead_in])
-    return msgspec.structs.replace(done, operations=operations)

@@ -8,9 +8,10 @@ import msgspec
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
+from cachemark.endpoints.merging import merge_kinds
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
-from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
+from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
 from cachemark.model.protocol import Done, Ready, Run
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
@@ -26,10 +27,13 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
     window that was played in turns with others. `generated` is what load generators did beside.
+    `observed` and `generated_observed` are what was seen of both from outside.
     """
 
     done: Done
+    observed: Observed | None = None
     generated: Done | None = None
+    generated_observed: Observed | None = None
     began_unix_ns: int
     before: list[ServerStats]
     after: list[ServerStats]
@@ -54,7 +58,8 @@ def play_window(
     """
     noise = NoiseMonitor()
     before, use = server.member_stats(), server.use()
-    noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
+    workers = [worker.pid for worker in fleet.workers]
+    noise.start(workers + server.pids, awake_pid, workers)
     with Sampler(server, tick_s=tick_s(fleet.ready, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
             watch, progress=_both(sampler.note_progress, watch.progress)
@@ -65,7 +70,9 @@ def play_window(
             keep(sampler.samples)
     return Window(
         done=done,
+        observed=fleet.observed,
         generated=fleet.generated if isinstance(fleet, LoadedFleet) else None,
+        generated_observed=fleet.generated_observed if isinstance(fleet, LoadedFleet) else None,
         began_unix_ns=fleet.began_unix_ns,
         noise=noise.stop(),
         use=use_between(use, server.use()),
@@ -115,3 +122,11 @@ def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[
         other(ops)
 
     return progress
+
+
+def all_played(done: Done) -> Done:
+    """The results with the lead-ins of slices: what the server has counted."""
+    if done.lead_in is None:
+        return done
+    operations = merge_kinds([done.operations, done.lead_in])
+    return msgspec.structs.replace(done, operations=operations)

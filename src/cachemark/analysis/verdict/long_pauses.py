@@ -1,0 +1,61 @@
+"""Long pauses of the client or the machine within the window of a closed loop.
+
+A closed loop does nothing in a pause. So the rate is too low by the pause's part of the window, and
+the operations that waited then have its length. A pause of the server is not meant: it is a result.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from cachemark.model.experiment import Load, NoisePolicy
+from cachemark.model.outcome import Finding, HostNoise
+from cachemark.model.protocol import Done
+
+# Parts of the window: a pause is named from the first on, the figures do not count from the second.
+_NAMED, _LIMIT = 0.01, 0.05
+# A thread of a busy machine may wake up so late.
+_SHORTEST_NS = 100_000_000
+
+
+def long_pause_findings(
+    noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
+) -> list[Finding]:
+    """What was stopped for a long time; INVALID if it can have moved the rate by more than 5 %."""
+    window_ns = measure.elapsed_ns
+    if noise is None or load.schedule != "closed" or not window_ns:
+        return []
+    pauses = {
+        "the client was stopped": noise.stopped_ns,
+        "the machine paused": _machine_ns(noise, measure),
+    }
+    what, paused_ns = max(pauses.items(), key=lambda pause: pause[1])
+    if paused_ns < max(_SHORTEST_NS, _NAMED * window_ns):
+        return []
+    counts = paused_ns <= _LIMIT * window_ns or policy == "note"
+    return [
+        Finding(
+            rule="long-pause",
+            weight="noise" if counts else "INVALID",
+            text=f"{what} for {paused_ns / 1e9:.3g} s of a window of {window_ns / 1e9:.3g} s, "
+            "which lowers its rate and is in its response times",
+            figure=paused_ns / 1e6,
+            limit=_LIMIT * window_ns / 1e6,
+            unit="ms",
+        )
+    ]
+
+
+def _machine_ns(noise: HostNoise, measure: Done) -> int:
+    """The longest pause of the machine; 0 if the client went on, as its timeline shows.
+
+    Then only the thread that samples pauses got no CPU.
+    """
+    longest_ns = noise.longest_pause_ns or 0
+    if measure.timeline is None:
+        return longest_ns
+    empty = (len(list(run)) for ok, run in groupby(measure.timeline.ok) if not ok)
+    gap_ns = max(empty, default=0) * measure.timeline.slice_ns
+    # After the last slice there is nothing to see: a pause there makes the window longer.
+    late_ns = measure.elapsed_ns - len(measure.timeline.ok) * measure.timeline.slice_ns
+    return longest_ns if 2 * max(gap_ns, late_ns) >= longest_ns else 0

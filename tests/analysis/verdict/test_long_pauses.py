@@ -1,0 +1,68 @@
+"""Long pauses in the window of a closed loop: which are named, and which withhold its figures."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.analysis.verdict.long_pauses import long_pause_findings
+from cachemark.analysis.verdict.replay import may_be_replayed
+from cachemark.model.experiment import Load
+from cachemark.model.outcome import HostNoise
+from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import Timeline
+from tests.builders.outcomes import measured
+
+CLOSED = Load(name="one")
+SLICE_NS = 4_000_000
+S = 1_000_000_000
+
+
+def window(gap_ns: int, elapsed_ns: int = 9 * S) -> Done:
+    """A window of 4 s in which no operation ended for some time."""
+    base = measured("a", 0, 100).measure
+    assert base is not None
+    empty = min(1000, gap_ns // SLICE_NS)
+    ok = [1] * (1000 - empty) + [0] * empty
+    timeline = Timeline(slice_ns=SLICE_NS, ok=ok, response_ns=ok)
+    return msgspec.structs.replace(base, elapsed_ns=elapsed_ns, timeline=timeline)
+
+
+@pytest.mark.parametrize(
+    ("noise", "measure", "weight", "words"),
+    [
+        ({"longest_pause_ns": 4.9 * S}, window(3 * S), "INVALID", "the machine paused for 4.9 s"),
+        ({"stopped_ns": 4.9 * S}, window(0), "INVALID", "the client was stopped for 4.9 s"),
+        ({"longest_pause_ns": 0.2 * S}, window(S // 5, 4 * S), "noise", "of a window of 4 s"),
+    ],
+)
+def test_a_long_pause_is_named(
+    noise: dict[str, float], measure: Done, weight: str, words: str
+) -> None:
+    seen = HostNoise(**{name: round(ns) for name, ns in noise.items()})  # pyright: ignore[reportArgumentType]
+    (found,) = long_pause_findings(seen, measure, CLOSED)
+    assert (found.rule, found.weight) == ("long-pause", weight)
+    assert words in found.text
+    (noted,) = long_pause_findings(seen, measure, CLOSED, "note")
+    assert noted.weight == "noise"
+
+
+@pytest.mark.parametrize(
+    ("noise", "measure", "load"),
+    [
+        (None, window(3 * S), CLOSED),
+        (HostNoise(longest_pause_ns=50_000_000), window(3 * S, S), CLOSED),
+        # The client went on, so only the thread that samples pauses got no CPU.
+        (HostNoise(longest_pause_ns=S), window(0, 4 * S), CLOSED),
+        # An open loop withholds the percentiles that lateness can have moved.
+        (HostNoise(stopped_ns=S), window(S), msgspec.structs.replace(CLOSED, schedule="uniform")),
+    ],
+)
+def test_other_pauses_are_not(noise: HostNoise | None, measure: Done, load: Load) -> None:
+    assert long_pause_findings(noise, measure, load) == []
+
+
+def test_a_trial_with_a_long_pause_may_be_replayed() -> None:
+    found = long_pause_findings(HostNoise(stopped_ns=S), window(S), CLOSED)
+    trial = msgspec.structs.replace(measured("a", 0, 100), verdict="INVALID", findings=found)
+    assert may_be_replayed(trial)

@@ -1,0 +1,124 @@
+"""A worker that lies about its own clock or CPU time: in trials, in rounds, and on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from cachemark.analysis.verdict import own_time_findings
+from cachemark.model.outcome import Cell, Generators, HostPart, Observed, Outcome
+from cachemark.model.protocol import Done
+from tests.builders import rounds
+from tests.builders.outcomes import measured
+
+CELLS = [Cell(client=name, server="embedded", workload="get", load="one") for name in "ab"]
+Lie = Callable[[Done], Done]
+
+
+def third_of_the_time(done: Done) -> Done:
+    return msgspec.structs.replace(done, elapsed_ns=done.elapsed_ns // 3)
+
+
+def tenth_of_the_cpu(done: Done) -> Done:
+    return msgspec.structs.replace(
+        done, cpu_user_ns=done.cpu_user_ns // 10, cpu_system_ns=done.cpu_system_ns // 10
+    )
+
+
+def honest(done: Done) -> Done:
+    return done
+
+
+LIES = [(honest, []), (third_of_the_time, ["own-clock"]), (tenth_of_the_cpu, ["own-cpu"])]
+
+
+def window(outcome: Outcome) -> Done:
+    assert outcome.measure is not None
+    return outcome.measure
+
+
+def trial(lie: Lie) -> Outcome:
+    """One second of window, half of it on a CPU; 30 ms more until its answer was here."""
+    base = measured("a", 0, 1000)
+    seen = Observed(wall_ns=1_030_000_000, cpu_ns=520_000_000)
+    return msgspec.structs.replace(base, measure=lie(window(base)), observed=seen)
+
+
+def host(lie: Lie) -> Outcome:
+    """The second of two hosts lies: their merged window is as long as that of the first."""
+    base = measured("a", 0, 1000)
+    seen = Observed(wall_ns=1_030_000_000, cpu_ns=520_000_000)
+    facts = {"address": "", "clock_error_ns": 0, "clock_moved_ns": 0, "round_trip_ns": 0}
+    parts = [
+        HostPart(
+            name=name,
+            roles=["client"],
+            clock_offset_ns=0,
+            measure=done,
+            observed=seen,
+            **facts,  # pyright: ignore[reportArgumentType]
+        )
+        for name, done in (("first", window(base)), ("second", lie(window(base))))
+    ]
+    return msgspec.structs.replace(base, hosts=parts)
+
+
+def generators(lie: Lie) -> Outcome:
+    base = measured("a", 0, 1000)
+    seen = Observed(wall_ns=1_030_000_000, cpu_ns=520_000_000)
+    made = Generators(client="b", measure=lie(window(base)), observed=seen)
+    return msgspec.structs.replace(base, generators=made)
+
+
+def sitting(lie: Lie) -> Outcome:
+    """Slices of 33 ms of which 30 ms count; the lie is in each slice and in their sum."""
+    slices = rounds.sitting(2, 20, lambda *_: 10_000)[0]
+    slices = msgspec.structs.replace(slices, wall_ns=[34_000_000] * len(slices.ops))
+    spent_ns = sum(slices.worker_cpu_ns)
+    base = rounds.outcome(CELLS[0], 0, CELLS, slices)
+    assert base.rounds is not None
+    told = lie(msgspec.structs.replace(window(base), cpu_user_ns=spent_ns))
+    short = window(base).elapsed_ns // told.elapsed_ns
+    slices = msgspec.structs.replace(slices, elapsed_ns=[ns // short for ns in slices.elapsed_ns])
+    made = msgspec.structs.replace(base.rounds, length_us=33_000, slices=slices)
+    return msgspec.structs.replace(base, measure=told, rounds=made)
+
+
+@pytest.mark.parametrize("play", [trial, host, generators, sitting])
+@pytest.mark.parametrize(("lie", "rules"), LIES)
+def test_a_lie_makes_it_invalid(play: Callable[[Lie], Outcome], lie: Lie, rules: list[str]) -> None:
+    findings = own_time_findings(play(lie))
+    assert sorted({found.rule for found in findings}) == rules
+    assert {found.weight for found in findings} <= {"INVALID"}
+    if play is host:
+        assert all("second" in found.text for found in findings)
+
+
+def test_only_the_sum_of_slices_may_not_lie_either() -> None:
+    base = sitting(honest)
+    told = third_of_the_time(window(base))
+    findings = own_time_findings(msgspec.structs.replace(base, measure=told))
+    assert [found.rule for found in findings] == ["own-clock"]
+
+
+def test_a_window_cannot_be_longer_than_the_time_that_passed() -> None:
+    base = trial(honest)
+    longer = msgspec.structs.replace(window(base), elapsed_ns=1_200_000_000)
+    (found,) = own_time_findings(msgspec.structs.replace(base, measure=longer))
+    assert found.rule == "own-clock"
+    assert "1.2 s" in found.text
+    assert "1.03 s" in found.text
+
+
+def test_what_was_not_seen_is_not_judged() -> None:
+    base = trial(third_of_the_time)
+    assert own_time_findings(msgspec.structs.replace(base, observed=None)) == []
+
+
+def test_the_last_reply_of_rare_operations_may_come_early() -> None:
+    base = measured("a", 0, 8)
+    early = msgspec.structs.replace(window(base), elapsed_ns=400_000_000)
+    seen = Observed(wall_ns=1_000_000_000)
+    assert own_time_findings(msgspec.structs.replace(base, measure=early, observed=seen)) == []
