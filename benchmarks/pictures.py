@@ -34,7 +34,11 @@ SUITES = {
         *["--workload", "set", "--workload", "get", "--workload", "multiget"],
         *["--workload", "store-mixed", "--workload", "store-big-read-multi"],
     ],
-    "server-modes": ["--quick", "--workload", "txn-20000"],
+    "server-modes": [
+        *["--blocks", "3", "--warmup-ms", "1000", "--workload", "txn-20000"],
+        *["--load", "text-1-threads", "--load", "text-20-threads", "--server", "memcached"],
+        *["--server", "embedded:io=blocking", "--server", "embedded:io=events"],
+    ],
     "emcache": ["--quick"],
     "inprocess-vs-network": ["--quick", "--workload", "set-1", "--workload", "get-1"],
 }
