@@ -15,7 +15,7 @@ from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
-from cachemark.host.atomic_file import write_file
+from cachemark.host.atomic_file import replace_file
 from cachemark.host.memory import check_planned_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
@@ -143,14 +143,15 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
             f"continue with: cachemark run --resume {shlex.quote(str(run.folder))}"
         )
         raise
-    _write_report(run)
+    write_report(run)
     return outcomes
 
 
-def _write_report(run: Run) -> None:
+def write_report(run: Run) -> None:
+    """Write the report into the run's folder. Raises UsageError."""
     path = run.folder / "report.md"
     try:
-        write_file(path, render("markdown", run, None))
+        replace_file(path, render("markdown", run, None))
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be written: {error.strerror}",

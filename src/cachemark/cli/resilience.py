@@ -20,7 +20,7 @@ from cachemark.checks.resilience.cell import PROFILES, CellOutcome
 from cachemark.checks.resilience.faults import chosen_faults
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text, write_out
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import (
     Client,
     ClientSpec,
@@ -29,6 +29,7 @@ from cachemark.endpoints.clients import (
     registry,
 )
 from cachemark.host import process
+from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
@@ -197,8 +198,12 @@ def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
     faults = chosen_faults(header.plan.faults, quick=False)
     folder = run.folder / "report"
     files = {**pages(rows, faults, about), **exports(rows)}
-    for name, text in files.items():
-        write_out(folder / name, text)
+    try:
+        with made_folder(folder):
+            for name, text in files.items():
+                replace_file(folder / name, text)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error}") from error
     return folder / INDEX
 
 

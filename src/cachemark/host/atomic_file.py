@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+from cachemark.host.regular_file import open_to_append
 
 _NEW_FILE_MODE = 0o666
 
@@ -55,11 +59,12 @@ def write_files(
 def append_lines(path: Path, lines: bytes) -> None:
     """Append whole lines, which are on disk when this returns; after a failure there are none.
 
-    What an earlier writer has left without a line end is removed. Raises OSError.
+    What an earlier writer has left without a line end is removed. A symbolic link is not followed.
+    Raises OSError.
     """
-    is_new = not path.exists()
-    with path.open("ab") as file:
-        before = _whole_lines(path, file.tell())
+    is_new = not os.path.lexists(path)
+    with open_to_append(path) as file:
+        before = _whole_lines(file)
         try:
             file.truncate(before)
             # Buffered: a raw write may write a part only, and its return value alone says so.
@@ -68,20 +73,30 @@ def append_lines(path: Path, lines: bytes) -> None:
             os.fsync(file.fileno())
         except BaseException:
             with contextlib.suppress(OSError):
-                os.truncate(path, before)
+                os.ftruncate(file.fileno(), before)
             if is_new:
                 path.unlink(missing_ok=True)
             raise
 
 
-def _whole_lines(path: Path, length: int) -> int:
+def _whole_lines(file: IO[bytes]) -> int:
     """How many of a file's bytes are whole lines."""
-    with path.open("rb") as file:
-        file.seek(max(0, length - 1))
-        if file.read() in (b"", b"\n"):
-            return length
-        file.seek(0)
-        return file.read().rfind(b"\n") + 1
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(0, length - 1))
+    if file.read() in (b"", b"\n"):
+        return length
+    file.seek(0)
+    return file.read().rfind(b"\n") + 1
+
+
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Put a new file at this place, after all of it is on disk. Raises OSError.
+
+    What was there goes, and no symbolic link is followed: neither there, nor as the folder.
+    """
+    if path.parent.is_symlink():
+        raise OSError(errno.ELOOP, "a symbolic link, which is not followed", str(path.parent))
+    _replace(path, _bytes(content), _permissions())
 
 
 def write_file(path: Path, content: bytes | str, permissions: int | None = None) -> None:
@@ -91,7 +106,7 @@ def write_file(path: Path, content: bytes | str, permissions: int | None = None)
     after all is on disk. What is no regular file (a device, a named pipe) stays what it is: the
     content is written into it. A symbolic link stays, too.
     """
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    data = _bytes(content)
     # Of links in a circle Path.resolve raises RuntimeError.
     target = Path(os.path.realpath(path))
     mode = _mode(target)
@@ -104,6 +119,10 @@ def write_file(path: Path, content: bytes | str, permissions: int | None = None)
     elif permissions is None:
         permissions = _permissions()
     _replace(target, data, permissions)
+
+
+def _bytes(content: bytes | str) -> bytes:
+    return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
 
 
 def _mode(path: Path) -> int | None:

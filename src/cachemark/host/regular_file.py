@@ -8,20 +8,42 @@ import stat
 from pathlib import Path
 from typing import IO
 
+# To open a named pipe can take for ever.
+_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-def open_regular(path: Path) -> IO[bytes]:
+
+def open_regular(path: Path, *, follow: bool = False) -> IO[bytes]:
     """Open a regular file for reading. Raises OSError, also for a folder, a pipe or a device.
 
-    To open a named pipe can take for ever, and some devices have no end.
+    A symbolic link is followed only on request: for a file that the user named.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return os.fdopen(handle, "rb")
-    os.close(handle)
-    raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(_regular(path, os.O_RDONLY, follow=follow), "rb")
+
+
+def open_to_append(path: Path) -> IO[bytes]:
+    """Open a regular file, which is made if need be, for reading and appending.
+
+    A symbolic link is not followed. Raises OSError.
+    """
+    return os.fdopen(_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "a+b")
 
 
 def read_regular(path: Path) -> bytes:
     """The content of a regular file. Raises OSError as `open_regular` does."""
     with open_regular(path) as file:
         return file.read()
+
+
+def _regular(path: Path, flags: int, *, follow: bool = False) -> int:
+    try:
+        handle = os.open(path, flags | _FLAGS | (0 if follow else os.O_NOFOLLOW), 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            text = "a symbolic link, which is not followed"
+            raise OSError(errno.ELOOP, text, str(path)) from error
+        raise
+    # Some devices have no end.
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -18,7 +18,7 @@ from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host import HostFacts
-from cachemark.host.atomic_file import append_lines, write_file
+from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.regular_file import read_regular
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
@@ -73,7 +73,7 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
         """The outcomes in the order in which the cells were played. Raises UsageError."""
         path = self.folder / _CELLS
         try:
-            lines = read_regular(path).splitlines(keepends=True) if path.exists() else []
+            lines = read_regular(path).splitlines(keepends=True) if os.path.lexists(path) else []
             # A killed process can leave an incomplete last line.
             return [
                 msgspec.json.decode(line, type=CellOutcome) for line in lines if line[-1:] == b"\n"
@@ -117,7 +117,7 @@ def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> 
         header = ResilienceHeader(
             id=folder.name, created_at=created_at, cachemark=__version__, plan=plan, host=host
         )
-        write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
+        replace_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
     return ResilienceRun(folder=folder, header=header)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from cachemark.cli.play import write_report
+from cachemark.model.errors import UsageError
+from cachemark.runs.storage.store import open_run
+from cachemark.web.live.events import EVENTS_FILE, Ended
+from cachemark.web.live.log import EventLog, EventReader
 from tests.builders.stored_runs import kept, made_header, trials
 from tests.cli.in_process import Inside, inside
 
@@ -47,10 +53,50 @@ def test_what_is_no_file_is_not_waited_for(bad: Path, inside: Inside, name: str,
         assert len(said.stderr.splitlines()) <= 2
 
 
-def test_the_events_of_a_run_may_be_a_pipe(bad: Path) -> None:
-    from cachemark.web.live.events import EVENTS_FILE  # noqa: PLC0415
-    from cachemark.web.live.log import EventReader  # noqa: PLC0415
+@pytest.mark.parametrize(
+    "name", ["run.json", "outcomes.jsonl", "audit.json", "report.md", "events.jsonl", "lock"]
+)
+def test_no_link_in_a_run_is_read_or_written_through(
+    bad: Path, inside: Inside, tmp_path: Path, name: str
+) -> None:
+    """Also a link to what would do: the run's own file, elsewhere."""
+    secret = tmp_path / "secret"
+    if (bad / name).exists():
+        (bad / name).rename(secret)
+    else:
+        secret.write_text("secret\n", encoding="utf-8")
+    before = secret.read_bytes()
+    (bad / name).symlink_to(secret)
+    said = inside("export", BAD, str(tmp_path / "x.zip"))
+    exported = name not in ("run.json", "outcomes.jsonl", "report.md")
+    assert said.returncode == (0 if exported else 2), said.stderr
+    assert (tmp_path / "x.zip").exists() == exported
+    if not exported:
+        assert f"{BAD}/{name}: " in said.stderr
+        assert "a symbolic link, which is not followed" in said.stderr
+    with contextlib.suppress(UsageError), open_run(BAD, tmp_path / "results") as run:
+        run.append(trials("a", 400))
+        run.outcomes()
+        write_report(run)
+        EventLog(bad).write(Ended(interrupted=False))
+    assert EventReader(bad).new_lines() == [] or name != "events.jsonl"
+    assert secret.read_bytes() == before
 
+
+def test_a_report_replaces_a_link_by_a_file(bad: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret", encoding="utf-8")
+    (bad / "report.md").symlink_to(tmp_path / "secret")
+    write_report(open_run(BAD, tmp_path / "results"))
+    assert not (bad / "report.md").is_symlink()
+    assert (bad / "report.md").read_text(encoding="utf-8").startswith("# made")
+
+
+def test_a_dangling_link_marks_a_run_as_imported(bad: Path, tmp_path: Path) -> None:
+    (bad / "imported.json").symlink_to("nowhere")
+    assert open_run(BAD, tmp_path / "results").imported
+
+
+def test_the_events_of_a_run_may_be_a_pipe(bad: Path) -> None:
     os.mkfifo(bad / EVENTS_FILE)
     assert EventReader(bad).new_lines() == []
 

@@ -23,9 +23,9 @@ import msgspec
 from msgspec import Meta
 
 from cachemark import __version__
-from cachemark.host.atomic_file import made_folder, write_file
+from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.host.files import is_folder
-from cachemark.host.regular_file import open_regular
+from cachemark.host.regular_file import open_regular, read_regular
 from cachemark.host.sandbox import Limits, run_limited
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
@@ -110,10 +110,14 @@ def _contents(run: Run) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for name in _NAMES:
         path = run.folder / name
-        if path.is_file():
-            data = path.read_bytes()
-            # What follows the last newline is being written, or incomplete.
-            contents[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
+        try:
+            data = read_regular(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        # What follows the last newline is being written, or incomplete.
+        contents[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
     return {
         name: contents.get(name, b"") for name in _NAMES if name in contents or name in _REQUIRED
     }
@@ -165,7 +169,7 @@ def _run_limited(work: Callable[[], bytes], path: Path, stage: Path) -> bytes:
 def _unpacked(path: Path, stage: Path, rehearse: Callable[[Run], object]) -> bytes:
     """Unpack and check everything; the manifest as JSON. Raises UsageError."""
     try:
-        with open_regular(path) as packed:
+        with open_regular(path, follow=True) as packed:
             packed_bytes = os.fstat(packed.fileno()).st_size
             if packed_bytes > MAX_BYTES:
                 raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB")
@@ -183,7 +187,7 @@ def _unpacked(path: Path, stage: Path, rehearse: Callable[[Run], object]) -> byt
 def _mark_as_imported(run: Run, path: Path, manifest: Manifest) -> None:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     mark = {"file": path.name, "imported_at": now, "cachemark": manifest.cachemark}
-    write_file(run.folder / IMPORTED, msgspec.json.encode(mark) + b"\n")
+    replace_file(run.folder / IMPORTED, msgspec.json.encode(mark) + b"\n")
 
 
 @contextmanager
@@ -285,7 +289,7 @@ def _move_into_store(run: Run, root: Path, manifest: Manifest, path: Path) -> tu
             f"{path}: another run {run.id} is in {root}, and runs are never overwritten",
             "import it into another folder: --runs FOLDER",
         )
-    if target.exists():
+    if os.path.lexists(target):
         raise UsageError(f"{target}: is there already, and no run", "move it away")
     run.folder.chmod(0o755)
     run.folder.rename(target)
@@ -293,7 +297,10 @@ def _move_into_store(run: Run, root: Path, manifest: Manifest, path: Path) -> tu
 
 
 def _same_content(path: Path, file: File) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest() == file.sha256
+    except OSError:
+        return False
 
 
 def _import_error(path: Path, why: str) -> UsageError:

@@ -17,7 +17,7 @@ def lock_run(folder: Path) -> int:
     Raises UsageError if another process plays it.
     """
     try:
-        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error}") from error
     try:

@@ -20,7 +20,7 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.host import HostFacts
-from cachemark.host.atomic_file import append_lines, made_folder, write_file
+from cachemark.host.atomic_file import append_lines, made_folder, replace_file
 from cachemark.host.regular_file import open_regular, read_regular
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
@@ -87,7 +87,7 @@ class Run:
     @property
     def imported(self) -> bool:
         """Whether the run was made elsewhere."""
-        return (self.folder / IMPORTED).exists()
+        return os.path.lexists(self.folder / IMPORTED)
 
     def __enter__(self) -> Run:
         self._lock = lock_run(self.folder)
@@ -113,7 +113,7 @@ class Run:
         path = self.folder / _AUDIT
         text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
         try:
-            write_file(path, text)
+            replace_file(path, text)
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error}") from error
 
@@ -179,7 +179,7 @@ def create_run(
             host=host,
             hosts=hosts,
         )
-        write_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
+        replace_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
     return Run(folder, header)
 
 
@@ -235,7 +235,7 @@ def latest_run(root: Path) -> Run:
 
 def latest_own_run(root: Path) -> Run:
     """Open the latest run that was not imported. Raises UsageError if there is none."""
-    own = [name for name in run_names(root) if not (root / name / IMPORTED).exists()]
+    own = [name for name in run_names(root) if not os.path.lexists(root / name / IMPORTED)]
     if not own:
         raise UsageError(
             f"{root} holds no run of this machine",

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from cachemark.host.regular_file import open_regular
+from cachemark.host.regular_file import open_regular, open_to_append
 from cachemark.web.live.events import EVENTS_FILE, Ended, Event, Line, Started, from_line, to_line
 
 # A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
@@ -24,8 +24,9 @@ class EventLog:
         self._id = lines[-1].id if lines else 0
         self._bytes = reader.length
         with contextlib.suppress(OSError):
-            if self._path.exists():
-                os.truncate(self._path, reader.length)  # a killed process left a part of a line
+            if os.path.lexists(self._path):
+                with open_to_append(self._path) as file:
+                    file.truncate(reader.length)  # a killed process left a part of a line
 
     def write(self, event: Event) -> None:
         """Append an event."""
@@ -34,7 +35,7 @@ class EventLog:
         line = to_line(Line(id=self._id + 1, at=round(time.time(), 3), event=event))
         if line is None:
             return
-        with contextlib.suppress(OSError), self._path.open("ab") as file:
+        with contextlib.suppress(OSError), open_to_append(self._path) as file:
             file.write(line)
             self._id += 1
             self._bytes += len(line)
