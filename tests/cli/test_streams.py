@@ -65,7 +65,8 @@ def test_the_work_goes_on_without_stderr(
 @pytest.mark.parametrize("output", [full, broken_pipe])
 def test_the_engine_goes_on_without_stderr(tmp_path: Path, output: Callable[[], int]) -> None:
     """A trace has warnings, a server has them in its threads."""
-    lines = "0,weird,k,1\n1,get,k,1\n2,set,k,1\n"
+    # Of more than a hundredth that cannot be played, the trace would be refused.
+    lines = "0,weird,k,1\n" + 200 * "1,get,k,1\n"
     (tmp_path / "t.csv").write_text(f"time,op,key,size\n{lines}", encoding="utf-8")
     stderr = output()
     command = [process.binary_path(), "tape", "write", "--out", "t", "--trace", "t.csv"]
