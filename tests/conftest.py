@@ -76,6 +76,19 @@ def _do_nothing(_number: int, _frame: object) -> None:
     pass
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that passed only when the Makefile ran them once more, and keep the names."""
+    config = terminalreporter.config
+    if config.getoption("last_failed_no_failures", "all") != "none":
+        return
+    passed = terminalreporter.getreports("passed")
+    names = sorted({report.nodeid.partition("@")[0] for report in passed})
+    path = config.rootpath / ".pytest_cache" / "second-tries"
+    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    terminalreporter.section("passed only at the second try")
+    terminalreporter.write_line("\n".join(names) or "none")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A slow test says why, and begins first. Tests of a file stay in one process."""

@@ -96,6 +96,10 @@ def test_what_failed_is_run_once_more_and_both_are_told(
     assert (ended.returncode == 0) == passes, ended.stdout
     counts = re.findall(r"((?:\d+ \w+,? ?)+) in \d", ended.stdout)
     assert "|".join(counts) == closing, ended.stdout
+    second_tries = tmp_path / ".pytest_cache" / "second-tries"
+    kept = second_tries.read_text() if second_tries.exists() else ""
+    assert kept == ("test_it.py::test_it\n" if body == FAILS_ONCE else "")
+    assert ("passed only at the second try" in ended.stdout) == second_tries.exists()
 
 
 @pytest.mark.parametrize("target", ["test", "test-all"])
@@ -106,6 +110,7 @@ def test_both_run_all_of_the_engines_tests(target: str) -> None:
 def test_what_must_pass_before_a_change_lands_is_everything() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert [line for line in script.splitlines() if line.startswith("make")] == [
+        "make linters",
         "make check",
         "make test-all",
     ]
