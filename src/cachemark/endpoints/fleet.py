@@ -12,8 +12,8 @@ import msgspec
 
 from cachemark.endpoints.merging import merge, merge_slices
 from cachemark.endpoints.stall import StallDetector
+from cachemark.endpoints.witness import Witness
 from cachemark.endpoints.worker import Worker
-from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Observed
 from cachemark.model.protocol import (
@@ -30,7 +30,7 @@ from cachemark.model.protocol import (
 # Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
 _SLICE_AHEAD_NS = 1_000_000
-_TICK_S = 0.5
+_TICK_S = 0.2
 # A slice or a phase may last two time-outs longer than it should, and a machine may pause.
 _GRACE_S = 5.0
 
@@ -70,8 +70,9 @@ class Fleet:
         self.timeout_s = 0.0
         # What was seen from outside while the last phase was played.
         self.observed: Observed | None = None
-        self._cpu = CpuMeter([])
-        self._began_ns = self._began_cpu_ns = 0
+        self.witnesses: dict[Worker, Witness] = {}
+        self._began_ns = 0
+        self._duration_ns: int | None = None
         self._slices_elapsed_ns = 0
         self._slice: tuple[Slice | None, bytes] = None, b""
         with ExitStack() as stack:
@@ -107,7 +108,7 @@ class Fleet:
         """
         self.ask(request)
         limit_s = phase_limit_s(request, watch, self.timeout_s)
-        collector = _Collector(self.workers, watch, limit_s)
+        collector = _Collector(self.witnesses, watch, limit_s)
         done = collector.collect(request.phase)
         self.observe()
         return merge(list(done.values()))
@@ -117,10 +118,13 @@ class Fleet:
         start = request.start_unix_ns
         if not start and len(self.workers) > 1:
             start = time.time_ns() + _START_AHEAD_NS
-        self._cpu = CpuMeter([worker.pid for worker in self.workers])
-        self._began_cpu_ns = self._cpu.read_ns()
         self.began_unix_ns = start or time.time_ns()
-        self._began_ns = time.monotonic_ns() + self.began_unix_ns - time.time_ns()
+        began_ns = self._began_ns = time.monotonic_ns() + self.began_unix_ns - time.time_ns()
+        duration_ms = request.duration_ms if request.ops is None else None
+        self._duration_ns = None if duration_ms is None else duration_ms * 1_000_000
+        self.witnesses = {
+            worker: Witness(worker.pid, began_ns, self._duration_ns) for worker in self.workers
+        }
         segments = self.share.segments
         for number, worker in enumerate(self.workers, self.share.first):
             ops = None if request.ops is None else _ops_of_worker(request.ops, number, segments)
@@ -128,11 +132,13 @@ class Fleet:
 
     def observe(self) -> None:
         """Note what was seen of the workers, now that all have answered a phase."""
-        cpu_ns = self._cpu.read_ns()
-        known = UNKNOWN_NS not in (cpu_ns, self._began_cpu_ns)
+        seen = self.witnesses.values()
+        cpu_ns = [witness.cpu_ns for witness in seen if witness.cpu_ns is not None]
         self.observed = Observed(
             wall_ns=time.monotonic_ns() - self._began_ns,
-            cpu_ns=cpu_ns - self._began_cpu_ns if known else None,
+            lasted_ns=max(witness.lasted_ns for witness in seen),
+            duration_ns=self._duration_ns,
+            cpu_ns=sum(cpu_ns) if cpu_ns else None,
         )
 
     def begin_slices(self, timeout_s: float) -> None:
@@ -197,12 +203,13 @@ class Fleet:
 class _Collector:
     """Collects the answers of all workers during a run."""
 
-    def __init__(self, workers: list[Worker], watch: RunMonitor, limit_s: float) -> None:
+    def __init__(self, witnesses: dict[Worker, Witness], watch: RunMonitor, limit_s: float) -> None:
+        self._witnesses = witnesses
         self._watch = watch
         self._limit_s = limit_s
-        self._waiting = dict.fromkeys(workers, 0)
-        self._ops = dict.fromkeys(workers, 0)
-        self._stalls = {worker: StallDetector() for worker in workers}
+        self._waiting = dict.fromkeys(witnesses, 0)
+        self._ops = dict.fromkeys(witnesses, 0)
+        self._stalls = {worker: StallDetector() for worker in witnesses}
         self._done: dict[Worker, Done] = {}
         self._began_s = self._last_answer_s = time.monotonic()
 
@@ -211,8 +218,11 @@ class _Collector:
             for worker in self._waiting:
                 selector.register(worker.out, selectors.EVENT_READ, worker)
             while self._waiting:
-                for key, _ in selector.select(_TICK_S):
-                    worker: Worker = key.data
+                readings = {worker: self._witnesses[worker].read() for worker in self._waiting}
+                spoke: set[Worker] = {key.data for key, _ in selector.select(_TICK_S)}
+                for worker in readings.keys() - spoke:
+                    self._witnesses[worker].silent(readings[worker])
+                for worker in spoke:
                     if self._read_answers(worker, what):
                         selector.unregister(worker.out)
                 self._check_silence(what)
@@ -231,6 +241,7 @@ class _Collector:
                         "not answer in time",
                         "a longer --timeout-ms, or another server",
                     )
+                self._witnesses[worker].progress(answer.ops + answer.errors)
                 self._ops[worker] = answer.ops
                 self._watch.progress(sum(self._ops.values()))
             elif isinstance(answer, Done) and answer.phase == what:
@@ -273,9 +284,9 @@ def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> li
     start = time.time_ns() + _START_AHEAD_NS
     for fleet in fleets:
         fleet.ask(msgspec.structs.replace(request, start_unix_ns=start))
-    workers = [worker for fleet in fleets for worker in fleet.workers]
+    seen = {worker: witness for fleet in fleets for worker, witness in fleet.witnesses.items()}
     limit_s = max(phase_limit_s(request, watch, fleet.timeout_s) for fleet in fleets)
-    done = _Collector(workers, watch, limit_s).collect(request.phase)
+    done = _Collector(seen, watch, limit_s).collect(request.phase)
     for fleet in fleets:
         fleet.observe()
     return [merge([done[worker] for worker in fleet.workers]) for fleet in fleets]

@@ -110,13 +110,15 @@ class NoiseMonitor:
         self._log: KernelLogTail | None = None
         self.sleep_overshoot = SleepOvershoot()
         self._stopped_ns = 0
+        self._waited_ns: int | None = None
+        self._longest_halt_ns: int | None = None
 
     def start(
         self, own_pids: list[int], awake_pid: int | None = None, workers: Sequence[int] = ()
     ) -> None:
         """Start the window. `own_pids` are the processes of the trial, without this one.
 
-        `workers` are those of them that `sample_stopped` looks at.
+        `workers` are those of them of which `slept` looks whether they are stopped.
 
         `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
         its time on run queues does not count.
@@ -124,19 +126,34 @@ class NoiseMonitor:
         self._own, self._watched = own_pids, workers
         self._log = KernelLogTail(self._root)
         self._awake = [] if awake_pid is None else [awake_pid]
+        self._waited_ns = self._waited()
         self._begin = self._reading()
 
     def sample_frequencies(self) -> None:
         """Sample the CPU frequencies. To be called within the window."""
         self._mhz += counters.cpu_frequencies_mhz(self._root)
 
-    def sample_stopped(self, since_ns: int) -> None:
-        """Look whether a process of the trial is stopped; it then was since the last look.
+    def slept(self, wanted_ns: int, took_ns: int) -> None:
+        """A thread of this process has slept: the requested and the real duration.
 
-        `since_ns` is the time since then.
+        A worker that is stopped now was so while it slept.
         """
+        self.sleep_overshoot.add(wanted_ns, took_ns)
         if any(is_stopped(pid, self._root) for pid in self._watched):
-            self._stopped_ns += since_ns
+            self._stopped_ns += took_ns
+        late_ns = took_ns - wanted_ns
+        if late_ns <= SleepOvershoot.FLOOR_NS:
+            return
+        before, self._waited_ns = self._waited_ns, self._waited()
+        if before is not None and self._waited_ns is not None:
+            # Another thread may have waited for a CPU with the interpreter's lock: all count.
+            halted_ns = max(0, late_ns - max(0, self._waited_ns - before))
+            self._longest_halt_ns = max(self._longest_halt_ns or 0, halted_ns)
+
+    def _waited(self) -> int | None:
+        """How long this process's threads were runnable without a CPU, in ns; None: not known."""
+        scheduled = counters.run_and_wait_ns([os.getpid()], self._root)
+        return scheduled[1] if scheduled else None
 
     def stop(self) -> HostNoise:
         """End the window. What could not be read at its start or end is missing."""
@@ -158,6 +175,7 @@ class NoiseMonitor:
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
             longest_pause_ns=self.sleep_overshoot.longest_ns,
             paused_ns=self.sleep_overshoot.paused_ns,
+            longest_halt_ns=self._longest_halt_ns,
             stopped_ns=self._stopped_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
             kernel_log=None if lines is None else matching_lines(lines, within_window=True),

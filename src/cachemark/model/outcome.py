@@ -193,9 +193,10 @@ class HostNoise(Record, frozen=True, kw_only=True):
     in the window. `counters` are increases of the kernel's counters, named as in host/counters.py.
     `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
     the time that they ran. A pause is the time that a thread slept longer than requested, if that
-    is more than 1 ms. `stopped_ns` is the time in which a worker was seen stopped by a signal, or
-    by a debugger. `kernel_log` has the matching lines of the kernel's log, by the pattern names
-    of host/kernel_patterns.py.
+    is more than 1 ms. `longest_halt_ns` is the longest part of a pause in which this process did
+    not wait for a CPU: so the machine was not only busy. `stopped_ns` is the time in which a worker
+    was seen stopped by a signal, or by a debugger. `kernel_log` has the matching lines of the
+    kernel's log, by the pattern names of host/kernel_patterns.py.
     """
 
     cpus: int | None = None
@@ -208,6 +209,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     clock_step_ns: int | None = None
     longest_pause_ns: int | None = None
     paused_ns: int = 0
+    longest_halt_ns: int | None = None
     stopped_ns: int = 0
     mhz: tuple[float, float] | None = None
     kernel_log: dict[str, list[str]] | None = None
@@ -216,11 +218,15 @@ class HostNoise(Record, frozen=True, kw_only=True):
 class Observed(Record, frozen=True, kw_only=True):
     """What was seen of the workers from outside, while they played a window.
 
-    `wall_ns` is from the start that was asked for to the last answer, `cpu_ns` the CPU time of
-    their processes by the scheduler's account; None: could not be read.
+    `wall_ns` is from the start that was asked for to the last answer: the window was not longer.
+    `lasted_ns` is a part of the window that is certain from when their progress came, and `cpu_ns`
+    the CPU time of their processes in this part, by the scheduler's account; None: none was seen.
+    `duration_ns` is the length that was asked for, of a window that ends by time alone.
     """
 
     wall_ns: int
+    lasted_ns: int = 0
+    duration_ns: int | None = None
     cpu_ns: int | None = None
 
 

@@ -31,9 +31,9 @@ def window(gap_ns: int, elapsed_ns: int = 9 * S) -> Done:
 @pytest.mark.parametrize(
     ("noise", "measure", "weight", "words"),
     [
-        ({"longest_pause_ns": 4.9 * S}, window(3 * S), "INVALID", "the machine paused for 4.9 s"),
+        ({"longest_halt_ns": 4.9 * S}, window(3 * S), "INVALID", "the machine paused for 4.9 s"),
         ({"stopped_ns": 4.9 * S}, window(0), "INVALID", "the client was stopped for 4.9 s"),
-        ({"longest_pause_ns": 0.2 * S}, window(S // 5, 4 * S), "noise", "of a window of 4 s"),
+        ({"longest_halt_ns": 0.2 * S}, window(S // 5, 4 * S), "noise", "of a window of 4 s"),
     ],
 )
 def test_a_long_pause_is_named(
@@ -51,9 +51,11 @@ def test_a_long_pause_is_named(
     ("noise", "measure", "load"),
     [
         (None, window(3 * S), CLOSED),
-        (HostNoise(longest_pause_ns=50_000_000), window(3 * S, S), CLOSED),
+        (HostNoise(longest_halt_ns=50_000_000), window(3 * S, S), CLOSED),
+        # The machine was only busy.
+        (HostNoise(longest_pause_ns=3 * S, longest_halt_ns=0), window(3 * S, 4 * S), CLOSED),
         # The client went on, so only the thread that samples pauses got no CPU.
-        (HostNoise(longest_pause_ns=S), window(0, 4 * S), CLOSED),
+        (HostNoise(longest_halt_ns=S), window(0, 4 * S), CLOSED),
         # An open loop withholds the percentiles that lateness can have moved.
         (HostNoise(stopped_ns=S), window(S), msgspec.structs.replace(CLOSED, schedule="uniform")),
     ],

@@ -137,6 +137,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         clock_step_ns=max(steps, key=abs, default=None),
         longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
         paused_ns=max(noise.paused_ns for noise in hosts),
+        longest_halt_ns=_most([noise.longest_halt_ns for noise in hosts]),
         stopped_ns=max(noise.stopped_ns for noise in hosts),
         mhz=_frequency_range(hosts),
         kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,

@@ -14,7 +14,7 @@ from cachemark.model.protocol import Done
 
 # Parts of the window: a pause is named from the first on, the figures do not count from the second.
 _NAMED, _LIMIT = 0.01, 0.05
-# A thread of a busy machine may wake up so late.
+# A shorter one is not long for any loop.
 _SHORTEST_NS = 100_000_000
 
 
@@ -49,9 +49,9 @@ def long_pause_findings(
 def _machine_ns(noise: HostNoise, measure: Done) -> int:
     """The longest pause of the machine; 0 if the client went on, as its timeline shows.
 
-    Then only the thread that samples pauses got no CPU.
+    Then only the process that samples pauses stood still. One that waits for a CPU is no pause.
     """
-    longest_ns = noise.longest_pause_ns or 0
+    longest_ns = noise.longest_halt_ns or 0
     if measure.timeline is None:
         return longest_ns
     empty = (len(list(run)) for ok, run in groupby(measure.timeline.ok) if not ok)

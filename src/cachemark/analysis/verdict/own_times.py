@@ -14,14 +14,18 @@ from cachemark.model.outcome import Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.rounds import Rounds
 
-# From outside a window is longer than inside: the worker also prepares its answer, on a machine
-# that may be busy. Where operations are rare, the last reply may come long before the end.
+# A window by time ends at its time, or with the operations that are then outstanding. Where they
+# are rare, the last reply may come long before the end.
 _SHORTER_PART = 0.25
-_SHORTER_NS = 400_000_000
 _RARE_OPERATIONS = 10
+# The first completion of a slice comes so many operations late, at most.
+_LATE_OPERATIONS = 2
+_STEADY = frozenset({"closed", "uniform", "poisson"})
+# What progress shows to be a part of the window is one, whatever the machine does.
+_LASTED_PART = 0.1
 # It cannot be shorter from outside; both clocks are the kernel's monotonic one.
 _LONGER_NS = 50_000_000
-# After it has read its CPU time, a worker still encodes its results.
+# Kernels with ticks as the finest account, and a worker's threads that it does not count.
 _CPU_PART = 0.2
 _CPU_NS = 100_000_000
 
@@ -36,21 +40,19 @@ def _of_window(outcome: Outcome) -> Iterator[Finding]:
     if done is None:
         return
     if rounds is None:
-        yield from _of_run("", done, outcome.observed)
+        yield from _of_run("", done, outcome.observed, outcome)
         return
     slices = rounds.slices
-    yield from _of_slices("", sum(slices.elapsed_ns), len(slices.ops), rounds)
+    yield from _of_slices("", sum(slices.elapsed_ns), done, rounds)
     if sum(slices.elapsed_ns) > sum(slices.wall_ns):
         yield _clock_finding("", sum(slices.elapsed_ns), sum(slices.wall_ns), sum(slices.wall_ns))
-    yield from _of_slices("", done.elapsed_ns, len(slices.ops) + rounds.void_slices, rounds)
-    if slices.worker_cpu_ns and min(slices.worker_cpu_ns) >= 0:
-        yield from _of_cpu("", done, sum(slices.worker_cpu_ns))
+    yield from _of_slices("", done.elapsed_ns, done, rounds)
 
 
 def _of_generators(outcome: Outcome) -> Iterator[Finding]:
     of = outcome.generators
     if of is not None and of.measure is not None:
-        yield from _of_run(" of the load generators", of.measure, of.observed)
+        yield from _of_run(" of the load generators", of.measure, of.observed, outcome)
 
 
 def _of_hosts(outcome: Outcome) -> Iterator[Finding]:
@@ -59,31 +61,61 @@ def _of_hosts(outcome: Outcome) -> Iterator[Finding]:
         if part.measure is None:
             continue
         if rounds is None:
-            yield from _of_run(where, part.measure, part.observed)
+            yield from _of_run(where, part.measure, part.observed, outcome)
         else:
-            played = len(rounds.slices.ops) + rounds.void_slices
-            yield from _of_slices(where, part.measure.elapsed_ns, played, rounds)
+            yield from _of_slices(where, part.measure.elapsed_ns, part.measure, rounds)
 
 
-def _of_run(where: str, done: Done, observed: Observed | None) -> Iterator[Finding]:
+def _of_run(
+    where: str, done: Done, observed: Observed | None, outcome: Outcome
+) -> Iterator[Finding]:
     if observed is None:
         return
-    seen_ns, own_ns = observed.wall_ns, done.elapsed_ns
-    attempts = max(1, sum(operation.attempts for operation in done.operations.values()))
-    part = _SHORTER_PART + _RARE_OPERATIONS / attempts
-    least_ns = round(seen_ns * (1 - part)) - _SHORTER_NS
+    own_ns = done.elapsed_ns
+    least_ns, passed_ns = max(
+        (round((1 - _LASTED_PART) * observed.lasted_ns), observed.lasted_ns),
+        (_least_by_time_ns(done, observed, outcome), observed.duration_ns or 0),
+    )
     if own_ns < least_ns:
-        yield _clock_finding(where, own_ns, seen_ns, least_ns)
-    elif own_ns > seen_ns + _LONGER_NS:
-        yield _clock_finding(where, own_ns, seen_ns, seen_ns + _LONGER_NS)
+        yield _clock_finding(where, own_ns, passed_ns, least_ns)
+    elif own_ns > observed.wall_ns + _LONGER_NS:
+        yield _clock_finding(where, own_ns, observed.wall_ns, observed.wall_ns + _LONGER_NS)
     if observed.cpu_ns is not None:
         yield from _of_cpu(where, done, observed.cpu_ns)
 
 
-def _of_slices(where: str, own_ns: int, played: int, rounds: Rounds) -> Iterator[Finding]:
-    """A slice counts until its end at least, and begins to count with its first completion."""
-    length_ns = played * (rounds.length_us - rounds.lead_in_us) * 1000
-    least_ns = round((1 - _SHORTER_PART) * length_ns)
+def _least_by_time_ns(done: Done, observed: Observed, outcome: Outcome) -> int:
+    """How long a window by time lasted at least; 0 where its operations may have ended before."""
+    if observed.duration_ns is None or outcome.load.schedule not in _STEADY:
+        return 0
+    attempts, ok = _attempts_and_ok(done)
+    part = _SHORTER_PART + _RARE_OPERATIONS / max(1, attempts)
+    # One that fails has no reply.
+    failed_ns = (attempts - ok) * outcome.timing.timeout_ms * 1_000_000
+    return round(observed.duration_ns * (1 - part)) - failed_ns
+
+
+def _attempts_and_ok(done: Done) -> tuple[int, int]:
+    operations = done.operations.values()
+    return sum(each.attempts for each in operations), sum(each.ok for each in operations)
+
+
+def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[Finding]:
+    """A slice counts until its end at least, and begins to count with its first completion.
+
+    Slices of which a host knows that they were void may not have been played at all.
+    """
+    attempts, _ = _attempts_and_ok(done)
+    if not attempts:
+        return
+    played, counted_ns = len(rounds.slices.ops), (rounds.length_us - rounds.lead_in_us) * 1000
+    busy_ns = sum(each.busy_ns for each in done.operations.values())
+    late_ns = round(_LATE_OPERATIONS * played * busy_ns / attempts)
+    # One that fails may take up a whole slice.
+    everything = [*done.operations.values(), *(done.lead_in or {}).values()]
+    failed = sum(each.attempts - each.ok for each in everything)
+    length_ns = played * counted_ns
+    least_ns = round((1 - _SHORTER_PART) * length_ns) - late_ns - failed * counted_ns
     if own_ns < least_ns:
         yield _clock_finding(where, own_ns, length_ns, least_ns)
 
@@ -95,7 +127,7 @@ def _of_cpu(where: str, done: Done, seen_ns: int) -> Iterator[Finding]:
     if own_ns and own_ns < least_ns:
         text = (
             f"the worker{where} reports {own_ns / 1e9:.3g} s of CPU time, "
-            f"and the kernel counted {seen_ns / 1e9:.3g} s"
+            f"and the kernel counted {seen_ns / 1e9:.3g} s of it within a part of the window"
         )
         yield Finding(
             rule="own-cpu",

@@ -99,8 +99,7 @@ class Sampler:
             return True
         if self._noise:
             took = time.monotonic() - begin
-            self._noise.sleep_overshoot.add(round(length * 1e9), round(took * 1e9))
-            self._noise.sample_stopped(round(took * 1e9))
+            self._noise.slept(round(length * 1e9), round(took * 1e9))
         return False
 
     def _tick(self, began: float) -> None:

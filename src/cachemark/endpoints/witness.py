@@ -1,0 +1,74 @@
+"""What is certain about a worker's window, seen from outside, however late its messages are.
+
+A message may be late: it was sent after its pipe was last seen empty, and before it was read. A
+worker may go on to tell its progress while it sums up; the number of operations then rises no more.
+So the window went on when a progress was told after which another one told of more operations.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter
+
+
+class Reading(NamedTuple):
+    """An instant, and the CPU time of a worker until then. `after_ns` is just after both."""
+
+    at_ns: int
+    cpu_ns: int
+    after_ns: int
+
+
+class Witness:
+    """Watches one worker while it plays a phase that begins at `began_ns` or later.
+
+    `duration_ns` is the length of a phase that ends by time alone. Instants are monotonic.
+    """
+
+    def __init__(self, pid: int, began_ns: int, duration_ns: int | None) -> None:
+        self._meter = CpuMeter([pid])
+        self._least_end_ns = 0 if duration_ns is None else began_ns + duration_ns
+        self._silent: Reading | None = None
+        self._told: tuple[int, Reading] | None = None
+        # The window had begun at the first of both, and not ended at the second.
+        self._first: Reading | None = None
+        self._last: Reading | None = None
+
+    def read(self) -> Reading:
+        """The worker's CPU time now; to be handed to `silent` if no message has come since."""
+        at_ns = time.monotonic_ns()
+        reading = Reading(at_ns, self._meter.read_ns(), time.monotonic_ns())
+        if reading.after_ns <= self._least_end_ns:
+            self._last = reading
+        return reading
+
+    def silent(self, reading: Reading) -> None:
+        """The worker's pipe was empty after a reading."""
+        self._silent = reading
+
+    def progress(self, ops: int) -> None:
+        """The worker has told how many operations have ended."""
+        if ops and self._first is None:
+            self._first = self.read()
+        if self._told and ops > self._told[0]:
+            told = self._told[1]
+            if self._last is None or told.at_ns > self._last.at_ns:
+                self._last = told
+        if self._silent and (self._told is None or ops > self._told[0]):
+            self._told = ops, self._silent
+
+    @property
+    def lasted_ns(self) -> int:
+        """The window lasted longer than this."""
+        first, last = self._first, self._last
+        return max(0, last.at_ns - first.after_ns) if first and last else 0
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time within the window, at least; None: none was seen."""
+        first, last = self._first, self._last
+        if not first or not last or UNKNOWN_NS in (first.cpu_ns, last.cpu_ns):
+            return None
+        return max(0, last.cpu_ns - first.cpu_ns)
