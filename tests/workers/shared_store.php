@@ -51,6 +51,15 @@ foreach ($values as $key => $value) {
     check($store->add($key, $value), "add $key");
     check($store->get($key, 'default') === $value, "get $key");
 }
+// An object of a class whose code runs as soon as there is one.
+$store->set('object', ['inside' => new ArrayObject([1])]);
+$found = $store->get('object')['inside'];
+check($found instanceof __PHP_Incomplete_Class, 'an object is made without being asked for');
+$trusting = new SharedStore($name, allowedClasses: [ArrayObject::class]);
+check($trusting->get('object')['inside'][0] === 1, 'an object of a class that was named');
+check((new SharedStore($name, posix_geteuid()))->get('none') === null, 'the owner was named');
+refused(fn () => new SharedStore($name, posix_geteuid() + 1), 'name its owner to open it');
+
 check(elsewhere('echo json_encode([$store->get("list"), $store->add("list", 1), $store->get("new", "x")]);') === '[{"a":[1,2.5]},false,"x"]', 'the other program');
 check($store->get('missing') === false && $store->get('missing', 3) === 3, 'a miss');
 elsewhere('$store->set("large", str_repeat("x", 100000)); $store->set("past", 1, -1);');

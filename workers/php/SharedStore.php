@@ -9,8 +9,8 @@
 //     $store->get('greeting');                  // ['hello' => 1], for a minute
 //     SharedStore::destroy('shop');             // the name; its memory is freed with its last user
 //
-// Strings are stored as they are, whole numbers as decimal text, and everything else serialized. What was
-// serialized is unserialized when it is read, so give the store only to programs that you trust.
+// Strings are stored as they are, whole numbers as decimal text, and everything else serialized. A store of
+// another user is opened only if its owner is named, and objects are made only of classes that are named.
 
 declare(strict_types=1);
 
@@ -41,12 +41,18 @@ final class SharedStore
     private readonly FFI\CData $flagsPlace;
     private readonly FFI\CData $numberPlace;
 
-    /** Open a store. Raises RuntimeException. */
-    public function __construct(string $name)
+    /**
+     * Open a store of this program's own user, or of the user with the number `$owner`. Of objects, `get` makes those
+     * of `$allowedClasses` only, as unserialize() does: to make an object can run its code. Raises RuntimeException.
+     *
+     * @param bool|list<class-string> $allowedClasses
+     */
+    public function __construct(string $name, ?int $owner = null, private readonly bool|array $allowedClasses = false)
     {
         $this->ffi = $ffi = self::library();
         $opened = $ffi->new('cm_store *');
-        self::check($ffi->cm_store_open($name, FFI::addr($opened)));
+        $place = FFI::addr($opened);
+        self::check($owner === null ? $ffi->cm_store_open($name, $place) : $ffi->cm_store_open_of($name, $owner, $place));
         $this->store = $opened;
         $this->length = $ffi->new('size_t');
         $this->flags = $ffi->new('uint32_t');
@@ -102,7 +108,7 @@ final class SharedStore
         return match ($this->flags->cdata) {
             self::TEXT => $bytes,
             self::WHOLE_NUMBER => self::number(rtrim($bytes)), // after a decrement there may be spaces
-            self::SERIALIZED => unserialize($bytes),
+            self::SERIALIZED => unserialize($bytes, ['allowed_classes' => $this->allowedClasses]),
             default => throw new RuntimeException("the item has flags that SharedStore does not set: {$this->flags->cdata}"),
         };
     }

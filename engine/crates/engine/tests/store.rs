@@ -1,5 +1,6 @@
 //! The verb `store`: what a person does with named stores in shared memory.
 
+use std::os::unix::fs::MetadataExt;
 use std::process::{self, Command, Stdio};
 
 use cachemark_storage::Mode;
@@ -42,6 +43,11 @@ fn a_store_is_made_shown_emptied_and_destroyed() {
     ];
     assert_eq!(lines, expected);
     assert!(store(&["dump", &name.0, "--values"]).1.contains(r#""value_base64":"/g==""#));
+    let own = std::fs::metadata(opened.path()).expect("its file").uid();
+    for (owner, status) in [(own, Some(0)), (own + 1, Some(2))] {
+        let (ended, _, said) = store(&["stat", &name.0, "--owner", &owner.to_string()]);
+        assert_eq!((ended, said.contains("name its owner")), (status, status != Some(0)), "{said}");
+    }
     assert_eq!(store(&["flush", &name.0]).0, Some(0));
     assert_eq!(opened.usage(now_s()).items, 0);
     assert_eq!(store(&["destroy", &name.0]).0, Some(0));

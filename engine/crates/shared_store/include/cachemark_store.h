@@ -57,8 +57,12 @@ const char *cm_store_error(void);
  * program that writes is killed (SIGBUS). Returns OK, EXISTS, INVALID or SYSTEM. */
 int cm_store_init(const char *name, uint64_t memory_bytes, int hash_power, uint32_t mode);
 
-/* Open a store. Returns OK, NOT_FOUND, INVALID or SYSTEM. */
+/* Open a store of the user of this process (the effective one). A store of that name that is somebody else's is
+ * refused, and so is a symbolic link. Returns OK, NOT_FOUND, INVALID or SYSTEM. */
 int cm_store_open(const char *name, cm_store **store);
+
+/* Open a store of the user with the number `user`. Trust that user: all values may be of that user's making. */
+int cm_store_open_of(const char *name, uint32_t user, cm_store **store);
 
 /* Close it; the items stay. NULL is allowed. */
 void cm_store_close(cm_store *store);

@@ -3,18 +3,21 @@
 //! No function panics across the border: what the caller can do wrong is a status, with a text for
 //! `cm_store_error`.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter, ErrorKind};
+use std::io::{BufWriter, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::slice;
 
-use cachemark_storage::{Arithmetic, Mode, Outcome};
+use cachemark_storage::{Arithmetic, Mode, Outcome, Owner};
 
 use crate::clock::now_s;
 use crate::dump::write_items;
 use crate::named_store::{NamedStore, Settings};
+use crate::status::{
+    BUFFER, EXISTS, INVALID, NO_ROOM, NOT_A_NUMBER, NOT_FOUND, OK, SYSTEM, failed, last_error,
+    status,
+};
 
 /// The version of this interface. It changes whenever a program has to be compiled anew.
 const ABI: u32 = 1;
@@ -23,15 +26,6 @@ const KEY_BYTES_MAX: usize = 250;
 
 /// In place of a hash power.
 const GROWS: c_int = -1;
-
-const OK: c_int = 0;
-const NOT_FOUND: c_int = 1;
-const EXISTS: c_int = 2;
-const NO_ROOM: c_int = 3;
-const BUFFER: c_int = 4;
-const NOT_A_NUMBER: c_int = 5;
-const INVALID: c_int = -1;
-const SYSTEM: c_int = -2;
 
 /// What `cm_store_stat` fills in. New fields come at the end.
 #[repr(C)]
@@ -42,26 +36,6 @@ pub struct Statistics {
     table_bytes: u64,
     items: u64,
     evictions: u64,
-}
-
-thread_local! {
-    static ERROR: RefCell<CString> = RefCell::default();
-}
-
-fn failed(status: c_int, text: impl Into<Vec<u8>>) -> c_int {
-    let text = CString::new(text).unwrap_or_default();
-    ERROR.with_borrow_mut(|error| *error = text);
-    status
-}
-
-fn refused(error: &io::Error) -> c_int {
-    let status = match error.kind() {
-        ErrorKind::NotFound => NOT_FOUND,
-        ErrorKind::AlreadyExists => EXISTS,
-        ErrorKind::InvalidInput => INVALID,
-        _ => SYSTEM,
-    };
-    failed(status, error.to_string())
 }
 
 /// Do something with a name or a path, or refuse it.
@@ -107,11 +81,6 @@ unsafe fn with_key(
     act(unsafe { bytes(start, length) })
 }
 
-/// The status of a call that succeeds or is refused.
-fn status(result: io::Result<()>) -> c_int {
-    result.map_or_else(|error| refused(&error), |()| OK)
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cm_store_abi() -> u32 {
     ABI
@@ -125,7 +94,7 @@ pub extern "C" fn cm_store_version() -> *const c_char {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cm_store_error() -> *const c_char {
-    ERROR.with_borrow(|error| error.as_ptr())
+    last_error()
 }
 
 /// # Safety
@@ -153,11 +122,32 @@ pub unsafe extern "C" fn cm_store_init(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cm_store_open(name: *const c_char, store: *mut *mut NamedStore) -> c_int {
+    // SAFETY: the header asks for it.
+    unsafe { open(name, Owner::Own, store) }
+}
+
+/// # Safety
+///
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cm_store_open_of(
+    name: *const c_char,
+    user: u32,
+    store: *mut *mut NamedStore,
+) -> c_int {
+    // SAFETY: the header asks for it.
+    unsafe { open(name, Owner::User(user), store) }
+}
+
+/// # Safety
+///
+/// As `cm_store_open`.
+unsafe fn open(name: *const c_char, owner: Owner, store: *mut *mut NamedStore) -> c_int {
     if store.is_null() {
         return failed(INVALID, "there is no place for the store");
     }
     let open = |name: &str| {
-        let opened = Box::new(NamedStore::open(name)?);
+        let opened = Box::new(NamedStore::open_of(name, owner)?);
         // SAFETY: the header asks for a place to write to.
         unsafe { *store = Box::into_raw(opened) };
         Ok(())

@@ -11,7 +11,9 @@ mod c_interface;
 mod clock;
 mod dump;
 mod named_store;
+mod status;
 
+pub use cachemark_storage::Owner;
 pub use clock::now_s;
 pub use dump::write_items;
 pub use named_store::{NamedStore, Settings, free_bytes};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cachemark_storage::{LIMIT_BYTES_MIN, Store};
+use cachemark_storage::{LIMIT_BYTES_MIN, Owner, Store};
 
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cachemark-store.";
@@ -63,10 +63,15 @@ impl NamedStore {
         Ok(NamedStore { store, path })
     }
 
-    /// Open a store.
+    /// Open a store of this process's user.
     pub fn open(name: &str) -> io::Result<NamedStore> {
+        NamedStore::open_of(name, Owner::Own)
+    }
+
+    /// Open a store of a user, who is trusted with all that this program does with its values.
+    pub fn open_of(name: &str, owner: Owner) -> io::Result<NamedStore> {
         let path = path_of(name)?;
-        let store = Store::open(&path).map_err(|error| explain(error, name))?;
+        let store = Store::open_of(&path, owner).map_err(|error| explain(error, name))?;
         Ok(NamedStore { store, path })
     }
 
@@ -112,6 +117,12 @@ fn explain(error: io::Error, name: &str) -> io::Error {
     match error.kind() {
         ErrorKind::NotFound => {
             io::Error::new(error.kind(), format!("there is no store {name:?}: make it first"))
+        }
+        ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+            let text = format!(
+                "the store {name:?} is {error}: name its owner to open it, if you trust that user"
+            );
+            io::Error::new(error.kind(), text)
         }
         ErrorKind::PermissionDenied => {
             io::Error::new(error.kind(), format!("the store {name:?} belongs to somebody else"))

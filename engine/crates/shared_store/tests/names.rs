@@ -1,11 +1,11 @@
 //! Stores by name: who sees them, and what is refused.
 
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::process;
 
 use cachemark_storage::Mode;
-use cachemark_store::{NamedStore, Settings, now_s};
+use cachemark_store::{NamedStore, Owner, Settings, now_s};
 
 const SETTINGS: Settings = Settings { memory_bytes: 1 << 20, hash_power: None, mode: 0o600 };
 
@@ -85,4 +85,40 @@ fn what_is_no_store_is_named_with_its_file() {
         let place = format!("{}: no store", path.display());
         assert!(error.starts_with(&place) && error.ends_with("make the store anew"), "{error}");
     }
+}
+
+/// Everybody may make a file in shared memory. To give one away takes root, so that others look from the other
+/// side: they ask for the store of another user than the one that made it.
+#[test]
+fn the_store_of_another_user_is_opened_only_by_its_owners_name() {
+    let name = Name::of("owner");
+    let settings = Settings { mode: 0o666, ..SETTINGS };
+    let path = NamedStore::create(&name.0, &settings).expect("a store").path().to_owned();
+    let own = path.metadata().expect("its file").uid();
+    let other = own + 1;
+    NamedStore::open_of(&name.0, Owner::User(own)).expect("the owner was named");
+    let refused = if chown(&path, Some(other), None).is_ok() {
+        NamedStore::open_of(&name.0, Owner::User(other)).expect("the owner was named");
+        NamedStore::open(&name.0)
+    } else {
+        NamedStore::open_of(&name.0, Owner::User(other))
+    };
+    let error = refused.err().expect("refused");
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(
+        error.to_string().ends_with("name its owner to open it, if you trust that user"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_link_in_place_of_a_store_is_not_followed() {
+    let (name, link) = (Name::of("target"), Name::of("link"));
+    let target = NamedStore::create(&name.0, &SETTINGS).expect("a store").path().to_owned();
+    let place = target.with_file_name(format!("cachemark-store.{}", link.0));
+    symlink(&target, &place).expect("a link");
+    let error = NamedStore::open(&link.0).err().expect("refused").to_string();
+    assert!(error.starts_with(&format!("{}: ", place.display())), "{error}");
+    let taken = NamedStore::create(&link.0, &SETTINGS).err().expect("refused");
+    assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
 }

@@ -87,6 +87,7 @@ pub use region::lookup::Lookup;
 pub use region::optimistic_read::SharedValue;
 pub use store::Store;
 pub use store::entry::{Content, Entry};
+pub use store::file::Owner;
 pub use store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 pub use store::usage::Usage;
 

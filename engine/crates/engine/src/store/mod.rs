@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind};
 use std::process::ExitCode;
 
-use cachemark_store::{NamedStore, Settings, free_bytes, now_s, write_items};
+use cachemark_store::{NamedStore, Owner, Settings, free_bytes, now_s, write_items};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -35,22 +35,42 @@ enum Action {
     },
     /// Print what a store contains
     Stat {
-        name: String,
+        #[command(flatten)]
+        opened: Opened,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print a line of JSON for each item
     Dump {
-        name: String,
+        #[command(flatten)]
+        opened: Opened,
         /// With the values
         #[arg(long)]
         values: bool,
     },
     /// Remove all items
-    Flush { name: String },
+    Flush {
+        #[command(flatten)]
+        opened: Opened,
+    },
     /// Remove the store; programs that have it open keep it until they close it
     Destroy { name: String },
+}
+
+/// A store that is there.
+#[derive(clap::Args)]
+struct Opened {
+    name: String,
+    /// The number of the user whose store it is, if it is another than your own
+    #[arg(long, value_name = "UID")]
+    owner: Option<u32>,
+}
+
+impl Opened {
+    fn open(&self) -> io::Result<NamedStore> {
+        NamedStore::open_of(&self.name, self.owner.map_or(Owner::Own, Owner::User))
+    }
 }
 
 #[derive(Serialize)]
@@ -72,9 +92,9 @@ fn mode(text: &str) -> Result<u32, String> {
 pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Init { name, memory, hash_power, mode } => init(&name, memory, hash_power, mode),
-        Action::Stat { name, json } => stat(&name, json),
-        Action::Dump { name, values } => dump(&name, values),
-        Action::Flush { name } => NamedStore::open(&name).map(|store| store.flush(0, now_s())),
+        Action::Stat { opened, json } => stat(&opened, json),
+        Action::Dump { opened, values } => dump(&opened, values),
+        Action::Flush { opened } => opened.open().map(|store| store.flush(0, now_s())),
         Action::Destroy { name } => NamedStore::destroy(&name),
     };
     done.map_or_else(|error| fail(format!("store: {error}")), |()| ExitCode::SUCCESS)
@@ -95,8 +115,8 @@ fn init(name: &str, memory: u64, hash_power: Option<u32>, mode: u32) -> io::Resu
     Ok(())
 }
 
-fn stat(name: &str, json: bool) -> io::Result<()> {
-    let usage = NamedStore::open(name)?.usage(now_s());
+fn stat(opened: &Opened, json: bool) -> io::Result<()> {
+    let usage = opened.open()?.usage(now_s());
     let found = Statistics {
         limit_bytes: usage.limit_bytes,
         item_bytes: usage.bytes,
@@ -115,8 +135,8 @@ fn stat(name: &str, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn dump(name: &str, values: bool) -> io::Result<()> {
-    let store = NamedStore::open(name)?;
+fn dump(opened: &Opened, values: bool) -> io::Result<()> {
+    let store = opened.open()?;
     let mut out = BufWriter::new(io::stdout().lock());
     end_listing(write_items(&store, values, &mut out));
     Ok(())

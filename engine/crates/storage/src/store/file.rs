@@ -3,10 +3,13 @@
 //! Readers take no lock and make no system call (`optimistic_read.rs`). A reader that dies leaves nothing
 //! behind. If a writer dies, the next one recovers the region (`recovery.rs`).
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 
 use crate::memory::atomics::{LOCKED, SHARED};
 use crate::memory::layout::{Geometry, StoreHead};
@@ -18,6 +21,26 @@ use crate::table::hash;
 /// "cmstore" and the version of the memory layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"cmstore\x02");
 const HASH_PROBE: &[u8] = b"cachemark";
+
+/// Whose store is opened: the file could be anybody's where everybody may make files, as in /dev/shm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owner {
+    /// The user of this process.
+    #[default]
+    Own,
+    /// The user with this number.
+    User(u32),
+}
+
+impl Owner {
+    /// The number of the user.
+    fn user(self) -> u32 {
+        match self {
+            Owner::Own => geteuid().as_raw(),
+            Owner::User(number) => number,
+        }
+    }
+}
 
 impl Store {
     /// Create a store in a file that does not exist yet.
@@ -38,9 +61,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Open the store that another process created in a file.
+    /// Open the store that another process of this user created in a file.
     pub fn open(path: &Path) -> io::Result<Store> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Store::open_of(path, Owner::Own)
+    }
+
+    /// The same, of a user. What that user writes into the file is believed.
+    pub fn open_of(path: &Path, owner: Owner) -> io::Result<Store> {
+        let file = file_of(path, owner)?;
         let wrong = |text: &str| Err(io::Error::new(io::ErrorKind::InvalidData, text.to_owned()));
         let length = file.metadata()?.len();
         if length < size_of::<StoreHead>() as u64 {
@@ -86,4 +114,20 @@ impl Store {
             }
         }
     }
+}
+
+/// Open the file of a store. The checks are of the file that is open: one by its name would be of another.
+fn file_of(path: &Path, owner: Owner) -> io::Result<File> {
+    // To open a pipe without NONBLOCK could take for ever.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"));
+    }
+    if found.uid() != owner.user() {
+        let text = format!("of user {}, not of user {}", found.uid(), owner.user());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(file)
 }

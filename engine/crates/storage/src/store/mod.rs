@@ -2,7 +2,7 @@
 
 pub mod entry;
 mod evictions;
-mod file;
+pub mod file;
 #[cfg(test)]
 mod growth_test;
 mod iteration;
