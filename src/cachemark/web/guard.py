@@ -6,14 +6,19 @@ the headers that restrict what a page may load.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ipaddress
 import secrets
+import time
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,6 +26,9 @@ from cachemark.web.layout import problem_page
 from cachemark.web.settings import WebSettings
 
 COOKIE = "cachemark"
+# How long the body of a request may take: of anybody, and of who has shown the token.
+_OPEN_BODY_S = 10.0
+_BODY_S = 600.0
 SAFE_METHODS = ("GET", "HEAD")
 # Without a session, these are served too: they show how to get one.
 _OPEN_PATHS = ("/login", "/favicon.ico")
@@ -133,4 +141,24 @@ class Guard:
             app = RedirectResponse("/login", 303)
         elif refused is not None:
             app = problem_page(self._settings, refused.status, refused.text, refused.remedy)
-        await app(scope, receive, send_restricted)
+        limit_s = _OPEN_BODY_S if is_open(scope["path"]) else _BODY_S
+        with contextlib.suppress(ClientDisconnect):  # nobody is there to be told
+            await app(scope, _within(limit_s, receive), send_restricted)
+
+
+def _within(limit_s: float, receive: Receive) -> Receive:
+    """The same, for as long as a body may take. What comes behind it may take any time."""
+    until_s = time.monotonic() + limit_s
+    whole = False
+
+    async def limited() -> Message:
+        nonlocal whole
+        try:
+            async with asyncio.timeout(None if whole else until_s - time.monotonic()):
+                message = await receive()
+        except TimeoutError as error:
+            raise HTTPException(408, "the rest of the request did not come in time") from error
+        whole = whole or not message.get("more_body", False)
+        return message
+
+    return limited

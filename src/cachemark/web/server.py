@@ -15,6 +15,7 @@ from cachemark.host import run_on
 from cachemark.host.process import parse_cpus
 from cachemark.model.errors import UsageError
 from cachemark.web.app import make_app
+from cachemark.web.connections import LimitedProtocol
 from cachemark.web.context import Context
 from cachemark.web.settings import WebSettings
 
@@ -107,6 +108,7 @@ def _config(context: Context) -> uvicorn.Config:
         server_header=False,
         lifespan="off",
         ws="none",
+        http=LimitedProtocol,
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_GRACE_S,
         ssl_certfile=settings.tls_cert,

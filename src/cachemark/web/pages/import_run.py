@@ -29,16 +29,18 @@ async def import_archive(request: Request) -> Response:
     """Import the archive that is the body: the run's name, or what is wrong with the archive."""
     here = context(request)
     check_csrf_header(request, here.settings)
-    await run_in_threadpool(here.take)
     try:
         with temporary_folder() as folder:
             path = folder / f"archive{SUFFIX}"
+            # Whoever stops in the middle must not hold the machine.
             await _save_body(request, path)
-            said = await run_in_threadpool(_import, path, here.settings.root)
+            await run_in_threadpool(here.take)
+            try:
+                said = await run_in_threadpool(_import, path, here.settings.root)
+            finally:
+                here.busy.release()
     except UsageError as error:
         said = {"problem": f"{error.text}. {error.remedy}".strip(), "run": ""}
-    finally:
-        here.busy.release()
     return JSONResponse(
         {name: clean(text) for name, text in said.items()}, 422 if said["problem"] else 200
     )
