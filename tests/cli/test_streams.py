@@ -95,15 +95,21 @@ def test_the_folder_of_a_killed_process_is_removed(
             assert set(tmp_path.iterdir()) == {alive, second, tmp_path / "cachemark-other"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "launcher"),
+    [(signal.SIGHUP, []), (signal.SIGTERM, []), (signal.SIGTERM, ["env", "--block-signal"])],
+    ids=["SIGHUP", "SIGTERM", "SIGTERM that the parent blocks"],
+)
+def test_a_signal_ends_a_run_in_order(
+    tmp_path: Path, number: signal.Signals, launcher: list[str]
+) -> None:
     """Its servers and workers end, its folders are removed, and it says how to go on."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     command = ["run", "quick", "--client", "native", "--server", "embedded"]
     more = ["--blocks", "500", "--measure-ms", "50"]
     with subprocess.Popen(
-        [sys.executable, "-m", "cachemark", *command, *more],
+        [*launcher, sys.executable, "-m", "cachemark", *command, *more],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
@@ -115,7 +121,10 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) ->
             assert line
         with suppress(ProcessLookupError):
             running.send_signal(number)
-        said = running.stderr.read()
+        try:
+            _, said = running.communicate(timeout=60)
+        finally:
+            running.kill()
     assert running.returncode == 130
     assert "interrupted" in said
     assert list(temporary.iterdir()) == []

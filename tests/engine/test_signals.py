@@ -34,6 +34,20 @@ def test_a_signal_ends_it_in_order(
     assert not socket.exists()
 
 
+@pytest.mark.parametrize("words", SERVERS, ids=lambda words: words[0])
+def test_a_signal_that_the_parent_blocks_ends_it_too(tmp_path: Path, words: list[str]) -> None:
+    command = ["env", "--block-signal", binary_path()]
+    command += [word.replace("SOCKET", str(tmp_path / "socket")) for word in words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        running.send_signal(signal.SIGTERM)
+        try:
+            assert running.wait(60) == 0
+        finally:
+            running.kill()
+
+
 @pytest.mark.parametrize("words", SERVERS[1:], ids=lambda words: words[0])
 def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path, words: list[str]) -> None:
     """As under nohup."""

@@ -73,6 +73,8 @@ for _verb, _help in _VERBS.items():
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb and exit with a status of exit_status.py."""
+    # A parent may have left them blocked: then nothing but SIGKILL would end a run.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # nohup has the terminal's end ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:

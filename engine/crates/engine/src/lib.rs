@@ -75,6 +75,7 @@ enum Verb {
 
 /// Parse the command line and run its verb.
 pub fn main() -> ExitCode {
+    process::unblock_ending_signals();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(shown) => return process::show(&shown),

@@ -129,6 +129,21 @@ impl StopSignals {
     }
 }
 
+/// Let SIGTERM, SIGINT and SIGHUP through: a parent that left them blocked could end a program only with SIGKILL.
+///
+/// Call this before any thread starts: threads inherit what is blocked.
+pub fn unblock_ending_signals() {
+    // SAFETY: sigemptyset makes the set valid. The calls read and write nothing but the set and this thread's mask.
+    unsafe {
+        let mut ending: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut ending);
+        for number in [SIGTERM, SIGINT, SIGHUP] {
+            libc::sigaddset(&mut ending, number);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ending, std::ptr::null_mut());
+    }
+}
+
 /// The signals that end a program: SIGHUP too, unless it is ignored, as under nohup.
 fn ending_signals() -> Vec<i32> {
     // SAFETY: all zeros are a valid value, which the call overwrites. It changes nothing else.
