@@ -82,7 +82,7 @@ test-rust: ## The engine's tests
 
 # A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores. Groups of tests
 # keep their order: tests/conftest.py puts those that take long first.
-PYTEST := $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
+PYTEST := rm -f .pytest_cache/second-tries; $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
 # Some tests fail only because the others starve them. A real fault fails alone too, and both results are printed.
 # The failures are known by their groups: without `loadgroup` none would be found, and everything would run again.
 AGAIN := || { [ $$? = 1 ] && echo "The tests that failed, once more and alone:" && \

@@ -82,7 +82,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if config.getoption("last_failed_no_failures", "all") != "none":
         return
     passed = terminalreporter.getreports("passed")
-    names = sorted({report.nodeid.partition("@")[0] for report in passed})
+    names = sorted({dict(report.user_properties)["name"] for report in passed})
     path = config.rootpath / ".pytest_cache" / "second-tries"
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     terminalreporter.section("passed only at the second try")
@@ -93,6 +93,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A slow test says why, and begins first. Tests of a file stay in one process."""
     for item in items:
+        # pytest-xdist appends the group to the name; both may contain an @.
+        item.user_properties.append(("name", item.nodeid))
         for mark in item.iter_markers("slow"):
             if not (mark.args and isinstance(mark.args[0], str) and not mark.kwargs):
                 raise pytest.UsageError(f"{item.nodeid}: `slow` without a reason")

@@ -74,17 +74,20 @@ def test_what_failed_is_run_once_more_and_both_are_told(
 ) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    second_tries = tmp_path / ".pytest_cache" / "second-tries"
+    second_tries.parent.mkdir()
+    second_tries.write_text("of an earlier run\n", encoding="utf-8")
     passing = "def test_other():\n    pass\n"
     (tmp_path / "test_it.py").write_text(
-        f"from pathlib import Path\n\ndef test_it():\n    {body}\n\n{passing}"
+        "import pytest\nfrom pathlib import Path\n\n"
+        f"@pytest.mark.parametrize('name', ['a@1'])\ndef test_it(name):\n    {body}\n\n{passing}"
     )
     (tmp_path / "test_more.py").write_text(passing)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (again,) = re.findall(r"^AGAIN := .*\\\n.*\n", makefile, re.M)
-    first = EVERYTHING.replace("-n 8", "-n 2")
-    (tmp_path / "Makefile").write_text(
-        f"RUN := {sys.executable} -m\n{again}\nall:\n\t@$(RUN) {first} $(AGAIN)\n"
-    )
+    (first,) = re.findall(r"^PYTEST := .*\n", makefile, re.M)
+    runs = f"RUN := {sys.executable} -m\n{first.replace('-n 8', '-n 2')}{again}"
+    (tmp_path / "Makefile").write_text(f"{runs}\nall:\n\t@$(PYTEST) $(AGAIN)\n")
     ended = subprocess.run(
         ["make"],
         cwd=tmp_path,
@@ -96,9 +99,8 @@ def test_what_failed_is_run_once_more_and_both_are_told(
     assert (ended.returncode == 0) == passes, ended.stdout
     counts = re.findall(r"((?:\d+ \w+,? ?)+) in \d", ended.stdout)
     assert "|".join(counts) == closing, ended.stdout
-    second_tries = tmp_path / ".pytest_cache" / "second-tries"
     kept = second_tries.read_text() if second_tries.exists() else ""
-    assert kept == ("test_it.py::test_it\n" if body == FAILS_ONCE else "")
+    assert kept == ("test_it.py::test_it[a@1]\n" if body == FAILS_ONCE else "")
     assert ("passed only at the second try" in ended.stdout) == second_tries.exists()
 
 
