@@ -15,7 +15,7 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Answer, Failure, Ready, Run, Unsupported
+from cachemark.model.protocol import Answer, Done, Failure, Prepare, Ready, Run, Unsupported
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -24,9 +24,14 @@ WITH_TLS = (
     "python/pymemcache",
     "python/bmemcached",
     "python/emcache",
+    "python/aiomcache",
     "ruby/dalli",
+    "ruby/mem_cache_store",
     "go/gomemcache",
     "go/gomemcache-grafana",
+    "java/folsom",
+    "java/elasticache",
+    "node/memcache-client",
 )
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -69,6 +74,38 @@ def test_a_client_plays_by_tls(client: str, files: TlsFiles, tmp_path: Path) -> 
         done = worker_driver.play(worker, Run(phase="measure", ops=200))
     assert [op.errors for op in done.operations.values() if op.errors] == []
     assert sum(op.ok for op in done.operations.values()) == 200
+
+
+def _plays(worker: Worker, setup: Prepare) -> bool:
+    """Whether operations succeed. By TLS 1.3 a server refuses a client after its handshake."""
+    if not isinstance(worker_driver.ask(worker, setup), Ready):
+        return False
+    worker.send(Run(phase="measure", ops=20))
+    answer = worker_driver.finish(worker)
+    return isinstance(answer, Done) and sum(op.ok for op in answer.operations.values()) > 0
+
+
+@pytest.mark.parametrize("client", [name for name in WITH_TLS if name != "python/emcache"])
+def test_a_client_shows_its_certificate_and_expects_a_name(client: str, tmp_path: Path) -> None:
+    """The server asks for a certificate, and has one of a name that is not its address."""
+    if missing := CLIENTS[client].missing():
+        pytest.skip(f"{missing}: {CLIENTS[client].setup}")
+    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--ops", "20", "--mix", "set=1")
+    spec = parse_spec("memcached:threads=1,memory=16,tls=mutual,tls_name=cache.example")
+    with running(spec) as server:
+        assert server.tls is not None
+        options = server.tls.worker_options()
+        wrong = {**options, "tls_name": "other.example"}
+        anonymous = {name: options[name] for name in ("tls", "tls_name")}
+        for given, connects in ((options, True), (wrong, False), (anonymous, False)):
+            with worker_driver.started(CLIENTS[client]) as (worker, ready):
+                setup = worker_driver.patient(
+                    servers=server.addresses,
+                    tape=str(tape),
+                    options=given,
+                    wire=supported_wires(ready)[0],
+                )
+                assert _plays(worker, setup) is connects, given
 
 
 @pytest.mark.parametrize("client", WITH_TLS)

@@ -113,11 +113,12 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 			return cannot("%s: no %s", c.Library, kind)
 		}
 	}
+	encrypts := slices.Contains(c.Features, "tls")
+	if _, err := readTLS(request.Options); encrypts && err != nil {
+		return cannot("%s: option tls: %s", c.Library, err)
+	}
 	for name, value := range request.Options {
-		if name == "tls" && slices.Contains(c.Features, "tls") {
-			if _, err := readTrust(value); err != nil {
-				return cannot("%s: option tls: %s", c.Library, err)
-			}
+		if encrypts && slices.Contains(tlsOptions, name) {
 			continue
 		}
 		allowed, known := c.Options[name]

@@ -23,7 +23,7 @@ import (
 type connector struct {
 	setup   *Prepare
 	dialer  net.Dialer
-	trust   *x509.CertPool // the certificates to trust; nil: no TLS
+	tls     *tls.Config // nil: no TLS
 	opening atomic.Bool
 	later   atomic.Int64 // connections opened after the first ones
 
@@ -38,13 +38,11 @@ func newConnector(setup *Prepare) *connector {
 
 // open has the library make its first connections: one for each caller and server.
 func (c *connector) open(ping func() error) error {
-	if path := c.setup.Options["tls"]; path != "" {
-		trust, err := readTrust(path)
-		if err != nil {
-			return err
-		}
-		c.trust = trust
+	config, err := readTLS(c.setup.Options)
+	if err != nil {
+		return err
 	}
+	c.tls = config
 	callers := c.setup.Callers
 	if !c.setup.Common() {
 		callers = 1 // how many its pool keeps is the library's own affair
@@ -82,24 +80,39 @@ func (c *connector) dial(ctx context.Context, network, address string) (net.Conn
 }
 
 func (c *connector) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	if c.trust == nil {
+	if c.tls == nil {
 		return c.dialer.DialContext(ctx, network, address)
 	}
-	// It takes the name that the certificate must have from the address.
-	dialer := tls.Dialer{NetDialer: &c.dialer, Config: &tls.Config{RootCAs: c.trust}}
+	// Without a name of its own, it takes the one that the certificate must have from the address.
+	dialer := tls.Dialer{NetDialer: &c.dialer, Config: c.tls}
 	return dialer.DialContext(ctx, network, address)
 }
 
-func readTrust(path string) (*x509.CertPool, error) {
+// tlsOptions are those of a client that encrypts; all but the name are PEM files.
+var tlsOptions = []string{"tls", "tls_name", "tls_client_cert", "tls_client_key"}
+
+// readTLS reads the files that the options name; nil without the option `tls`.
+func readTLS(options map[string]string) (*tls.Config, error) {
+	path := options["tls"]
+	if path == "" {
+		return nil, nil
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
+	config := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: options["tls_name"]}
+	if !config.RootCAs.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("%s: it has no certificate", path)
 	}
-	return pool, nil
+	if own := options["tls_client_cert"]; own != "" {
+		pair, err := tls.LoadX509KeyPair(own, options["tls_client_key"])
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 func (c *connector) arrive(address string) chan struct{} {

@@ -1,5 +1,7 @@
 // What `prepare` asks for, and what of it a client has to refuse before anything is timed.
 
+import { readFileSync } from 'node:fs';
+
 import { KINDS } from './kinds.mjs';
 
 /** What a client cannot do. */
@@ -28,6 +30,7 @@ export class Prepare {
     this.options = request.options ?? {};
     this.common = this.options.profile !== 'defaults';
     this.check();
+    this.tls = tlsOf(this.options);
   }
 
   check() {
@@ -37,6 +40,20 @@ export class Prepare {
     if (!whole || !(i >= 0 && i < n)) throw new BadRequest('a number in prepare is out of its bounds');
     const wrong = this.servers.find((server) => !/^unix:\/.|:\d+$/.test(server));
     if (wrong !== undefined) throw new BadRequest(`${wrong}: an address is host:port or unix:/path`);
+  }
+}
+
+const TLS_OPTIONS = ['tls', 'tls_name', 'tls_client_cert', 'tls_client_key'];
+
+/** The options of Node's `tls.connect`; undefined without the option `tls`. */
+function tlsOf({ tls, tls_name: servername, tls_client_cert: cert, tls_client_key: key }) {
+  if (tls === undefined) return undefined;
+  try {
+    const named = servername === undefined ? {} : { servername };
+    const own = cert === undefined ? {} : { cert: readFileSync(cert), key: readFileSync(key) };
+    return { ca: readFileSync(tls), ...named, ...own };
+  } catch (error) {
+    throw new Unsupported(`option tls: ${error.message}`);
   }
 }
 
@@ -70,9 +87,11 @@ function* refusals(setup, client, kinds) {
 }
 
 function* optionRefusals(options, client, inProcess) {
+  const encrypts = client.features.includes('tls');
   const known = { ...client.options, ...(inProcess ? {} : { profile: ['common', 'defaults'] }) };
   const listed = Object.entries(known).map(([name, values]) => `${name}=${values.join('|')}`);
   for (const [name, value] of Object.entries(options)) {
+    if (encrypts && TLS_OPTIONS.includes(name)) continue;
     yield [!known[name]?.includes(value), `no option ${name}=${value}; it has ${listed.join(', ') || 'none'}`];
   }
 }

@@ -16,6 +16,13 @@ class Unsupported(Exception):  # noqa: N818
     """What this client cannot do; the arguments are the reason and the remedy."""
 
 
+class AnyText(tuple):
+    """The values of an option that is any text."""
+
+    def __contains__(self, value):
+        return True
+
+
 class AnyFile(tuple):
     """The values of an option that is the path of a file."""
 
@@ -24,6 +31,20 @@ class AnyFile(tuple):
 
     def __iter__(self):
         return iter(("a PEM file",))
+
+
+class TlsContext(ssl.SSLContext):
+    """It expects one name in certificates, if it is told one, whatever the server's address is."""
+
+    expected = None
+
+    def wrap_socket(self, sock, server_side=False, *rest, server_hostname=None, **options):
+        name = self.expected or server_hostname
+        return super().wrap_socket(sock, server_side, *rest, server_hostname=name, **options)
+
+    def wrap_bio(self, incoming, outgoing, server_side=False, server_hostname=None, session=None):
+        name = self.expected or server_hostname
+        return super().wrap_bio(incoming, outgoing, server_side, name, session)
 
 
 class Prepare:
@@ -55,8 +76,15 @@ class Prepare:
 
     def tls_context(self):
         """Trust in the certificates of the option `tls` alone; None without it."""
-        file = self.options.get("tls")
-        return ssl.create_default_context(cafile=file) if file else None
+        if "tls" not in self.options:
+            return None
+        context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(self.options["tls"])
+        context.expected = self.options.get("tls_name")
+        if "tls_client_cert" in self.options:
+            own = self.options["tls_client_cert"], self.options["tls_client_key"]
+            context.load_cert_chain(*own)
+        return context
 
     def shared(self, make):
         """What `make` returns, made once for the sessions of all threads."""
@@ -112,7 +140,8 @@ def _options(setup, client):
         tuned = ("tuned",) if hasattr(client, "TUNED") else ()
         known["profile"] = ("common", "defaults", *tuned)
     if "tls" in client.FEATURES:
-        known["tls"] = AnyFile()
+        files = ("tls", "tls_client_cert", "tls_client_key")
+        known.update(dict.fromkeys(files, AnyFile()), tls_name=AnyText())
     for name, value in setup.options.items():
         listed = ", ".join(sorted(known)) or "none"
         yield name not in known, f"no option {name!r}; its options: {listed}"

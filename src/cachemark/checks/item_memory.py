@@ -15,7 +15,7 @@ from cachemark.checks.probe import EVERYTHING
 from cachemark.checks.probe.checks import check_storing, split_segments
 from cachemark.checks.probe.dialogue import ProbedServer
 from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
-from cachemark.endpoints.servers import RunningServer, ServerSpec, running
+from cachemark.endpoints.servers import RunningServer, ServerSpec, running_unencrypted
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.footprint import Footprint
 
@@ -57,7 +57,7 @@ def fill(spec: ServerSpec, value_bytes: int) -> Fill:
 def fill_shapes(spec: ServerSpec, shapes: ItemShapes) -> Fill:
     """The same with items of these shapes."""
     try:
-        with running(spec) as server:
+        with running_unencrypted(spec) as server:
             if len(server.addresses) != 1 or server.facts.kind == "remote":
                 raise UnsupportedError("only a single server that cachemark starts can be filled")
             return _fill_running(server, spec.text, shapes)

@@ -18,7 +18,7 @@ from cachemark.checks.item_memory import Filler, fill_shapes
 from cachemark.checks.item_shapes import ItemShapes
 from cachemark.checks.probe.checks import check_storing
 from cachemark.checks.probe.raw_connection import AnswerError
-from cachemark.endpoints.servers import ServerSpec, running, with_memory
+from cachemark.endpoints.servers import ServerSpec, running_unencrypted, with_memory
 from cachemark.host.memory import available_bytes
 from cachemark.model.errors import TrialError
 from cachemark.model.units import MIB
@@ -136,7 +136,7 @@ def _stored(
     """
     with_limit = with_memory(spec, f"{memory_mib}m")
     assert with_limit is not None
-    with running(with_limit) as server:
+    with running_unencrypted(with_limit) as server:
         _, probed = check_storing(server.addresses[0])
         filler = Filler(probed, shapes)
 

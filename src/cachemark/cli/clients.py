@@ -16,7 +16,7 @@ from cachemark.endpoints.wire import supported_wires
 from cachemark.host import process
 
 _NOTES = ("note", "its own default settings")
-_COLUMNS = ("client", "library", "version", "released", "protocols", "callers", "state")
+_COLUMNS = ("client", "library", "version", "released", "protocols", "TLS", "callers", "state")
 
 
 def clients(
@@ -70,6 +70,7 @@ def _row(client: Client, readiness: Readiness) -> list[str]:
         ready.library_version if ready else "–",
         client.released or "–",
         "in process" if protocols == ["none"] else " ".join(protocols) or "–",
+        "TLS" if ready and "tls" in ready.capabilities else "–",
         client.concurrency,
         readiness.state,
     ]

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "experiment.md"
 EXAMPLES = ROOT / "docs" / "examples"
 HEAD = Path(__file__).with_name("experiment_head.md")
+TLS = Path(__file__).with_name("experiment_tls.md")
 
 _TITLES = {
     "": "The experiment",
@@ -52,7 +53,7 @@ def example_files() -> list[Path]:
 
 def _servers() -> str:
     rows = "\n".join(f"| `{_cell(kind.form)}` | {_cell(kind.summary)} |" for kind in kinds())
-    return f"| server | what it is |\n|---|---|\n{rows}\n"
+    return f"| server | what it is |\n|---|---|\n{rows}\n\n{TLS.read_text(encoding='utf-8')}"
 
 
 def _table(table: type[msgspec.Struct]) -> str:

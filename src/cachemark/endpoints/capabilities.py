@@ -37,6 +37,7 @@ _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("shared", lambda d: d.prepare.connections < d.prepare.threads, "connections that are shared"),
     ("cluster", lambda d: len(d.prepare.servers) > 1, "several servers"),
     ("unix", lambda d: any(s.startswith("unix:") for s in d.prepare.servers), "a Unix socket"),
+    ("tls", lambda d: "tls" in d.prepare.options, "TLS"),
     ("open_loop", lambda d: d.open_loop, "an open loop"),
     ("think", lambda d: d.think, "time to think"),
     ("slices", lambda d: d.slices, "short slices in turn with other clients"),

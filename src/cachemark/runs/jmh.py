@@ -18,6 +18,7 @@ import msgspec
 from cachemark.analysis.number_format import count_of
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
+from cachemark.endpoints.servers.tls import wanted as wants_tls
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
@@ -224,6 +225,8 @@ def measurements(
     lacking = missing(target)
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
+    if wants_tls((target.inner or target).options):
+        raise UsageError(f"{target.text}: JMH's benchmarks have no TLS", "leave tls=yes out")
     left = [one for one in benchmarks(spec, settings) if (spec.text, one) not in done]
     for _, group in groupby(left, lambda one: one.threads):
         with running(target, cpus=cpus[0]) as started:

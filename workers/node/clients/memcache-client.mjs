@@ -17,7 +17,7 @@ export default {
   library: 'memcache-client',
   version: versionOf('memcache-client'),
   wires: ['text'],
-  features: ['threads', 'pipeline', 'shared', 'open_loop'],
+  features: ['threads', 'pipeline', 'shared', 'open_loop', 'tls'],
   options: {},
   make: (setup) => new Client(setup),
   failure,
@@ -28,8 +28,9 @@ class Client {
     if (setup === null) return;
     const [server] = setup.servers;
     const { timeoutMs } = setup;
+    const tls = setup.tls === undefined ? {} : { tls: setup.tls };
     const common = { cmdTimeout: timeoutMs, connectTimeout: timeoutMs, noDelay: true };
-    this.client = new MemcacheClient({ server: { server }, ...(setup.common ? common : {}) });
+    this.client = new MemcacheClient({ server: { server }, ...tls, ...(setup.common ? common : {}) });
     if (setup.common) this.client._packer = RAW;
     const options = (more) => new Map([...setup.tape.exptimes].map((lifetime) => [lifetime, { lifetime, ...more }]));
     this.answered = options({});

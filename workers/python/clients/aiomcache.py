@@ -30,7 +30,7 @@ LIBRARY = "aiomcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop", "pipeline")  # asyncio sets TCP_NODELAY itself
+FEATURES = ("open_loop", "pipeline", "tls")  # asyncio sets TCP_NODELAY itself
 OPTIONS = {}
 UNREACHABLE = (OSError, asyncio.TimeoutError)
 
@@ -56,7 +56,14 @@ class Session(BaseSession):
     def __init__(self, setup):
         self._setup = setup
         size, server = setup.connections, setup.server
-        self.client = aiomcache.Client(server.host, server.port, pool_size=size, pool_minsize=size)
+        tls = setup.tls_context()
+        self.client = aiomcache.Client(
+            server.host,
+            server.port,
+            pool_size=size,
+            pool_minsize=size,
+            **({"conn_args": {"ssl": tls}} if tls else {}),  # older versions know no such argument
+        )
         self._pool = self.client._pool
         self._connect = self._pool._create_new_conn
         self._pool._create_new_conn = self._connected

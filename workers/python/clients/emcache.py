@@ -61,6 +61,12 @@ CALLS = {
 }
 
 
+def refuse(setup):
+    """Why it cannot be done, or the empty string."""
+    more = sorted({"tls_name", "tls_client_cert"} & set(setup.options))
+    return f"TLS with {more[0]}" if more else ""
+
+
 class Session(BaseSession):
     """The client of all tasks."""
 

@@ -7,6 +7,9 @@ require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
 
 class Client < RailsStore
+  FEATURES = [*superclass::FEATURES, 'tls'].freeze
+  OPTIONS = { **superclass::OPTIONS, **DalliGem::TLS }.freeze
+
   class << self
     def load
       DalliGem.load

@@ -6,6 +6,8 @@
 # (advisory GHSA-4qp6-2jcr-596v). On the common ground the first failure is the operation's, and the
 # server is tried again after the pause that the library makes between its attempts.
 module DalliGem
+  # Options of a client that encrypts.
+  TLS = { 'tls' => '/.+', 'tls_name' => '.+', 'tls_client_cert' => '/.+', 'tls_client_key' => '/.+' }.freeze
   COMMON = { compress: false, socket_max_failures: 1, down_retry_delay: 0.1 }.freeze
   SERVER_REFUSED = /error (?:3|130|131|132|133|134):|SERVER_ERROR/
   CLIENT_REFUSED = /error (?:4|6|129):|CLIENT_ERROR|over max size/
@@ -32,7 +34,15 @@ module DalliGem
   def options(setup)
     wire = at_least?('4') && !at_least?('5') ? { protocol: setup.wire.to_sym } : {}
     tls = (context = setup.ssl_context) ? { ssl_context: context } : {}
+    expect_name(setup.options['tls_name'])
     setup.common? ? { **COMMON, **wire, **tls, socket_timeout: setup.timeout_s } : { **wire, **tls }
+  end
+
+  # The library expects the server's address in certificates, and has no option for another name.
+  def expect_name(name)
+    return unless name
+
+    Dalli::Socket::SSLSocket.prepend(Module.new { define_method(:hostname=) { |_| super(name) } })
   end
 
   # Connect. The block returns what each server answered. Raises Unreachable.

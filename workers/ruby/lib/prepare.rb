@@ -16,6 +16,8 @@ end
 
 # What `prepare` asks for.
 class Prepare
+  TLS_FILES = %w[tls tls_client_cert tls_client_key].freeze
+
   attr_reader :servers, :wire, :threads, :connections, :depth, :share, :shares, :timeout_ms, :options, :tape
 
   def initialize(request)
@@ -49,7 +51,13 @@ class Prepare
     return unless (file = @options['tls'])
 
     require 'openssl'
-    OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(ca_file: file) }
+    OpenSSL::SSL::SSLContext.new.tap do |context|
+      context.set_params(ca_file: file)
+      next unless (own = @options['tls_client_cert'])
+
+      context.cert = OpenSSL::X509::Certificate.new(File.read(own))
+      context.key = OpenSSL::PKey.read(File.read(@options['tls_client_key']))
+    end
   end
 
   # The servers as host:port, or as a path.
@@ -85,7 +93,7 @@ class Prepare
     pattern = { 'profile' => 'common|defaults' }.merge(client::OPTIONS)[name]
     return "no option #{name}" unless pattern
     return 'values=array, but values are raw: only a library with its own settings (@defaults) marshals it' if name == 'values' && arrays? && common?
-    return "tls=#{value}, which is no file" if name == 'tls' && !File.file?(value)
+    return "#{name}=#{value}, which is no file" if TLS_FILES.include?(name) && !File.file?(value)
 
     "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
   end

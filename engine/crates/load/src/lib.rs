@@ -30,12 +30,12 @@ pub use event_loop::{EventLoop, SharedState, ThreadConnections};
 pub use in_process::InProcess;
 pub use io_traits::{Clock, Network, Ready, WaitLimit};
 pub use operation::{Failure, OperationCounts};
-#[cfg(feature = "tls")]
-pub use options::TlsTrust;
 pub use options::{
     Address, ClientOptions, ConnectionOptions, Credentials, Hashing, HostPort, IoBackend, Refill,
     WireName,
 };
+#[cfg(feature = "tls")]
+pub use options::{TlsFiles, TlsTrust};
 pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{
     CallOutcome, Interval, Intervals, KindMetrics, LoggedCall, LoggedCalls, Metrics, SECTION_COUNT,

@@ -10,7 +10,12 @@ from cachemark.checks.probe.checks import SERVER_CHECKS, check_storing, counters
 from cachemark.checks.probe.dialogue import dialogues
 from cachemark.checks.probe.eviction import eviction, eviction_unknown
 from cachemark.checks.probe.result import EVERYTHING, EVICTIONS, ProbeResult, excluded
-from cachemark.endpoints.servers import RunningServer, ServerSpec, running, with_small_memory
+from cachemark.endpoints.servers import (
+    RunningServer,
+    ServerSpec,
+    running_unencrypted,
+    with_small_memory,
+)
 from cachemark.model.errors import TrialError
 
 __all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe_new_server"]
@@ -56,7 +61,7 @@ def probe_new_server(
     Eviction is not checked if `held_bytes`, the most that will be stored, fills less than half of
     the server. Raises TrialError, UnsupportedError if the server cannot be started.
     """
-    with running(spec, cpus=cpus) as server:
+    with running_unencrypted(spec, cpus=cpus) as server:
         if not server.addresses:
             return []
         never_full = held_bytes is not None and held_bytes < _MAX_FILL * _limit_bytes(server)
@@ -80,7 +85,7 @@ def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> ProbeResult:
     if little is None:
         return eviction_unknown("a small server of this kind cannot be had")
     try:
-        with running(little, cpus=cpus) as server:
+        with running_unencrypted(little, cpus=cpus) as server:
             return eviction(server, space)
     except TrialError as error:
         return eviction_unknown(error.text)

@@ -23,8 +23,9 @@ from cachemark.checks.resilience.faults import (
 )
 from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
 from cachemark.checks.resilience.server import FragileServer
-from cachemark.checks.resilience.tls_files import TlsFiles, certificates_missing, tls_files
+from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
 from cachemark.endpoints.servers.spec import LOOPBACK
+from cachemark.endpoints.servers.tls import missing_certificates
 from cachemark.host.temporary import temporary_folder
 
 _OTHERS = 2
@@ -221,7 +222,7 @@ def impossible(fault: Fault) -> str:
         case MoveName():
             return private_names_missing()
         case Impostor():
-            return certificates_missing()
+            return missing_certificates()
         case _:
             return ""
 

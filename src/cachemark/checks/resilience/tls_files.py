@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,13 +13,6 @@ if TYPE_CHECKING:
     from cachemark.host.certificates import Pair
 
 _OTHER_HOST = "another-host.test"
-
-
-def certificates_missing() -> str:
-    """Why this installation cannot make certificates; empty if it can."""
-    if importlib.util.find_spec("cryptography") is None:
-        return "cryptography is not installed (pip install 'cachemark[fleet]')"
-    return ""
 
 
 class TlsFiles(NamedTuple):

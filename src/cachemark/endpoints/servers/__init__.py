@@ -12,6 +12,7 @@ from cachemark.endpoints.servers.registry import (
     parse_spec,
     readiness,
     running,
+    running_unencrypted,
     with_memory,
     with_small_memory,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "parse_spec",
     "readiness",
     "running",
+    "running_unencrypted",
     "used_elsewhere",
     "with_memory",
     "with_small_memory",

@@ -54,6 +54,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
                 for number, server in enumerate(servers, 1)
                 for member in server.members
             ],
+            servers[0].tls,
         )
 
 

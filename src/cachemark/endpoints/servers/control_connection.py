@@ -6,14 +6,17 @@ It sends no operations, so it does not change the counters that verify a trial's
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 
+from cachemark.endpoints.servers.tls import Tls
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 
 _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
+_CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST another name"
 # Of a socket, 0 means that it does not wait at all.
 _SHORTEST_WAIT_S = 1e-6
 # Reports show the version: what is longer is none.
@@ -27,15 +30,18 @@ class ReplyTimeoutError(TrialError):
 class Control:
     """An open control connection. Methods raise TrialError for a missing or malformed reply."""
 
-    def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(self, address: str, timeout_s: float = _TIMEOUT_S, tls: Tls | None = None) -> None:
         self.address = address
         self._broken = ""
         self._has_stats = False
         self._timeout_s = timeout_s
+        # What a server with TLS does with a request without it.
+        self._remedy = "" if tls else "if it wants TLS, add tls=yes to its name"
         try:
-            self._socket = connect(address, timeout_s)
+            self._socket = connect(address, timeout_s, tls)
         except (OSError, ValueError) as error:
-            raise TrialError(f"server {address}: cannot connect: {error}") from error
+            remedy = _CERTIFICATE if isinstance(error, ssl.SSLCertVerificationError) else ""
+            raise TrialError(f"server {address}: cannot connect: {error}", remedy) from error
 
     def set_timeout(self, timeout_s: float) -> None:
         """Set how long a reply may take from now on."""
@@ -94,24 +100,31 @@ class Control:
                 self._socket.settimeout(max(_SHORTEST_WAIT_S, deadline - time.monotonic()))
                 chunk = self._socket.recv(65536)
                 if not chunk or len(reply) > _REPLY_BYTES_MAX:
-                    raise TrialError(f"server {self.address}: broke off its answer")
+                    raise TrialError(f"server {self.address}: broke off its answer", self._remedy)
                 reply += chunk
                 if reply.startswith(b"ERROR"):
                     break
         except TimeoutError as error:
             raise ReplyTimeoutError(f"server {self.address}: timed out") from error
         except OSError as error:
-            raise TrialError(f"server {self.address}: {error}") from error
+            raise TrialError(f"server {self.address}: {error}", self._remedy) from error
         return bytes(reply)
 
 
-def connect(address: str, timeout_s: float) -> socket.socket:
-    """Connect, with Nagle's algorithm off (TCP_NODELAY). Raises OSError, ValueError."""
+def connect(address: str, timeout_s: float, tls: Tls | None = None) -> socket.socket:
+    """Connect, with Nagle's algorithm off (TCP_NODELAY). Raises OSError, ValueError, UsageError."""
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         connection.connect(address.removeprefix("unix:"))
         return connection
-    connection = socket.create_connection(parse_host_port(address), timeout_s)
+    host, port = parse_host_port(address)
+    connection = socket.create_connection((host, port), timeout_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
+    if tls is None:
+        return connection
+    try:
+        return tls.context().wrap_socket(connection, server_hostname=tls.name or host)
+    except BaseException:
+        connection.close()
+        raise

@@ -6,18 +6,21 @@ import os
 import selectors
 import subprocess
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import msgspec
 
+from cachemark.endpoints.servers import tls
 from cachemark.endpoints.servers.memory_option import check_memory
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
-OPTIONS = ("io", "threads", "memory", "hash_power")
+_FLAGS = ("io", "threads", "memory", "hash_power")
+OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
 _MIN_BYTES = 64 * 1024
@@ -42,6 +45,7 @@ def parse(text: str, details: str) -> ServerSpec:
     check_memory(spec, least=_MIN_BYTES)
     positive(spec, "threads")
     positive(spec, "hash_power")
+    tls.check(text, options)
     return spec
 
 
@@ -52,33 +56,40 @@ def missing(_spec: ServerSpec) -> None:
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run the server on a port that the system picks. Raises TrialError."""
-    listen = f"{spec.listen}:0"
-    command = [process.binary_path(), "serve", "--listen", listen, "--stop-with-stdin"]
-    for name in OPTIONS:
-        if name in spec.options:
-            value = spec.options[name]
-            bare = name == "memory" and value.isdecimal()
-            command += [f"--{name.replace('_', '-')}", f"{value}m" if bare else value]
-    with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary_folder()) if tls.wanted(spec.options) else None
+        own = folder and tls.of_own(spec.options, spec.listen, folder)
+        command = _command(spec, own)
+        child = stack.enter_context(
+            process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        )
         listening = announcement(child, ready_s)
         if listening.io != spec.options.get("io", listening.io):
             raise TrialError(
                 f"embedded: the kernel does not offer io_uring, so the server uses {listening.io}"
             )
-        control, version = wait_ready("embedded", listening.addresses[0], child, ready_s)
+        address, clients = listening.addresses[0], own and own.clients
+        control, version = wait_ready("embedded", address, child, ready_s, clients)
         facts = ServerFacts(
-            kind="embedded",
-            version=version,
-            command=command,
-            address=listening.addresses[0],
-            cpus=cpus,
+            kind="embedded", version=version, command=command, address=address, cpus=cpus
         )
         member = Member(name="embedded", control=control, child=child)
-        server = RunningServer(listening.addresses, facts, [member])
-        try:
-            yield server
-        finally:
-            server.close()
+        server = RunningServer(listening.addresses, facts, [member], clients)
+        stack.callback(server.close)
+        yield server
+
+
+def _command(spec: ServerSpec, own: tls.ServerTls | None) -> list[str]:
+    listen = f"{spec.listen}:0"
+    command = [process.binary_path(), "serve", "--listen", listen, "--stop-with-stdin"]
+    for name in _FLAGS:
+        if name in spec.options:
+            value = spec.options[name]
+            bare = name == "memory" and value.isdecimal()
+            command += [f"--{name.replace('_', '-')}", f"{value}m" if bare else value]
+    if own:
+        command += ["--tls-cert", own.cert, "--tls-key", own.key]
+    return command
 
 
 def announcement(child: process.Child, ready_s: float) -> Listening:

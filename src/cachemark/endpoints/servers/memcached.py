@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cachemark.endpoints.servers import tls
 from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import (
@@ -25,8 +26,7 @@ from cachemark.model.outcome import ServerFacts
 from cachemark.model.units import MIB
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
-_TLS = ("tls_cert", "tls_key")
-OPTIONS = (*_FLAGS, "unix", "verbose", "binary", *_TLS)
+OPTIONS = (*_FLAGS, "unix", "verbose", "binary", *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
 _VERBOSE = ("1", "2", "3")
 _LISTENING = "TCP INET: "
 REMEDY = "apt-get install memcached"
@@ -44,19 +44,8 @@ def parse(text: str, details: str) -> ServerSpec:
         raise UsageError(f"server {text!r}: verbose={options['verbose']}", "verbose is 1, 2 or 3")
     if options.get("unix", "no") not in ("yes", "no"):
         raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
-    _check_tls(text, options)
+    tls.check(text, options, (tls.YES, tls.MUTUAL))
     return spec
-
-
-def _check_tls(text: str, options: dict[str, str]) -> None:
-    given = [name for name in _TLS if name in options]
-    if len(given) == 1:
-        raise UsageError(f"server {text!r}: {given[0]} alone", "TLS needs tls_cert and tls_key")
-    if given and options.get("unix") == "yes":
-        raise UsageError(f"server {text!r}: TLS on a Unix socket", "leave unix=yes out")
-    for name in given:
-        if not Path(options[name]).is_file():
-            raise UsageError(f"server {text!r}: {name}: no such file", "it is a PEM file")
 
 
 def missing(spec: ServerSpec) -> Missing | None:
@@ -80,19 +69,20 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         # memcached writes the port on which it listens into this file.
         ports = folder / "ports"
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
-        command = _command(spec, socket)
+        own = tls.of_own(spec.options, spec.listen, folder)
+        command = _command(spec, socket, own)
         with process.start(command, cpus=cpus, env=env) as child:
             address = control_address = f"unix:{socket}"
             if socket is None:
-                control_port, port = _ports(spec, ports, child, ready_s)
+                control_port, port = _ports(2 if own else 1, ports, child, ready_s)
                 address = f"{spec.listen}:{port}"
-                control_address = f"{LOOPBACK}:{control_port}" if _has_tls(spec) else address
+                control_address = f"{LOOPBACK}:{control_port}" if own else address
             control, version = wait_ready("memcached", control_address, child, ready_s)
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
             )
             member = Member(name="memcached", control=control, child=child)
-            server = RunningServer([address], facts, [member])
+            server = RunningServer([address], facts, [member], own and own.clients)
             try:
                 yield server
             finally:
@@ -105,28 +95,23 @@ def _program(spec: ServerSpec) -> str:
     return spec.options.get("binary", "memcached")
 
 
-def _has_tls(spec: ServerSpec) -> bool:
-    return _TLS[0] in spec.options
-
-
-def _listening(spec: ServerSpec, socket: Path | None) -> list[str]:
+def _listening(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -> list[str]:
     """Where it listens; with a Unix socket there is no port. Port -1: the system picks one."""
     if socket:
         return ["-s", str(socket)]
-    if not _has_tls(spec):
+    if own is None:
         return ["-l", spec.listen, "-p", str(spec.port or -1), "-U", "0"]
     # The control connection is not encrypted, and has a port of its own.
     encrypted = f"{spec.listen}:{spec.port}" if spec.port else spec.listen
-    files = ",".join(
-        f"{name}={spec.options[option]}"
-        for name, option in zip(("ssl_chain_cert", "ssl_key"), _TLS, strict=True)
-    )
+    files = f"ssl_chain_cert={own.cert},ssl_key={own.key}"
+    if own.client_ca:
+        files += f",ssl_ca_cert={own.client_ca},ssl_verify_mode=2"
     return ["-l", f"notls:{LOOPBACK},{encrypted}", "-p", "-1", "-U", "0", "-Z", "-o", files]
 
 
-def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
+def _command(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -> list[str]:
     # memcached only runs as root if -u says so.
-    command = [_program(spec), *_listening(spec, socket), "-u", getpass.getuser()]
+    command = [_program(spec), *_listening(spec, socket, own), "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():
         if name in spec.options:
             value = spec.options[name]
@@ -136,9 +121,8 @@ def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
     return command
 
 
-def _ports(spec: ServerSpec, path: Path, child: process.Child, ready_s: float) -> tuple[int, int]:
+def _ports(count: int, path: Path, child: process.Child, ready_s: float) -> tuple[int, int]:
     """The ports of the control connection and of clients, which are one without TLS."""
-    count = 2 if _has_tls(spec) else 1
     deadline = time.monotonic() + ready_s
     while time.monotonic() < deadline:
         if child.exited() is not None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from cachemark.endpoints.servers import tls
 from cachemark.endpoints.servers.cluster import Parse, Start, inner_of
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
@@ -43,6 +44,8 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
         raise UsageError(
             f"server {text!r}: {spec.kind!r} cannot be behind a proxy", "write nutcracker:memcached"
         )
+    if tls.wanted((spec.inner or spec).options):
+        raise UsageError(f"server {text!r}: twemproxy has no TLS", "leave tls=yes out")
     return ServerSpec(text=text, kind="nutcracker", details=details, inner=spec)
 
 

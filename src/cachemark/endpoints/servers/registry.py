@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 
 import msgspec
 
@@ -18,10 +18,12 @@ from cachemark.endpoints.servers import (
     quickcached,
     remote,
     third_party,
+    tls,
 )
 from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, memory_bytes
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
+from cachemark.endpoints.servers.tls_tunnel import unencrypted
 from cachemark.model.errors import UsageError
 
 _READY_S = 10.0
@@ -55,7 +57,7 @@ _KINDS = (
     Kind(
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N]",
+        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes]",
         memory=MemoryModel(item_bytes=20, rounding=1.05),
         io="io",
         parse=embedded.parse,
@@ -65,7 +67,7 @@ _KINDS = (
     Kind(
         name="memcached",
         summary="memcached on PATH",
-        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls_cert=/path,tls_key=/path]",
+        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls=yes|mutual]",
         memory=MemoryModel(),
         parse=memcached.parse,
         missing=memcached.missing,
@@ -115,7 +117,7 @@ _KINDS = (
     Kind(
         name="remote",
         summary="one or several that run already, here or elsewhere",
-        form="remote:HOST:PORT[,HOST:PORT…] or remote:unix:/path",
+        form="remote:HOST:PORT[,HOST:PORT…][,tls=yes] or remote:unix:/path",
         parse=remote.parse,
         missing=remote.missing,
         running=remote.running,
@@ -185,8 +187,13 @@ def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
 def listening_on(spec: ServerSpec, address: str) -> ServerSpec:
     """The same server on another address of this machine, with all that is behind it.
 
-    Raises UsageError for a Unix socket, which other hosts cannot reach.
+    Raises UsageError for a Unix socket, which other hosts cannot reach, and for TLS, whose
+    certificates they have not.
     """
+    if tls.wanted(spec.options):
+        raise UsageError(
+            f"server {spec.text!r}: no TLS to servers from several hosts", "leave tls=yes out"
+        )
     if spec.options.get("unix") == "yes":
         raise UsageError(
             f"server {spec.text!r}: other hosts cannot reach a Unix socket", "leave unix=yes out"
@@ -233,6 +240,13 @@ def running(
     Raises TrialError or UnsupportedError on entering.
     """
     return _start(spec, cpus, ready_s)
+
+
+@contextmanager
+def running_unencrypted(spec: ServerSpec, *, cpus: str = "") -> Generator[RunningServer]:
+    """The same at addresses that take bytes without TLS; nothing may be timed there."""
+    with running(spec, cpus=cpus) as server, unencrypted(server) as open_server:
+        yield open_server
 
 
 def _start(spec: ServerSpec, cpus: str, ready_s: float) -> AbstractContextManager[RunningServer]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from cachemark.endpoints.servers import tls
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.endpoints.servers.running import Member, RunningServer, merge_facts
-from cachemark.endpoints.servers.spec import ServerSpec
+from cachemark.endpoints.servers.spec import ServerSpec, read_options
 from cachemark.host.round_trip import measure_round_trips
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
@@ -15,15 +16,27 @@ from cachemark.model.outcome import ServerFacts
 
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read addresses, `host:port` or `unix:/path`, separated by commas. Raises UsageError."""
-    addresses = details.split(",")
+    """Read addresses, `host:port` or `unix:/path`, then options of TLS, separated by commas.
+
+    Raises UsageError.
+    """
+    addresses = _addresses(details)
+    given = ",".join(part for part in details.split(",") if part not in addresses)
+    options = read_options(text, given, tls.CLIENT_OPTIONS)
+    tls.check(text, options)
+    if options and any(address.startswith("unix:") for address in addresses):
+        raise UsageError(f"server {text!r}: TLS on a Unix socket", "leave tls=yes out")
     for address in addresses:
         if reason := _invalid_address_reason(address):
             raise UsageError(f"server {text!r}: {reason}", "write remote:HOST:PORT[,HOST:PORT]")
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
     if twice:
         raise UsageError(f"server {text!r}: {twice[0]} is listed twice", "list it once")
-    return ServerSpec(text=text, kind="remote", details=details)
+    return ServerSpec(text=text, kind="remote", details=details, options=options)
+
+
+def _addresses(details: str) -> list[str]:
+    return [part for part in details.split(",") if "=" not in part or part.startswith("unix:")]
 
 
 def _invalid_address_reason(text: str) -> str:
@@ -71,12 +84,12 @@ def used_elsewhere(
 @contextmanager
 def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Connect to each server; none is started or stopped. Raises TrialError."""
-    addresses = spec.details.split(",")
+    addresses, encryption = _addresses(spec.details), tls.of_remote(spec.options)
     with ExitStack() as stack:
         members: list[Member] = []
         facts: list[ServerFacts] = []
         for address in addresses:
-            control = Control(address, ready_s)
+            control = Control(address, ready_s, encryption)
             stack.callback(control.close)
             version = control.version()
             facts.append(
@@ -89,4 +102,4 @@ def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningSe
                 )
             )
             members.append(Member(name=f"remote {address}", control=control))
-        yield RunningServer(addresses, merge_facts("remote", facts), members)
+        yield RunningServer(addresses, merge_facts("remote", facts), members, encryption)

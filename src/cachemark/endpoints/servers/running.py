@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.endpoints.servers.control_connection import Control, ReplyTimeoutError
+from cachemark.endpoints.servers.tls import Tls
 from cachemark.host.files import field, kib_field
 from cachemark.host.process import Child, cpu_ns
 from cachemark.model.errors import TrialError
@@ -42,10 +43,20 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """What the clients are measured against: a server, several used as one, or none."""
+    """What the clients are measured against: a server, several used as one, or none.
 
-    def __init__(self, addresses: list[str], facts: ServerFacts, members: Sequence[Member]) -> None:
+    `tls` is how clients encrypt their connections; None: they do not.
+    """
+
+    def __init__(
+        self,
+        addresses: list[str],
+        facts: ServerFacts,
+        members: Sequence[Member],
+        tls: Tls | None = None,
+    ) -> None:
         self.addresses = addresses
+        self.tls = tls
         self.facts = facts
         self.members = list(members)
 
@@ -142,7 +153,9 @@ def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
     return ProcessUse(cpu_ns=used_ns, rss_bytes=rss, rss_peak_bytes=peak, threads=int(threads))
 
 
-def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple[Control, str]:
+def wait_ready(
+    kind: str, address: str, child: Child, timeout_s: float, tls: Tls | None = None
+) -> tuple[Control, str]:
     """Connect as soon as the server listens; returns the connection and the server's version.
 
     Some servers (yrmcds) listen before they serve, and never answer an early connection. So after
@@ -153,10 +166,12 @@ def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple
         if child.exited() is not None:
             raise exited_error(kind, child)
         try:
-            control = Control(address, timeout_s)
+            control = Control(address, timeout_s, tls)
         except TrialError as error:
             if time.monotonic() > deadline:
-                raise TrialError(f"{kind}: not listening after {timeout_s:g} s") from error
+                raise TrialError(
+                    f"{kind}: not listening after {timeout_s:g} s ({error.text})"
+                ) from error
             time.sleep(_RETRY_S)
             continue
         control.set_timeout(min(_FIRST_ANSWER_S, timeout_s))

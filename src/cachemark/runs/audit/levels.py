@@ -11,7 +11,7 @@ from cachemark.checks.probe.observation import recording_relay, threads_with
 from cachemark.checks.probe.raw_connection import AnswerError
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
+from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running_unencrypted
 from cachemark.endpoints.wire import select_wire
 from cachemark.model import factors
 from cachemark.model.errors import TrialError, UnsupportedError, UnsupportedWireError
@@ -69,7 +69,7 @@ def prove(claim: Claim, scene: Scene) -> Proof:
 
 
 def _threads(claim: Claim, scene: Scene) -> Proof:
-    with running(scene.server) as server:
+    with running_unencrypted(scene.server) as server:
         seen = threads_with(server, _CONNECTIONS)
     if seen is None:
         raise TrialError("the server's process cannot be seen")
@@ -78,7 +78,7 @@ def _threads(claim: Claim, scene: Scene) -> Proof:
 
 def _wire(claim: Claim, scene: Scene) -> Proof:
     tape = scene.tape(scene.workload)
-    with running(scene.server) as server, ExitStack() as relays:
+    with running_unencrypted(scene.server) as server, ExitStack() as relays:
         watched = [relays.enter_context(recording_relay(address)) for address in server.addresses]
         addresses = [relay.address for relay in watched]
         # The first byte shows it, whatever comes of the operations.
@@ -97,7 +97,7 @@ def _compression(claim: Claim, scene: Scene) -> Proof:
         values=scene.workload.values,
         records=_ITEMS,
     )
-    with running(scene.server) as server:
+    with running_unencrypted(scene.server) as server:
         with _client(scene, server, server.addresses, scene.tape(few)) as fleet:
             before = server.stats()
             done = _play(fleet, Run(phase="prefill"), scene)
@@ -117,7 +117,7 @@ def _local_cache(claim: Claim, scene: Scene) -> Proof:
         records=2 * _OPS,
     )
     with (
-        running(scene.server) as server,
+        running_unencrypted(scene.server) as server,
         _client(scene, server, server.addresses, scene.tape(twice)) as fleet,
     ):
         _play(fleet, Run(phase="prefill"), scene)
@@ -141,7 +141,7 @@ def _replies(claim: Claim, scene: Scene) -> Proof:
         fill_percent=None,
     )
     with (
-        running(scene.server) as server,
+        running_unencrypted(scene.server) as server,
         _client(scene, server, server.addresses, scene.tape(quiet)) as fleet,
     ):
         before = server.stats()
@@ -169,11 +169,16 @@ def _client(
             wire=select_wire(scene.load, ready),
             tape=str(tape.path),
             timeout_ms=scene.timing.timeout_ms,
-            options={**options, **scene.client.options},
+            options={**options, **_without_tls(scene.client.options)},
         )
         fleet.prepare(request, ready_s)
         yield fleet
         fleet.bye()
+
+
+def _without_tls(options: dict[str, str]) -> dict[str, str]:
+    """The server is used without TLS here, so that what the client sends can be read."""
+    return {name: value for name, value in options.items() if not name.startswith("tls")}
 
 
 def _play(fleet: Fleet, request: Run, scene: Scene) -> Done:

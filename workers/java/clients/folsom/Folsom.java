@@ -10,6 +10,7 @@ import cachemark.worker.Client;
 import cachemark.worker.Op;
 import cachemark.worker.Prepare;
 import cachemark.worker.Session;
+import cachemark.worker.Tls;
 import cachemark.worker.Verify.Failure;
 import cachemark.worker.Verify.Swap;
 import com.spotify.folsom.AsciiMemcacheClient;
@@ -32,6 +33,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLParameters;
 
 /**
  * folsom: completion stages over netty, one connection for each client. A blocking call is a stage
@@ -68,7 +71,8 @@ public final class Folsom implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster");
+        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster",
+                "tls");
     }
 
     @Override
@@ -92,6 +96,9 @@ public final class Folsom implements Client {
         for (InetSocketAddress server : setup.servers) {
             builder.withAddress(server.getHostString(), server.getPort());
         }
+        if (setup.tls != null) {
+            builder.withSSLEngineFactory((host, port) -> engine(setup.tls, host, port));
+        }
         if (setup.common()) {
             builder.withConnectionTimeoutMillis(setup.timeoutMs);
             builder.withMaxOutstandingRequests(Math.max(LEAST_OUTSTANDING, setup.outstanding()));
@@ -107,6 +114,16 @@ public final class Folsom implements Client {
             throw unreachable;
         }
         return new OpenSession(client, TimeUnit.MILLISECONDS.toNanos(setup.timeoutMs));
+    }
+
+    /** The library's own engines verify no names. */
+    private static SSLEngine engine(Tls tls, String host, int port) {
+        SSLEngine engine = tls.context.createSSLEngine(tls.name == null ? host : tls.name, port);
+        engine.setUseClientMode(true);
+        SSLParameters parameters = engine.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        engine.setSSLParameters(parameters);
+        return engine;
     }
 
     private record OpenSession(MemcacheClient<byte[]> client, long timeoutNs) implements Session {

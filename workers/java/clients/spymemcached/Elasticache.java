@@ -1,6 +1,10 @@
 package cachemark.clients;
 
 import cachemark.worker.Client;
+import cachemark.worker.Prepare;
+import java.util.Set;
+import java.util.TreeSet;
+import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.MemcachedClient;
 
 /** AWS ElastiCache Cluster Client: a fork of spymemcached, driven by the same calls. */
@@ -13,5 +17,26 @@ public final class Elasticache extends Spymemcached {
     @Override
     public String version() {
         return Client.version(MemcachedClient.class, "com.amazonaws/elasticache-java-cluster-client");
+    }
+
+    @Override
+    public Set<String> features() {
+        Set<String> features = new TreeSet<>(super.features());
+        features.add("tls");
+        return features;
+    }
+
+    @Override
+    void encrypt(ConnectionFactoryBuilder factory, Prepare setup) {
+        if (setup.tls == null) {
+            return;
+        }
+        factory.setSSLContext(setup.tls.context);
+        // It takes one name for all servers, and without it asks DNS for the name of each address.
+        if (setup.tls.name != null) {
+            factory.setHostnameForTlsVerification(setup.tls.name);
+        } else if (setup.servers.size() == 1) {
+            factory.setHostnameForTlsVerification(setup.servers.get(0).getHostString());
+        }
     }
 }

@@ -38,7 +38,6 @@ import net.spy.memcached.ops.OperationErrorType;
 import net.spy.memcached.ops.OperationException;
 import net.spy.memcached.ops.OperationStatus;
 import net.spy.memcached.ops.StatusCode;
-import net.spy.memcached.transcoders.Transcoder;
 
 /**
  * spymemcached: one connection and one thread of I/O for each client, and futures for everything.
@@ -108,6 +107,7 @@ public class Spymemcached implements Client {
             factory.setOpQueueMaxBlockTime(setup.timeoutMs);
             factory.setTranscoder(new Raw());
         }
+        encrypt(factory, setup);
         OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
         try {
             opened.connected(setup.connectMs());
@@ -118,28 +118,8 @@ public class Spymemcached implements Client {
         return opened;
     }
 
-    /** Bytes as they are, flags 0. */
-    private static final class Raw implements Transcoder<Object> {
-        @Override
-        public boolean asyncDecode(CachedData data) {
-            return false;
-        }
-
-        @Override
-        public CachedData encode(Object value) {
-            return new CachedData(0, (byte[]) value, getMaxSize());
-        }
-
-        @Override
-        public Object decode(CachedData data) {
-            return data.getData();
-        }
-
-        @Override
-        public int getMaxSize() {
-            return Integer.MAX_VALUE; // what is too large is the server's to say
-        }
-    }
+    /** Have its connections encrypted if that is asked for. The library has no TLS, its fork has. */
+    void encrypt(ConnectionFactoryBuilder factory, Prepare setup) {}
 
     private static final class OpenSession implements Session {
         private final MemcachedClient client;

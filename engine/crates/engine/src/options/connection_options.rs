@@ -44,6 +44,15 @@ pub struct ConnectionArguments {
     /// TLS: a PEM file with trusted certificates, or `unverified`
     #[arg(long)]
     tls: Option<String>,
+    /// TLS: the name that the server's certificate must have [default: its address]
+    #[arg(long, requires = "tls")]
+    tls_name: Option<String>,
+    /// TLS: a PEM file with the client's own certificate
+    #[arg(long, requires_all = ["tls", "tls_client_key"])]
+    tls_client_cert: Option<String>,
+    /// TLS: a PEM file with the key of that certificate
+    #[arg(long, requires = "tls_client_cert")]
+    tls_client_key: Option<String>,
 }
 
 impl ConnectionArguments {
@@ -79,7 +88,13 @@ impl ConnectionArguments {
         };
         let connection_options = with_auth(connection_options, self.auth.as_deref())
             .map_err(|text| format!("--auth: {text}"))?;
-        with_tls(connection_options, self.tls.as_deref()).map_err(|text| format!("--tls: {text}"))
+        let tls = TlsTexts {
+            trust: self.tls.clone(),
+            name: self.tls_name.clone(),
+            client_cert: self.tls_client_cert.clone(),
+            client_key: self.tls_client_key.clone(),
+        };
+        with_tls(connection_options, tls).map_err(|text| format!("--tls: {text}"))
     }
 }
 
@@ -104,6 +119,7 @@ pub fn of_options(
     let wire = wire.parse().map_err(|text| OptionError::Unsupported(text, "use one of them"))?;
     let (mut hashing, mut connection_options) =
         (Hashing::default(), ConnectionOptions { wire, ..ConnectionOptions::default() });
+    let mut tls = TlsTexts::default();
     for (name, value) in options {
         match (name.as_str(), value.as_str()) {
             ("hashing", "default") => hashing = Hashing::Modulo,
@@ -131,20 +147,21 @@ pub fn of_options(
                 connection_options =
                     with_auth(connection_options, Some(value)).map_err(OptionError::Failed)?
             }
-            ("tls", _) => {
-                connection_options =
-                    with_tls(connection_options, Some(value)).map_err(OptionError::Failed)?
-            }
+            ("tls", _) => tls.trust = Some(value.clone()),
+            ("tls_name", _) => tls.name = Some(value.clone()),
+            ("tls_client_cert", _) => tls.client_cert = Some(value.clone()),
+            ("tls_client_key", _) => tls.client_key = Some(value.clone()),
             _ => {
                 let reason = format!("no option {name:?}");
                 return Err(OptionError::Unsupported(
                     reason,
-                    "the native client has hashing, replicas, io, trailing_space, auth and tls",
+                    "the native client has hashing, replicas, io, trailing_space, auth, tls, tls_name, \
+                     tls_client_cert and tls_client_key",
                 ));
             }
         }
     }
-    Ok((hashing, connection_options))
+    Ok((hashing, with_tls(connection_options, tls).map_err(OptionError::Failed)?))
 }
 
 fn with_auth(
@@ -154,29 +171,38 @@ fn with_auth(
     Ok(ConnectionOptions { auth: text.map(Credentials::read).transpose()?, ..connection_options })
 }
 
+/// How to encrypt, in the words of the options.
+#[derive(Default)]
+struct TlsTexts {
+    trust: Option<String>,
+    name: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+}
+
 #[cfg(feature = "tls")]
 fn with_tls(
     connection_options: ConnectionOptions,
-    text: Option<&str>,
+    texts: TlsTexts,
 ) -> Result<ConnectionOptions, String> {
-    use std::path::Path;
-
-    use cachemark_load::TlsTrust;
-    let tls = match text {
-        None => None,
-        Some("unverified") => Some(TlsTrust::unverified()?),
-        Some(file) => Some(TlsTrust::from_ca_file(Path::new(file))?),
+    use cachemark_load::{TlsFiles, TlsTrust};
+    let client = texts.client_cert.zip(texts.client_key);
+    let Some(trust) = texts.trust else {
+        let alone = texts.name.is_some() || client.is_some();
+        return if alone { Err("tls is missing".to_owned()) } else { Ok(connection_options) };
     };
-    Ok(ConnectionOptions { tls, ..connection_options })
+    let client = client.map(|(certificate, key)| (certificate.into(), key.into()));
+    let tls = TlsTrust::read(&TlsFiles { trust, name: texts.name, client })?;
+    Ok(ConnectionOptions { tls: Some(tls), ..connection_options })
 }
 
 #[cfg(not(feature = "tls"))]
 fn with_tls(
     connection_options: ConnectionOptions,
-    text: Option<&str>,
+    texts: TlsTexts,
 ) -> Result<ConnectionOptions, String> {
     let missing = "this build has no TLS; build it with the feature `tls`".to_owned();
-    if text.is_some() { Err(missing) } else { Ok(connection_options) }
+    if texts.trust.is_some() { Err(missing) } else { Ok(connection_options) }
 }
 
 #[cfg(test)]

@@ -19,5 +19,5 @@ pub use hashing::Hashing;
 pub use io_backend::IoBackend;
 pub use refill::Refill;
 #[cfg(feature = "tls")]
-pub use tls_trust::TlsTrust;
+pub use tls_trust::{TlsFiles, TlsTrust};
 pub use wire_name::WireName;

@@ -29,10 +29,10 @@ impl Transport for TlsStream {
         connection_options: &ConnectionOptions,
         timeout: Duration,
     ) -> io::Result<TlsStream> {
-        let Some(TlsTrust { config }) = &connection_options.tls else {
+        let Some(TlsTrust { config, name }) = &connection_options.tls else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let name = server_name(address)?;
+        let name = name.clone().map_or_else(|| server_name(address), Ok)?;
         let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
         let mut socket = Stream::blocking(address, timeout)?;
         while tls.is_handshaking() {

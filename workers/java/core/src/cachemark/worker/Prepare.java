@@ -25,6 +25,8 @@ public final class Prepare {
     public final boolean refillAll;
     public final long timeoutMs;
     public final Map<String, String> options = new TreeMap<>();
+    /** How to encrypt; null: not at all. */
+    public final Tls tls;
     public final Tape tape;
     final int share;
     final int shares;
@@ -44,6 +46,7 @@ public final class Prepare {
             request.getAsJsonObject("options").entrySet()
                     .forEach(each -> options.put(each.getKey(), each.getValue().getAsString()));
         }
+        tls = Tls.of(options);
         for (JsonElement server : request.getAsJsonArray("servers")) {
             servers.add(address(server.getAsString()));
         }
@@ -135,17 +138,28 @@ public final class Prepare {
         if (tape.repeats()) {
             return "a batch that names a key twice: the libraries give maps";
         }
+        String unknown = unknownOption(client);
+        if (unknown != null) {
+            return unknown;
+        }
+        Set<String> missing = new TreeSet<>(tape.kinds());
+        missing.removeAll(client.kinds(wire, depth > 1));
+        return missing.isEmpty() ? null : "no " + String.join(", ", missing)
+                + (depth > 1 ? " at a depth above 1" : " on the wire " + wire);
+    }
+
+    private String unknownOption(Client client) {
         for (Map.Entry<String, String> option : options.entrySet()) {
+            if (client.features().contains("tls") && Tls.OPTIONS.contains(option.getKey())) {
+                continue;
+            }
             Set<String> values = client.options().getOrDefault(option.getKey(), Set.of());
             if (!values.contains(option.getValue())) {
                 return "no option " + option.getKey() + "=" + option.getValue() + "; it has "
                         + (client.options().isEmpty() ? "none" : client.options());
             }
         }
-        Set<String> missing = new TreeSet<>(tape.kinds());
-        missing.removeAll(client.kinds(wire, depth > 1));
-        return missing.isEmpty() ? null : "no " + String.join(", ", missing)
-                + (depth > 1 ? " at a depth above 1" : " on the wire " + wire);
+        return null;
     }
 
     static Path tape(JsonObject request) {

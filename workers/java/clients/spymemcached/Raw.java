@@ -1,0 +1,27 @@
+package cachemark.clients;
+
+import net.spy.memcached.CachedData;
+import net.spy.memcached.transcoders.Transcoder;
+
+/** Bytes as they are, flags 0. */
+final class Raw implements Transcoder<Object> {
+    @Override
+    public boolean asyncDecode(CachedData data) {
+        return false;
+    }
+
+    @Override
+    public CachedData encode(Object value) {
+        return new CachedData(0, (byte[]) value, getMaxSize());
+    }
+
+    @Override
+    public Object decode(CachedData data) {
+        return data.getData();
+    }
+
+    @Override
+    public int getMaxSize() {
+        return Integer.MAX_VALUE; // what is too large is the server's to say
+    }
+}
