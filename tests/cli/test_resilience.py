@@ -21,6 +21,11 @@ CLIENT = registry(process.binary_path())["python/pymemcache"]
 def test_bad_input_names_what_there_is(inside: Inside) -> None:
     for arguments, said in [
         (["native", "--faults", "frozen-1"], "did you mean 'frozen-1s'?"),
+        (["native", "--faults", "frozen-1h"], "no fault 'frozen-1h'"),
+        (["native", "--faults", "frozen", "--for", "11m"], "write 1ms to 10m"),
+        (["native", "--faults", "frozen", "--for", "long"], "is no time"),
+        (["native", "--faults", "melted", "--for", "1s"], "no fault 'melted'"),
+        (["native", "--faults", "reset", "--for", "5s"], "has no duration"),
         (["native", "--sittings", "0"], "at least one sitting"),
         (["native", "--sittings", "1000000000"], "at most 100,000 cells"),
         (["--resume", "x" * 5000], "resilience"),
@@ -55,6 +60,23 @@ def test_the_faults_are_whole() -> None:
         "restarted",
     ]
     assert 0 < len(chosen_faults([], quick=True)) < len(all_faults())
+
+
+@pytest.mark.parametrize("family", ["frozen", "frozen-1s", "frozen-10s"])
+def test_a_fault_lasts_as_long_as_asked(family: str) -> None:
+    (fault,) = chosen_faults([family], quick=False, lasting="30s")
+    assert (fault.name, fault.during_ms) == ("frozen-30s", 30_000)
+    assert fault.about == "the server does nothing for 30 s (SIGSTOP)"
+    assert chosen_faults([fault.name], quick=False) == [fault], "as a stored run names it"
+    assert fault.after_ms == all_faults()["frozen-1s"].after_ms
+
+
+def test_all_faults_but_instants_can_last_longer() -> None:
+    names = [fault.name for fault in all_faults().values() if fault.name != "reset"]
+    faults = chosen_faults(names, quick=False, lasting="1.5s")
+    assert {fault.during_ms for fault in faults} == {1500}
+    assert all("1.5 s" in fault.about for fault in faults)
+    assert [fault.name for fault in faults if "latency" in fault.name] == ["latency-50ms-1.5s"]
 
 
 def test_a_client_that_cannot_be_played_says_why(cli: Cli) -> None:

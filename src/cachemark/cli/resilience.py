@@ -100,6 +100,9 @@ def resilience(
     faults: Annotated[
         tuple[str, ...], completers.repeated(completers.faults, "only these faults")
     ] = (),
+    lasting: Annotated[
+        str, Parameter(name="--for", help="how long each fault lasts: --faults frozen --for 30s")
+    ] = "",
     profile: Annotated[
         tuple[Literal["common", "defaults", "tuned"], ...],
         Parameter(
@@ -128,14 +131,14 @@ def resilience(
     _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
-        if clients or faults or profile or quick or sittings is not None:
+        if clients or faults or lasting or profile or quick or sittings is not None:
             raise UsageError("--resume plays what the run was made with", _RESUMED)
         name = "" if storage.resume == "latest" else storage.resume
         return _play_and_show(open_resilience_run(name, storage.runs), known, playing, json=json)
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
-        faults=[fault.name for fault in chosen_faults(faults, quick=quick)],
+        faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
         sittings=_sittings(sittings, quick=quick),
     )
     return _play_plan(plan, storage.runs, known, playing, json=json)

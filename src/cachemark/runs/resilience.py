@@ -14,7 +14,7 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.checks.resilience.cell import CellName, CellOutcome, Profile
-from cachemark.checks.resilience.faults import all_faults, chosen_faults
+from cachemark.checks.resilience.faults import chosen_faults, fault_named
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host import HostFacts
@@ -160,7 +160,7 @@ def play_rest(
     def play(player: CellPlayer, cell: CellName) -> CellOutcome:
         if reason := unsupported.get((cell.client, cell.profile), ""):
             return CellOutcome(name=cell, unsupported=reason)
-        outcome = player.play(spec_of(cell.client), cell, all_faults()[cell.fault])
+        outcome = player.play(spec_of(cell.client), cell, fault_named(cell.fault))
         if outcome.unsupported:
             unsupported[cell.client, cell.profile] = outcome.unsupported
         return outcome

@@ -12,7 +12,7 @@ import msgspec
 
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.faults import all_faults, chosen_faults
-from cachemark.checks.resilience.figures import Phases
+from cachemark.checks.resilience.figures import Phases, figures
 from cachemark.checks.resilience.verdict import Finding, Verdict
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
@@ -20,6 +20,7 @@ from cachemark.report.resilience.export import COLUMNS, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
 from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of
 from cachemark.report.resilience.matrix import matrix
+from tests.checks.resilience.test_verdict import QUIET, played
 
 _FAULTS = ["frozen-1s", "restarted"]
 
@@ -65,6 +66,14 @@ def test_sittings_that_differ_say_so() -> None:
     assert matrix(same, _FAULTS)[0].cells[0].text == "safe"
     failed = [outcome("x/y", "frozen-1s", None, failed="no answer")]
     assert matrix(failed, _FAULTS)[0].cells[0].text == "failed"
+
+
+def test_a_safe_client_says_how_many_of_its_calls_failed() -> None:
+    half = figures(played([*QUIET, (1000, 1001, "right"), (1001, 1501, "timeout")]))
+    none = figures(played([*QUIET, (1000, 1001, "right")]))
+    for observed, text in ((half, "safe, 50 % of calls failed"), (none, "safe")):
+        rows = matrix([outcome("x/y", "frozen-1s", "safe", figures=observed)], _FAULTS)
+        assert rows[0].cells[0].text == text
 
 
 def test_every_cell_of_the_page_leads_to_its_evidence() -> None:

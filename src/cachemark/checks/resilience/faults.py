@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,10 @@ from msgspec import Meta
 
 from cachemark.model.errors import UsageError
 from cachemark.model.protocol_run import GiveUp, Way
+from cachemark.model.units import parse_ms
 
+_DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")
+_LONGEST_MS = 600_000
 Millis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
 # What fails.
@@ -133,16 +137,64 @@ def all_faults() -> dict[str, Fault]:
     return {fault.name: fault for fault in msgspec.toml.decode(path.read_bytes(), type=_File).fault}
 
 
-def chosen_faults(names: Sequence[str], *, quick: bool) -> list[Fault]:
-    """The faults that were named, or all, or the quick ones. Raises UsageError."""
+def fault_named(name: str) -> Fault:
+    """The fault of a name: one of the file, or one with another duration, such as `frozen-30s`.
+
+    Raises UsageError.
+    """
     known = all_faults()
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"no fault {name!r}", f"{hint}faults: {', '.join(known)}")
-    return [
-        fault
-        for name, fault in known.items()
-        if (name in names if names else fault.quick or not quick)
-    ]
+    if name in known:
+        return known[name]
+    base, _, duration = name.rpartition("-")
+    if base and _DURATION.fullmatch(duration):
+        return _lasting(base, duration)
+    near = difflib.get_close_matches(name, known, 1, 0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"no fault {name!r}", f"{hint}faults: {', '.join(known)}")
+
+
+def chosen_faults(names: Sequence[str], *, quick: bool, lasting: str = "") -> list[Fault]:
+    """The faults that were named, or all, or the quick ones; in the order of the file.
+
+    With `lasting`, such as `30s`, each lasts so long. Raises UsageError.
+    """
+    chosen = names or [fault.name for fault in all_faults().values() if fault.quick or not quick]
+    if lasting:
+        known = all_faults()
+        chosen = [_family(known[name]) if name in known else name for name in chosen]
+        return [_lasting(name, lasting) for name in dict.fromkeys(chosen)]
+    faults = {name: fault_named(name) for name in chosen}
+    order = list(all_faults())
+    return sorted(faults.values(), key=lambda f: order.index(f.name) if f.name in order else -1)
+
+
+def _lasting(base: str, duration: str) -> Fault:
+    """A fault, or one of a family of faults that differ in their duration, with another duration.
+
+    Raises UsageError.
+    """
+    during_ms = parse_ms(duration, "the duration of a fault")
+    if not 1 <= during_ms <= _LONGEST_MS:
+        raise UsageError(f"the duration of a fault: {duration}", "write 1ms to 10m")
+    of_family = (fault for fault in all_faults().values() if _family(fault) == base)
+    fault = all_faults().get(base) or next(of_family, None)
+    if fault is None:
+        return fault_named(base)
+    about = fault.about.replace(_words(fault.during_ms), _words(during_ms), 1)
+    if during_ms != fault.during_ms and about == fault.about:
+        raise UsageError(f"fault {fault.name!r} has no duration: {fault.about}", "name another one")
+    return msgspec.structs.replace(
+        fault, name=f"{base}-{duration}", about=about, during_ms=during_ms
+    )
+
+
+def _family(fault: Fault) -> str:
+    """The name without its duration: `frozen` of `frozen-1s`, which lasts 1 s."""
+    base, _, end = fault.name.rpartition("-")
+    is_duration = _DURATION.fullmatch(end) and parse_ms(end, fault.name) == fault.during_ms
+    return base if is_duration else fault.name
+
+
+def _words(during_ms: int) -> str:
+    """A duration as the texts about faults have it."""
+    return f"{during_ms / 1e3:g} s"

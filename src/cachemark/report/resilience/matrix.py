@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
+from cachemark.checks.resilience.answers import ERRORS
 from cachemark.checks.resilience.cell import CellOutcome, Profile
 from cachemark.checks.resilience.verdict import VERDICTS, Verdict, worst
 
@@ -26,13 +28,25 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The verdict in words; says so if sittings differ, or if it can come from the machine."""
+        """The verdict in words, and the share of the calls that failed.
+
+        It says so if sittings differ, or if the verdict can come from the machine.
+        """
         if self.verdict is None:
             return self.note or "–"
         differs = f" {self.times}/{self.sittings}" if self.times < self.sittings else ""
         mine = [one for one in self.outcomes if one.verdict == self.verdict]
         doubt = " (disturbed)" if all(one.disturbed for one in mine) else ""
-        return f"{self.verdict}{differs}{doubt}"
+        return f"{self.verdict}{differs}{doubt}{self._failed}"
+
+    @property
+    def _failed(self) -> str:
+        """The share of the calls that ended in the fault and failed, of all sittings together."""
+        ended = sum(
+            (Counter(one.figures.during) for one in self.outcomes if one.figures), Counter()
+        )
+        failed = sum(ended[answer] for answer in ERRORS)
+        return f", {100 * failed / ended.total():.3g} % of calls failed" if failed else ""
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of
 from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Fault, all_faults
+from cachemark.checks.resilience.faults import Fault, fault_named
 
 # To start the server and the client, to store the keys, and to judge the calls.
 _AROUND_S = 3.0
@@ -17,7 +17,7 @@ def plan_text(cells: Sequence[CellName], jobs: int) -> str:
     """The number of cells and their time: if all clients recover at once, and if none does."""
     if not cells:
         return "nothing is left to play"
-    faults = [all_faults()[cell.fault] for cell in cells]
+    faults = [fault_named(cell.fault) for cell in cells]
     shortest_s = sum(_shortest_s(fault) for fault in faults) / jobs
     longest_s = sum(_AROUND_S + fault.longest_ms / 1e3 for fault in faults) / jobs
     clients = Counter(cell.client for cell in cells)
