@@ -88,9 +88,13 @@ _LEFT_OUT = {
 }
 
 
-def languages() -> list[Any]:
-    """Each language as a parameter; one process has all tests of a language."""
-    return [pytest.param(each, id=each.name, marks=marks(each.name)) for each in LANGUAGES]
+def languages(*names: str) -> list[Any]:
+    """Each language as a parameter, or some; one process has all tests of a language."""
+    return [
+        pytest.param(each, id=each.name, marks=marks(each.name))
+        for each in LANGUAGES
+        if not names or each.name in names
+    ]
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
@@ -161,9 +165,12 @@ def test_it_conforms(language: Language, tmp_path: Path) -> None:
                 assert finding.state in ("passed", "not applicable"), finding
 
 
+# In C there are no exceptions: the process ends.
+_HAVE_EXCEPTIONS = [each.name for each in LANGUAGES if each.mistakes]
+
+
+@pytest.mark.parametrize("language", languages(*_HAVE_EXCEPTIONS), indirect=True, scope="module")
 def test_a_mistake_fails_conformance_with_its_traceback(language: Language, tmp_path: Path) -> None:
-    if not language.mistakes:
-        pytest.skip("there are no exceptions in this language: the process ends")
     name = "get, half there"
     with WorkerDriver(spec(language, "toycall"), tmp_path) as driver:
         (result,) = find(driver, name, checks()[name])
@@ -172,13 +179,12 @@ def test_a_mistake_fails_conformance_with_its_traceback(language: Language, tmp_
     assert "toycall" in result.text.partition("\n")[2].lower(), result.text
 
 
+@pytest.mark.parametrize("language", languages(*_HAVE_EXCEPTIONS), indirect=True, scope="module")
 @pytest.mark.parametrize("mistake", ["call", "verification"])
 def test_a_mistake_of_its_own_is_an_internal_error(
     mistake: str, language: Language, tmp_path: Path
 ) -> None:
     """It ends the run, and says where it is, in the answer and on stderr."""
-    if mistake not in language.mistakes:
-        pytest.skip("there are no exceptions in this language: the process ends")
     arguments = ("--keys", "20", "--prefill", "0.5", "--mix", "get=1", "--ops", "200")
     tape = worker_driver.write_tape(tmp_path, *arguments, "--distribution", "sequential")
     client = spec(language, f"toy{mistake}").client
@@ -229,10 +235,10 @@ def with_first_line(language: Language, name: str, line: str) -> ClientSpec:
     return spec(language, name)
 
 
+# In the other languages the compiler shows it.
+@pytest.mark.parametrize("language", languages(*_BROKEN), indirect=True, scope="module")
 def test_a_broken_import_shows_its_own_error(language: Language) -> None:
     """It is not taken for a library that is not installed."""
-    if language.name not in _BROKEN:
-        pytest.skip("the compiler shows it")
     client = with_first_line(language, "toybroken", _BROKEN[language.name]).client
     with pytest.raises(TrialError) as caught, worker_driver.started(client):
         pass
@@ -240,9 +246,9 @@ def test_a_broken_import_shows_its_own_error(language: Language) -> None:
     assert re.search("nothing|undefined", str(caught.value)), caught.value
 
 
+# In the other languages the set-up needs the library, or the client file names it otherwise.
+@pytest.mark.parametrize("language", languages(*_LACKING), indirect=True, scope="module")
 def test_a_missing_library_is_unsupported(language: Language) -> None:
-    if language.name not in _LACKING:
-        pytest.skip("the set-up needs the library, or the client file names it otherwise")
     client = with_first_line(language, "toylacking", _LACKING[language.name]).client
     with (
         pytest.raises(UnsupportedError, match=r"no.such.library"),

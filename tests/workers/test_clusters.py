@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import parse_spec, running
-from cachemark.host import process
-from cachemark.model.protocol import WIRES, Prepare, Ready, Run
+from cachemark.endpoints.wire import supported_wires
+from cachemark.model.protocol import Prepare, Ready, Run
 from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
@@ -32,25 +32,23 @@ SPREADS = (
 
 
 def _clients() -> list[Any]:
-    known = registry(process.binary_path())
-    chosen = [known[name] for name in SPREADS]
+    """Each client over each protocol that it speaks."""
     return [
-        pytest.param(each, id=each.id, marks=pytest.mark.skipif(bool(each.missing()), reason="-"))
-        for each in chosen
+        pytest.param(worker_driver.known()[name], wire, id=f"{wire}-{name}")
+        for name in SPREADS
+        if (ready := worker_driver.claims(name)) is not None
+        for wire in supported_wires(ready)
     ]
 
 
-@pytest.mark.parametrize("client", _clients())
-@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "none"])
+@pytest.mark.parametrize(("client", "wire"), _clients())
 def test_the_keys_of_a_lost_server_are_no_misses(client: Client, wire: str, tmp_path: Path) -> None:
     tape = worker_driver.write_tape(tmp_path, *MIX)
     with (
         running(parse_spec(MEMCACHED)) as kept,
         running(parse_spec(MEMCACHED)) as lost,
-        worker_driver.started(client) as (worker, ready),
+        worker_driver.started(client) as (worker, _),
     ):
-        if wire not in ready.capabilities:
-            pytest.skip(f"no {wire}")
         servers = [*kept.addresses, *lost.addresses]
         setup = Prepare(servers=servers, wire=wire, tape=str(tape), timeout_ms=500)
         assert isinstance(worker_driver.ask(worker, setup), Ready)

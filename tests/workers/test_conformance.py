@@ -10,48 +10,69 @@ from typing import Any
 
 import pytest
 
-from cachemark.checks.conformance import WorkerDriver, checks, find
+from cachemark.checks.conformance import ConformanceResult, WorkerDriver, checks, find
 from cachemark.checks.conformance.runner import known_failures
 from cachemark.endpoints.clients import Client, ClientSpec, registry
 from cachemark.host import process
-from cachemark.model.errors import UnsupportedError
 from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
 )
 CASES = checks()
+CLIENTS = worker_driver.clients()
 
 
-@pytest.fixture(scope="module", params=worker_driver.clients())
+@pytest.fixture(scope="module", params=CLIENTS)
 def driver(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Generator[WorkerDriver]:
     """One worker for all cases of a client: a second prepare has to be as good as the first."""
     client: Client = request.param
     folder: Path = tmp_path_factory.mktemp("driver")
     with WorkerDriver(ClientSpec(text=client.id, client=client), folder) as driver:
-        try:
-            assert driver.wires
-        except UnsupportedError as error:  # the worker is here, the library is not
-            pytest.skip(str(error))
         yield driver
 
 
-@pytest.mark.parametrize("name", CASES)
+def claimed() -> list[Any]:
+    """Each client with each case that applies to what its worker claims."""
+    return [
+        pytest.param(*client.values, name, id=f"{client.id}-{name}", marks=client.marks)
+        for client in CLIENTS
+        for name, case in CASES.items()
+        if (ready := worker_driver.claims(client.id)) is None
+        or case.applies(client.values[0], ready)
+    ]
+
+
+def failures_of(findings: list[ConformanceResult]) -> list[str]:
+    return [f"{each.case}, {each.wire}: {each.text}" for each in findings if each.state == "failed"]
+
+
+@pytest.mark.parametrize(("driver", "name"), claimed(), indirect=["driver"], scope="module")
 def test_case(driver: WorkerDriver, name: str) -> None:
     findings = list(find(driver, name, CASES[name]))
-    failed = [
-        f"{finding.wire}: {finding.text}" for finding in findings if finding.state == "failed"
+    assert not failures_of(findings)
+    assert any(each.state != "not applicable" for each in findings), findings
+
+
+def test_what_it_does_not_claim_it_refuses(driver: WorkerDriver) -> None:
+    """The cases that are no tests of their own: those that must be refused are asked for."""
+    others = [
+        name for name, case in CASES.items() if not case.applies(driver.spec.client, driver.ready)
     ]
-    assert not failed, failed
-    if all(finding.state == "not applicable" for finding in findings):
-        pytest.skip(findings[0].text)
+    findings = [finding for name in others for finding in find(driver, name, CASES[name])]
+    assert not failures_of(findings)
+    assert all(each.state == "not applicable" for each in findings), findings
+
+
+@pytest.mark.parametrize("client", worker_driver.absent())
+def test_it_is_on_this_machine(client: str) -> None:
+    pytest.skip(worker_driver.absent()[client])
 
 
 def test_every_worker_keeps_a_timeline(driver: WorkerDriver) -> None:
     """So that an open loop's level is judged by its response times, whatever the language."""
-    if driver.spec.client.id == "reference":
-        pytest.skip("a template of 230 lines")
-    assert driver.can("timeline")
+    # The reference is a template of 230 lines.
+    assert driver.can("timeline") == (driver.spec.client.id != "reference")
 
 
 def test_worker_toml_says_where_a_client_runs(driver: WorkerDriver) -> None:

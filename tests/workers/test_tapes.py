@@ -16,7 +16,7 @@ from tests.workers import worker_driver
 from tests.workers.test_python_tape import GET, READ, REFUSED, made
 
 # In process, so that there is nothing but the reader to go wrong.
-_READERS = [each for each in worker_driver.clients() if each.id.endswith("/null")]
+_READERS = worker_driver.clients([n for n in worker_driver.known() if n.endswith("/null")])
 _ANSWERS = (Failure, Ready, Unsupported)
 
 

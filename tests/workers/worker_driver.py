@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import struct
 import subprocess
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.client_readiness import Readiness, query_workers, recorded_readiness
+from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
@@ -24,13 +28,56 @@ ANSWER_S = 120.0
 _TIMEOUT_MS = 10_000
 
 
-def clients() -> list[Any]:
-    """Every registered client as a parameter; one whose runtime is not set up is skipped."""
-    known = list(registry(process.binary_path()).values())
-    first = _first_of_each_kind(known)
+@cache
+def known() -> dict[str, Client]:
+    """Every registered client by id."""
+    return registry(process.binary_path())
+
+
+@cache
+def reported() -> dict[str, Readiness]:
+    """What the worker of each client says of itself, so that tests are made of what it claims.
+
+    Set-up asked most of them. One of the processes that run tests asks those that have changed.
+    """
+    folder = workers_folder()
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = recorded_readiness(known().values(), folder)
+        found = {name: said for name, said in found.items() if not _failed(said)}
+        if changed := [client for client in known().values() if client.id not in found]:
+            found |= {client.id: said for client, said in query_workers(changed, folder)}
+    finally:
+        os.close(lock)
+    return found
+
+
+def claims(client: str) -> Ready | None:
+    """The answer of a client's worker to `hello`; None if the client cannot be played here."""
+    return reported()[client].ready
+
+
+def absent() -> dict[str, str]:
+    """The clients that cannot be played on this machine, and why."""
+    return {
+        name: said.state
+        for name, said in reported().items()
+        if said.ready is None and not _failed(said)
+    }
+
+
+def _failed(said: Readiness) -> bool:
+    return said.state.startswith("failed")
+
+
+def clients(only: Collection[str] | None = None) -> list[Any]:
+    """Every client that is set up here as a parameter, or those of them in `only`."""
+    first = _first_of_each_kind(list(known().values()))
     return [
         pytest.param(_played(client, first), id=client.id, marks=_marks(client, first))
-        for client in known
+        for client in known().values()
+        if client.id not in absent() and (only is None or client.id in only)
     ]
 
 
@@ -62,8 +109,6 @@ def _marks(client: Client, first: set[str]) -> list[pytest.MarkDecorator]:
         marks.append(pytest.mark.slow("plays the files of python/* again, in PyPy"))
     elif client.id not in first and not client.id.endswith("/null"):
         marks.append(pytest.mark.slow("plays a further library with the loop of its language"))
-    if missing := client.missing():
-        marks.append(pytest.mark.skip(reason=f"{missing}: {client.setup}"))
     return marks
 
 

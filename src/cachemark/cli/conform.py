@@ -9,7 +9,13 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
 
-from cachemark.checks.conformance import CaseFunction, ConformanceResult, WorkerDriver, checks, find
+from cachemark.checks.conformance import (
+    ConformanceCase,
+    ConformanceResult,
+    WorkerDriver,
+    checks,
+    find,
+)
 from cachemark.cli import completers
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
@@ -45,7 +51,7 @@ def conform(
 
 
 def _check_client(
-    console: Console, spec: ClientSpec, wanted: dict[str, CaseFunction], *, verbose: bool
+    console: Console, spec: ClientSpec, wanted: dict[str, ConformanceCase], *, verbose: bool
 ) -> int:
     if missing := spec.client.missing():
         raise UsageError(missing, spec.client.setup)

@@ -1,6 +1,7 @@
 """Does a worker send and count correctly? The cases that every worker must pass.
 
 runner.py         all cases by name, and their results
+cases.py          a case, and whom it applies to
 worker_driver.py  the worker under test: started once, driven step by step
 operations.py     cases that are data: a tape, and the counts of client and server
 failures.py       cases with failing servers, and stops
@@ -17,7 +18,8 @@ requests.py       splits the bytes that a client sends into requests
 tape_values.py    the commands on a tape, read independently of any worker
 """
 
-from cachemark.checks.conformance.runner import CaseFunction, ConformanceResult, checks, find
+from cachemark.checks.conformance.cases import ConformanceCase
+from cachemark.checks.conformance.runner import ConformanceResult, checks, find
 from cachemark.checks.conformance.worker_driver import WorkerDriver
 
-__all__ = ["CaseFunction", "ConformanceResult", "WorkerDriver", "checks", "find"]
+__all__ = ["ConformanceCase", "ConformanceResult", "WorkerDriver", "checks", "find"]

@@ -6,10 +6,10 @@ import base64
 import time
 from collections import Counter
 
+from cachemark.checks.conformance.cases import claiming, each
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import (
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -27,7 +27,6 @@ _TAPE = (
 
 def a_call_log_has_each_call(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Counts, times and value bytes of the records are those of `done`."""
-    _need_call_log(driver)
     done, calls, (begin_ns, end_ns) = _played(driver, wire, server.addresses[0])
     reads = _operation([call for call in calls if not call.is_write])
     writes = _operation([call for call in calls if call.is_write])
@@ -47,7 +46,6 @@ def a_call_log_has_each_call(driver: WorkerDriver, wire: str, server: RunningSer
 
 def a_wrong_value_is_in_done(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """The first wrong values of a run with a call log are sent; without one, none are."""
-    _need_call_log(driver)
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address)
         proxy.values = values = tape_values(driver.folder / "tape")
@@ -68,12 +66,9 @@ def a_wrong_value_is_in_done(driver: WorkerDriver, wire: str, server: RunningSer
     expect_equal(without.wrong_replies, [], "wrong replies without a call log")
 
 
-CASES = (a_call_log_has_each_call, a_wrong_value_is_in_done)
-
-
-def _need_call_log(driver: WorkerDriver) -> None:
-    if not (driver.can("calls") and driver.can("open_loop")):
-        raise NotApplicableError("it writes no call log")
+CASES = each(
+    a_call_log_has_each_call, a_wrong_value_is_in_done, rule=claiming("calls", "open_loop")
+)
 
 
 def _prepare(driver: WorkerDriver, wire: str, address: str) -> None:

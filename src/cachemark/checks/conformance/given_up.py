@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+from cachemark.checks.conformance.cases import (
+    ConformanceCase,
+    claiming,
+    claiming_one_of,
+    each,
+    every,
+)
 from cachemark.checks.conformance.proxy import Proxy, proxied
 from cachemark.checks.conformance.requests import Command
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -39,7 +45,7 @@ def a_call_that_is_given_up_is_a_timeout(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
     """A read without a reply is given up: it is a time-out."""
-    way = _way_of(driver, _ENDING)
+    way = _way_of(driver)
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _READS)
         proxy.fault = "hold"
@@ -52,9 +58,7 @@ def the_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: Runn
 
     What a library does after it is not judged here.
     """
-    way = _way_of(driver, _ENDING)
-    if not driver.can("calls"):
-        raise NotApplicableError("it writes no call log")
+    way = _way_of(driver)
     path = driver.folder / "calls"
     with fault_proxy(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _TAPE)
@@ -68,7 +72,7 @@ def the_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: Runn
 
 def a_late_call_is_not_given_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Calls are due in the part, but the first one lasts longer than it."""
-    way = _way_of(driver, _ENDING)
+    way = _way_of(driver)
     with fault_proxy(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _READS)
         proxy.apply(_DELAY)
@@ -82,8 +86,8 @@ def a_forked_child_reads_too(driver: WorkerDriver, wire: str, server: RunningSer
     """Before each so-many-th call a child makes the same one, if it is a read."""
     doubled, reads = _doubled(driver, wire, server, _give_up("fork", _EVERY, after_ms=300), _OPS)
     calls = _calls(driver)
-    expected = {each.key for each in calls[_EVERY - 1 :: _EVERY] if each.verb == "get"}
-    expect_equal(reads, sum(each.verb == "get" for each in calls), "reads of the caller")
+    expected = {call.key for call in calls[_EVERY - 1 :: _EVERY] if call.verb == "get"}
+    expect_equal(reads, sum(call.verb == "get" for call in calls), "reads of the caller")
     # A child that gets no CPU until it is killed reads nothing.
     expect(doubled <= expected, f"children read {doubled}, and should have read {expected}")
     expect(bool(doubled), "no child read anything")
@@ -100,7 +104,6 @@ def a_caller_goes_on_at_its_memory_limit(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
     """One read more is made, of a key that the tape does not have; all calls of the tape are."""
-    _way_of(driver, ("exhaust",))
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _TAPE)
         before = _reads(proxy)
@@ -108,22 +111,23 @@ def a_caller_goes_on_at_its_memory_limit(
         dones = [driver.play(Run(phase="measure", ops=_OPS, gives_up=wish)) for _ in range(2)]
         read = _reads(proxy) - before
     calls = _calls(driver)
-    own = {each.key for each in calls}
+    own = {call.key for call in calls}
     more = {key: count for key, count in read.items() if key not in own}
     expect_equal(sorted(more.values()), [1], f"further reads; all were {dict(read)}")
     for done in dones:
-        attempts = sum(each.attempts for each in done.operations.values())
+        attempts = sum(kind.attempts for kind in done.operations.values())
         expect_equal(attempts, _OPS, "calls of the tape")
         expect_equal(done.operations["get"].errors, {}, "errors")
 
 
+_CANNOT = "its callers cannot give up a call like this"
+_ENDS = every(claiming("open_loop"), claiming_one_of(*_ENDING, otherwise=_CANNOT))
 CASES = (
-    a_call_that_is_given_up_is_a_timeout,
-    the_so_manyth_call_is_given_up,
-    a_late_call_is_not_given_up,
-    a_forked_child_reads_too,
-    a_late_call_is_not_forked,
-    a_caller_goes_on_at_its_memory_limit,
+    ConformanceCase(a_call_that_is_given_up_is_a_timeout, _ENDS),
+    ConformanceCase(the_so_manyth_call_is_given_up, every(_ENDS, claiming("calls"))),
+    ConformanceCase(a_late_call_is_not_given_up, _ENDS),
+    *each(a_forked_child_reads_too, a_late_call_is_not_forked, rule=claiming("open_loop", "fork")),
+    ConformanceCase(a_caller_goes_on_at_its_memory_limit, claiming("open_loop", "exhaust")),
 )
 
 
@@ -136,7 +140,6 @@ def _doubled(
     driver: WorkerDriver, wire: str, server: RunningServer, wish: GiveUp, ops: int
 ) -> tuple[set[bytes], int]:
     """The keys that a child read, too, and how many reads the caller made."""
-    _way_of(driver, ("fork",))
     tape = _TAPE if wish.every > 1 else _READS
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, tape)
@@ -146,11 +149,8 @@ def _doubled(
     return {key for key, count in read.items() if count > 1}, done.operations["get"].attempts
 
 
-def _way_of(driver: WorkerDriver, ways: tuple[Way, ...]) -> Way:
-    for way in ways:
-        if driver.can("open_loop") and driver.can(way):
-            return way
-    raise NotApplicableError("its callers cannot give up a call like this")
+def _way_of(driver: WorkerDriver) -> Way:
+    return next(way for way in _ENDING if driver.can(way))
 
 
 def _prepare(driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...]) -> None:

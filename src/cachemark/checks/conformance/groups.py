@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachemark.checks.conformance.cases import ConformanceCase, claiming, every
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (
     MAX_SLICES,
@@ -12,7 +13,6 @@ from cachemark.checks.conformance.slice_driver import (
 )
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import (
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -69,7 +69,6 @@ def a_group_with_a_wrong_value_is_no_group(
 
 def a_group_ends_with_its_slice(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Two late slices play one group's two operations: it is not counted. Later ones are."""
-    _skip_without_groups(driver)
     with proxied(server.addresses[0]) as proxy:
         begin(driver, wire, [proxy.address], _PAIRS, proxy)
         cut: list[SliceDone] = []
@@ -90,19 +89,18 @@ def a_group_ends_with_its_slice(driver: WorkerDriver, wire: str, server: Running
         )
 
 
+_GROUPS = claiming("groups")
 CASES = (
-    whole_groups_are_counted_and_timed,
-    a_group_with_a_wrong_value_is_no_group,
-    a_group_ends_with_its_slice,
+    ConformanceCase(whole_groups_are_counted_and_timed, _GROUPS, in_process=True),
+    ConformanceCase(a_group_with_a_wrong_value_is_no_group, _GROUPS),
+    ConformanceCase(a_group_ends_with_its_slice, every(_GROUPS, claiming("slices"))),
 )
-IN_PROCESS_CASES = (whole_groups_are_counted_and_timed,)
 
 
 def _prepare(
     driver: WorkerDriver, wire: str, servers: list[str], tape: tuple[str, ...], **shape: int
 ) -> None:
     """Prepare and prefill; `shape` says how many callers there are, and how deep they go."""
-    _skip_without_groups(driver)
     driver.prepare(
         Prepare(
             servers=servers,
@@ -138,8 +136,3 @@ def _check_times(done: Done, groups: Groups, callers: int, depth: int) -> None:
     expect(total_ns >= least_ns, f"groups of {total_ns:,.0f} ns, operations of {busy_ns:,} ns")
     most_ns = callers * depth * done.elapsed_ns + room_ns
     expect(total_ns <= most_ns, f"groups of {total_ns:,.0f} ns in {done.elapsed_ns:,} ns")
-
-
-def _skip_without_groups(driver: WorkerDriver) -> None:
-    if not driver.can("groups"):
-        raise NotApplicableError("it has no capability `groups`")

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from cachemark.checks.conformance.cases import (
+    TEST_DOUBLE,
+    ConformanceCase,
+    claiming,
+    has_one_caller,
+)
 from cachemark.checks.conformance.worker_driver import (
     NotApplicableError,
     WorkerDriver,
@@ -18,8 +25,6 @@ from cachemark.model import histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Unsupported
 
 _FIGURES = ("ok", "hits", "misses", "not_stored", "wrong_values", "keys")
-# A test double need not report times and CPU use.
-_TEST_DOUBLE = "reference"
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +49,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The kinds of operation on the tape."""
         steps = self.argument("--sequence", "").split() or self.argument("--mix", "").split(",")
         return {step.partition("=")[0].partition("@")[0] for step in steps}
+
+    def as_conformance_case(self) -> ConformanceCase:
+        """The case for workers that claim its kinds. Without `needs`, others must refuse it."""
+        needed = claiming(*filter(None, [self.needs, *sorted(self.kinds())]))
+        play = partial(check_case, self)
+        return ConformanceCase(
+            play, needed, in_process=True, must_refuse=not self.needs, callers=self.callers
+        )
 
 
 def read_cases(folder: Path) -> list[Case]:
@@ -76,8 +89,6 @@ def check_case(case: Case, driver: WorkerDriver, wire: str, server: RunningServe
 def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Prepare. The worker must refuse what is not among its capabilities."""
     ready = driver.ready
-    if case.needs and not driver.can(case.needs):
-        raise NotApplicableError(f"it has no {case.needs}")
     threads = case.callers if driver.can("threads") else 1
     request = Prepare(
         servers=server.addresses,
@@ -94,10 +105,9 @@ def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer)
         expect(not lacks, f"it plays {lacks}, which it does not say that it can")
         return
     expect(isinstance(answer, Unsupported) and answer.reason, f"prepare was answered by {answer}")
-    single = driver.spec.client.concurrency == "processes" or not driver.can("open_loop")
-    alone = case.callers > 1 and not driver.can("threads") and single
+    alone = case.callers > 1 and has_one_caller(driver.spec.client, ready)
     expect(
-        lacks or alone or ready.client == _TEST_DOUBLE or _on_another_wire(driver, request),
+        lacks or alone or ready.client == TEST_DOUBLE or _on_another_wire(driver, request),
         f"{answer}, though it says that it can",
     )
     raise NotApplicableError(getattr(answer, "reason", ""))
@@ -144,5 +154,5 @@ def _check_window(case: Case, driver: WorkerDriver, done: Done) -> None:
     ordered = done.elapsed_ns >= done.send_elapsed_ns > 0
     expect(ordered, f"elapsed {done.elapsed_ns} ns, sent {done.send_elapsed_ns} ns")
     expect(done.max_in_flight >= 1, "max_in_flight is 0")
-    if driver.ready.client != _TEST_DOUBLE:
+    if driver.ready.client != TEST_DOUBLE:
         expect(done.cpu_user_ns + done.cpu_system_ns > 0, "no CPU time")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase as fnmatch
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,18 +22,18 @@ from cachemark.checks.conformance import (
     timelines,
     traffic,
 )
+from cachemark.checks.conformance.cases import ConformanceCase
 from cachemark.checks.conformance.worker_driver import (
     CaseFailedError,
     NotApplicableError,
     WorkerDriver,
 )
-from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.version_numbers import version_numbers
 
 State = Literal["passed", "failed", "known", "not applicable"]
-CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]
 
 _SERVER = "memcached:threads=1,memory=64"
 
@@ -66,17 +65,13 @@ def folder() -> Path:
     return shipped_folder("conformance", "CACHEMARK_CONFORMANCE")
 
 
-def checks() -> dict[str, CaseFunction]:
+def checks() -> dict[str, ConformanceCase]:
     """Every case by name: those that are data, and those that are functions."""
-    functions: dict[str, CaseFunction] = {
-        case.name: partial(_data_case, case) for case in operations.read_cases(folder())
-    }
-    cases = (
+    modules = (
         failures, traffic, open_loop, timelines, slices, groups, capabilities, call_logs, given_up,
     )  # fmt: skip
-    for check in (check for module in cases for check in module.CASES):
-        functions[check.__name__.replace("_", " ")] = check
-    return functions
+    data = {case.name: case.as_conformance_case() for case in operations.read_cases(folder())}
+    return data | {case.name(): case for module in modules for case in module.CASES}
 
 
 def known_failures() -> list[KnownFailure]:
@@ -85,26 +80,19 @@ def known_failures() -> list[KnownFailure]:
     return [msgspec.convert(each, KnownFailure) for each in tomllib.loads(text).get("failure", [])]
 
 
-def _data_case(
-    case: operations.Case, driver: WorkerDriver, wire: str, server: RunningServer
-) -> None:
-    operations.check_case(case, driver, wire, server)
-
-
-def find(driver: WorkerDriver, name: str, check: CaseFunction) -> Iterator[ConformanceResult]:
+def find(driver: WorkerDriver, name: str, case: ConformanceCase) -> Iterator[ConformanceResult]:
     """Run one case over each protocol of a client. Raises UnsupportedError if it cannot start."""
     for wire in driver.wires:
-        yield _mark_known(driver, _find(driver, wire, name, check))
+        yield _mark_known(driver, _find(driver, wire, name, case))
 
 
-def _find(driver: WorkerDriver, wire: str, name: str, check: CaseFunction) -> ConformanceResult:
-    if wire == "none" and not _plays_in_process(check):
-        return ConformanceResult(
-            case=name, wire=wire, state="not applicable", text="it has no server"
-        )
+def _find(driver: WorkerDriver, wire: str, name: str, case: ConformanceCase) -> ConformanceResult:
+    excluded = case.excluded(driver.spec.client, driver.ready, wire)
+    if excluded and not case.must_refuse:
+        return ConformanceResult(case=name, wire=wire, state="not applicable", text=excluded)
     try:
         with running(parse_spec("none" if wire == "none" else _SERVER)) as server:
-            check(driver, wire, server)
+            case.play(driver, wire, server)
     except NotApplicableError as error:
         return ConformanceResult(case=name, wire=wire, state="not applicable", text=str(error))
     except UnsupportedError:
@@ -120,11 +108,6 @@ def _with_traceback(driver: WorkerDriver, text: str) -> str:
     """A failure, and what the worker wrote of it, if it is a mistake in the worker's own code."""
     log = driver.worker.log_tail().strip() if "internal" in text else ""
     return f"{text}\n{log}" if log else text
-
-
-def _plays_in_process(check: CaseFunction) -> bool:
-    in_process = (*timelines.CASES, *slices.IN_PROCESS_CASES, *groups.IN_PROCESS_CASES)
-    return isinstance(check, partial) or check in in_process
 
 
 def _mark_known(driver: WorkerDriver, finding: ConformanceResult) -> ConformanceResult:

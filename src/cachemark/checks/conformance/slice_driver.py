@@ -11,7 +11,6 @@ from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
     ANSWER_S,
     CaseFailedError,
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -64,8 +63,6 @@ def _response_count(kind: Operation) -> int:
 def prepare_slices(
     driver: WorkerDriver, wire: str, servers: list[str], tape: tuple[str, ...], **fields: Any
 ) -> None:
-    if not driver.can("slices"):
-        raise NotApplicableError("it has no capability `slices`")
     request = Prepare(
         servers=servers,
         wire=wire,

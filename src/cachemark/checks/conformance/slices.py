@@ -12,6 +12,15 @@ import time
 
 import msgspec
 
+from cachemark.checks.conformance.cases import (
+    TEST_DOUBLE,
+    ConformanceCase,
+    but,
+    claiming,
+    claiming_one_of,
+    each,
+    every,
+)
 from cachemark.checks.conformance.no_cpu import Gap, play_without_cpu
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (
@@ -33,7 +42,6 @@ from cachemark.checks.conformance.slice_driver import (
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import (
     ANSWER_S,
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -114,8 +122,6 @@ def slices_of_several_operations_at_once(
     """Several callers, or a depth of 4: slices lose no operation and count none twice."""
     shapes = [{"threads": 2, "connections": 2}] if driver.can("threads") else []
     shapes += [{"depth": 4}] if driver.can("pipeline") else []
-    if not shapes:
-        raise NotApplicableError("it has one caller with one operation at a time")
     for shape in shapes:
         with proxied(server.addresses[0]) as proxy:
             begin(driver, wire, [proxy.address], _TAPE, proxy, **shape)
@@ -127,8 +133,6 @@ def slices_without_replies_end_with_a_barrier(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
     """When `slice_done` comes, the server has executed all of the slice's operations."""
-    if not driver.can("set_noreply"):
-        raise NotApplicableError("it has no `set_noreply`")
     begin(driver, wire, server.addresses, _QUIET_SETS)
     before = int(server.stats()["cmd_set"])
     slices: list[SliceDone] = []
@@ -145,8 +149,6 @@ def slices_without_replies_end_with_a_barrier(
 
 def slices_of_an_open_loop(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """The tape's time stands still between slices, and the intended start tells what counts."""
-    if not driver.can("open_loop"):
-        raise NotApplicableError("it has no capability `open_loop`")
     with proxied(server.addresses[0]) as proxy:
         begin(driver, wire, [proxy.address], _OPEN, proxy)
         slices = [play_slice(driver, _OPEN_SLICE)]
@@ -217,8 +219,6 @@ def a_slice_needs_begin_slices(driver: WorkerDriver, wire: str, server: RunningS
 
 def a_stop_ends_a_slice(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """A slice ends at a stop, with all operations counted, and the next one plays on."""
-    if driver.ready.client == "reference":
-        raise NotApplicableError("it reads a stop once its slice is over")
     with proxied(server.addresses[0]) as proxy:
         begin(driver, wire, [proxy.address], _GETS, proxy)
         driver.worker.send(Slice(length_us=600_000_000))
@@ -260,17 +260,30 @@ def a_caller_without_a_cpu_counts_from_the_lead_in_on(
     end(driver, slices + answers)
 
 
-IN_PROCESS_CASES = (slices_inside_a_process, a_caller_without_a_cpu_counts_from_the_lead_in_on)
+_SLICES = claiming("slices")
+_SEVERAL = claiming_one_of(
+    "threads", "pipeline", otherwise="it has one caller with one operation at a time"
+)
 CASES = (
-    slices_play_on_without_gap_or_repeat,
-    the_lead_in_ends_with_a_completion,
-    a_slice_of_lead_in_counts_nothing,
-    slices_of_several_operations_at_once,
-    slices_without_replies_end_with_a_barrier,
-    slices_of_an_open_loop,
-    wrong_values_in_slices_are_errors,
-    a_server_that_is_killed_between_slices,
-    a_slice_needs_begin_slices,
-    a_stop_ends_a_slice,
-    *IN_PROCESS_CASES,
+    *each(
+        slices_play_on_without_gap_or_repeat,
+        the_lead_in_ends_with_a_completion,
+        a_slice_of_lead_in_counts_nothing,
+        rule=_SLICES,
+    ),
+    ConformanceCase(slices_of_several_operations_at_once, every(_SLICES, _SEVERAL)),
+    ConformanceCase(slices_without_replies_end_with_a_barrier, claiming("slices", "set_noreply")),
+    ConformanceCase(slices_of_an_open_loop, claiming("slices", "open_loop")),
+    *each(
+        wrong_values_in_slices_are_errors,
+        a_server_that_is_killed_between_slices,
+        a_slice_needs_begin_slices,
+        rule=_SLICES,
+    ),
+    ConformanceCase(
+        a_stop_ends_a_slice,
+        every(_SLICES, but(TEST_DOUBLE, "it reads a stop once its slice is over")),
+    ),
+    ConformanceCase(slices_inside_a_process, _SLICES, in_process=True),
+    ConformanceCase(a_caller_without_a_cpu_counts_from_the_lead_in_on, _SLICES, in_process=True),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cachemark.checks.conformance.cases import ConformanceCase, claiming
 from cachemark.checks.conformance.worker_driver import (
     CaseFailedError,
-    NotApplicableError,
     WorkerDriver,
     expect,
     expect_equal,
@@ -27,7 +27,6 @@ _TRIES = 7
 
 def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Slices and sections count each operation of a window once, with its response time."""
-    _skip_without_timeline(driver)
     threads = _CALLERS if driver.can("threads") else 1
     request = Prepare(
         servers=server.addresses,
@@ -61,7 +60,6 @@ def a_number_of_operations_has_no_parts(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
     """A window that ends after `ops` has no sections, because its length is not known before."""
-    _skip_without_timeline(driver)
     tape = str(driver.tape(*_TAPE))
     request = Prepare(
         servers=server.addresses,
@@ -77,7 +75,11 @@ def a_number_of_operations_has_no_parts(
     expect(done.sections is None, f"sections of a window of 40 operations: {done.sections}")
 
 
-CASES = (the_parts_of_a_window_add_up, a_number_of_operations_has_no_parts)
+_TIMELINE = claiming("timeline")
+CASES = (
+    ConformanceCase(the_parts_of_a_window_add_up, _TIMELINE, in_process=True),
+    ConformanceCase(a_number_of_operations_has_no_parts, _TIMELINE, in_process=True),
+)
 
 
 def check_sums(done: Done) -> None:
@@ -147,8 +149,3 @@ def _check_section_sums(sections: Sections, kinds: list[Operation], whole: Histo
     expect_equal(merged.count, whole.count, "the count of the sections' histograms")
     alike = np.array_equal(np.trim_zeros(merged.counts, "b"), np.trim_zeros(whole.counts, "b"))
     expect(alike, "the sections' histograms are not the window's")
-
-
-def _skip_without_timeline(driver: WorkerDriver) -> None:
-    if not driver.can("timeline"):
-        raise NotApplicableError("it has no capability `timeline`")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.checks.conformance.cases import each
 from cachemark.checks.conformance.proxy import Proxy, proxied
 from cachemark.checks.conformance.requests import STORES, Command
 from cachemark.checks.conformance.tape_values import tape_commands
@@ -55,7 +56,7 @@ def every_command_on_the_wire(driver: WorkerDriver, wire: str, server: RunningSe
     expect(played, "no kind could be played")
 
 
-CASES = (the_bytes_on_the_wire, every_command_on_the_wire)
+CASES = each(the_bytes_on_the_wire, every_command_on_the_wire)
 
 
 def _played(driver: WorkerDriver, wire: str, server: RunningServer, kind: str) -> bool:
