@@ -1,4 +1,4 @@
-"""`cachemark-engine drive`: its window, its files, its search, against the embedded server."""
+"""`cachemark-engine drive`: its window and its files, against the embedded server."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
     load = ("--rate", "2k", "--duration", "2500ms", "--preset", "etc")
     files = ("--json", "--hlog", str(log), "--hgrm", str(table))
     ran = drive("--server", server, *SMALL, *load, *files)
-    # On a busy machine the generator may be late: then the window is INVALID, and its counts hold.
-    assert ran.returncode == 0 or "limited by this generator" in ran.stderr, ran.stderr
+    assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     operations = told["measure"]["operations"]
     assert sum(kind["ok"] for kind in operations.values()) == sum(
@@ -74,15 +73,13 @@ def test_threads_stay_where_they_are_put(server: str) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_a_search_shows_its_curve(server: str) -> None:
-    words = ("--duration", "200ms", "--search", "p50<5s", "--json", "--max-errors", "1%")
-    ran = drive("--server", server, *SMALL, *words)
-    assert ran.returncode in (0, 1), ran.stderr
-    told = json.loads(ran.stdout)
-    wanted = [point["wanted"] for point in told["points"]]
-    assert wanted == sorted(wanted)
-    assert all(0 < rate < told["closed_loop_rate"] for rate in wanted)
-    assert (told["best_rate"] is not None) == (ran.returncode == 0)
+def test_the_table_has_counts_and_no_judgement(server: str) -> None:
+    ran = drive("--server", server, *SMALL, "--duration", "200ms", "--ops", "20")
+    assert ran.returncode == 0, ran.stderr
+    assert "operations of a tape of 20: what it stored, it found again" in ran.stdout
+    assert "% of a CPU in each thread" in ran.stdout
+    assert "–" not in ran.stdout
+    assert not any(word in ran.stdout for word in ("INVALID", "warning", "withheld"))
 
 
 def test_what_fails_is_said_on_stderr_too() -> None:
@@ -112,14 +109,13 @@ def test_a_value_of_another_run_is_explained(server: str) -> None:
     ran = drive("--server", server, *SMALL, *pattern, "--seed", "8", *get, "--no-prefill", "--json")
     assert ran.returncode == 1
     assert "wrong value" in ran.stderr
-    (warning,) = [one for one in json.loads(ran.stdout)["warnings"] if "wrong values" in one]
-    assert "flush_all" in warning
+    assert "flush_all" in ran.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--search", "p99"), "write p99<1ms"),
+        (("--search", "p99<1ms"), "unexpected argument '--search'"),
         (("--max-errors", "many"), "--max-errors"),
         (("--io", "uring", "--tls", "unverified"), "io_uring does not support TLS: use epoll"),
         (("--tls", "unverified"), "does not speak TLS"),
@@ -131,8 +127,6 @@ def test_a_value_of_another_run_is_explained(server: str) -> None:
         (("--hashing", "ketama"), "--hashing: every key is on the one server"),
         (("--rate", "5", "--ops", "10"), "--ops: an open loop has as many"),
         (("--run", "5"), "--run: no operation of the --mix"),
-        (("--search", "p99<1ms", "--schedule", "closed"), "--search tries rates"),
-        (("--search", "p99<1ms", "--think", "1ms"), "leave out --think"),
         (("--no-prefill", "--prefill", "0.5"), "cannot be used with"),
         (("--hlog", "x", "--mix", "set_noreply=1"), "--hgrm has the whole window"),
         (("--pin", ALL_CPUS, "--threads", "1k"), "CPUs for 1000 --threads"),

@@ -6,13 +6,16 @@ import io
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
+from cachemark.model.protocol import Done
 from cachemark.web.live.drive_lines import Drive, follow
-from cachemark.web.live.events import Ended, SecondEnded
+from cachemark.web.live.events import Ended, SecondEnded, TrialEnded
 from cachemark.web.live.feed import Feed
 from cachemark.web.live.log import EventLog, EventReader
+from tests.builders.search_outcomes import operations
 from tests.cli.in_process import Inside, inside
 from tests.engine.drive_command import drive
 from tests.web.serving import served
@@ -23,10 +26,18 @@ BEGIN = {
     "event": "begin", "server": "127.0.0.1:11211", "threads": 1, "connections": 4, "depth": 2,
     "open_loop": False, "duration_ms": 2500, "io": "epoll",
 }  # fmt: skip
-RESULT = {
-    "event": "result", "rate": 110.0, "ok": 275, "failed": 3, "p50_ns": 1000, "p99_ns": None,
-    "cpu_us_per_op": 2.0, "problem": None, "warnings": ["the hit ratio is low"], "measure": {},
-}  # fmt: skip
+# Too few operations for a p99; three of them waited for a connection.
+MEASURE = Done(
+    phase="measure",
+    elapsed_ns=2 * 10**9,
+    send_elapsed_ns=2 * 10**9,
+    operations={"get": operations(220, 1000)},
+    cpu_user_ns=440_000,
+    queued=3,
+)
+PLAYED = msgspec.to_builtins(MEASURE)
+GET = PLAYED["operations"]["get"]
+RESULT = {"event": "result", "problem": None, "warmup_ops": 0, "measure": PLAYED}
 TITLE = "127.0.0.1:11211 · drive · closed loop, 4 connections, depth 2"
 
 
@@ -68,14 +79,15 @@ def test_seconds_are_points_and_the_results_are_those_of_the_window(tmp_path: Pa
     assert ranking["title"] == TITLE
     (row,) = ranking["rows"]
     assert row["value"] == pytest.approx(110.0)
-    assert (row["name"], row["p99"], row["errors"]) == ("native", None, 3)
+    assert (row["name"], row["p99"], row["errors"]) == ("native", None, 0)
     assert (row["valid"], row["trials"], row["client_cpu_us"]) == (1, 1, 2.0)
     status = dict(messages)["status"]
     assert (status["unit"], status["position"]["number"], status["position"]["total"]) == (
         "second", 2, 3,
     )  # fmt: skip
     assert (status["running"], status["interrupted"], status["noise"]) == (False, False, None)
-    assert ("words", {"answers": ["the hit ratio is low"]}) in messages
+    told = ["3 operations were due and waited for a free connection"]
+    assert ("words", {"answers": told}) in messages
     assert "problem" not in dict(messages)
 
 
@@ -86,13 +98,14 @@ def test_the_engine_prints_such_lines() -> None:
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     assert (lines[0]["event"], lines[-1]["event"]) == ("begin", "result")
     assert lines[0]["duration_ms"] == 1500
-    kinds = lines[-1]["measure"]["operations"].values()
-    assert lines[-1]["ok"] == sum(kind["ok"] for kind in kinds) > 0
+    assert lines[-1]["measure"]["operations"]["get"]["ok"] > 0
     assert {line["event"] for line in lines[1:-1]} == {"second"}
     # Python understands all of them.
     found = Drive()
     events = [event for line in ended.stdout.encode().splitlines() for event in found.events(line)]
     assert found.is_complete
+    assert isinstance(events[-1], TrialEnded)
+    assert events[-1].verdict == "VALID"
     seconds = [event for event in events if isinstance(event, SecondEnded)]
     measured = [line for line in lines if line.get("phase") == "measure"]
     assert [second.p99 for second in seconds] == [line["p99_ns"] for line in measured]
@@ -113,6 +126,19 @@ def test_a_drive_that_failed_says_why(tmp_path: Path) -> None:
     assert (problem["verdict"], problem["reason"]) == ("failed", "275 of 278 operations failed")
 
 
+def test_a_window_whose_own_client_was_late_is_invalid(tmp_path: Path) -> None:
+    lag = operations(220, 50_000_000).response
+    late = msgspec.structs.replace(
+        MEASURE, generator_lag=lag, send_lag=lag, operations={"get": operations(220, 60_000_000)}
+    )
+    result = {**RESULT, "measure": msgspec.to_builtins(late)}
+    feed = fed(tmp_path, {**BEGIN, "open_loop": True}, result)
+    messages = dict(feed.messages(0)[1])
+    problem = json.loads(messages["problem"])
+    assert problem["verdict"] == "INVALID"
+    assert "the client sent too late" in problem["reason"]
+
+
 def test_what_is_no_line_of_a_drive_is_passed_over(tmp_path: Path) -> None:
     hostile = {**BEGIN, "server": "\x1b[2J" + "x" * 5000}
     lines = (
@@ -121,7 +147,8 @@ def test_what_is_no_line_of_a_drive_is_passed_over(tmp_path: Path) -> None:
         {"event": "other"},
         hostile,
         second(1),
-        {**RESULT, "rate": "x"},
+        {**RESULT, "measure": "x"},
+        {**RESULT, "measure": {**PLAYED, "operations": {"get": {**GET, "response": "none"}}}},
     )
     fed(tmp_path, *lines)
     events = [line.event for line in EventReader(tmp_path).new_lines()]

@@ -1,6 +1,6 @@
 """The search for the highest rate that meets an objective such as `p99<1ms`, by bisection. Pure.
 
-It has the rules of `cachemark-engine drive --search`. The first step is a closed loop, as an open
+The first step is a closed loop, as an open
 loop on the same connections cannot do more. Then each step halves the range between a rate that met
 the objective and one that did not. A trial that was disturbed, or whose own client was late, says
 nothing about the server: such a rate is tried once more, then the search goes on below it.

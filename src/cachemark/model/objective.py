@@ -1,8 +1,4 @@
-"""An objective for the response time, such as `p99<1ms`: the search for the highest rate uses it.
-
-The grammar is that of `cachemark-engine drive --search`. `tests/model/test_objective.py` compares
-the two.
-"""
+"""An objective for the response time, such as `p99<1ms`, for the search for the highest rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Lines of `cachemark-engine drive --json-lines` as events of a live page."""
+"""Lines of `cachemark-engine drive --json-lines` as events of a live page.
+
+The engine measures and counts. The verdict on its window is that of any trial without the server's
+counters.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,13 @@ from typing import IO
 
 import msgspec
 
+from cachemark.analysis.statistics.figures import client_cpu_us, rate, response_ns
+from cachemark.analysis.verdict import TrialVerdict, judge
 from cachemark.model.errors import DECODE_ERRORS
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.histogram import HistogramError
+from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
 from cachemark.web.live.events import (
     MAX_NAME,
     MAX_REASON,
@@ -27,6 +37,7 @@ from cachemark.web.live.process_identity import own_identity
 _MAX_LINE_BYTES = 16 * 2**20
 _MEASURE = "measure"
 _CLIENT = "native"
+_NAME = "drive"
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
@@ -51,15 +62,10 @@ class Second(msgspec.Struct, frozen=True, kw_only=True, tag="second", tag_field=
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="event"):
-    """The whole window. `problem`: why the exit status is 1."""
+    """The whole window, as it was measured. `problem`: why the exit status is 1."""
 
-    rate: float
-    failed: int
-    p50_ns: float | None = None
-    p99_ns: float | None = None
-    cpu_us_per_op: float | None = None
+    measure: Done
     problem: str | None = None
-    warnings: list[str] = msgspec.field(default_factory=list[str])
 
 
 _decoder = msgspec.json.Decoder(Begin | Second | Result)
@@ -81,27 +87,36 @@ class Drive:
     def __init__(self) -> None:
         self.is_complete = False
         self._cell = [_CLIENT, "", "", ""]
+        self._load = Load(name=_NAME)
         self._seconds = 0
 
     def events(self, text: bytes) -> Iterator[Event]:
         """The events of a line; none if it is no line of a drive."""
         try:
-            line = _decoder.decode(text)
-        except DECODE_ERRORS:
+            yield from self._events(_decoder.decode(text))
+        except (*DECODE_ERRORS, HistogramError):
             return
+
+    def _events(self, line: Begin | Second | Result) -> Iterator[Event]:
         if isinstance(line, Begin):
             yield self._begin(line)
         elif isinstance(line, Second):
             yield from self._second(line)
         else:
-            self.is_complete = True
             yield from self._result(line)
+            self.is_complete = True
 
     def _begin(self, line: Begin) -> Started:
         self._seconds = -(-(line.duration_ms or 0) // 1000)
         loop = "open loop" if line.open_loop else "closed loop"
         load = f"{loop}, {line.connections} connections, depth {line.depth}"
-        self._cell = [_CLIENT, line.server[:MAX_NAME], "drive", load]
+        self._cell = [_CLIENT, line.server[:MAX_NAME], _NAME, load]
+        self._load = Load(
+            name=_NAME,
+            schedule="poisson" if line.open_loop else "closed",
+            connections=line.connections,
+            depth=line.depth,
+        )
         return _started(self._seconds)
 
     def _second(self, line: Second) -> Iterator[Event]:
@@ -120,19 +135,42 @@ class Drive:
             )
 
     def _result(self, line: Result) -> Iterator[Event]:
-        if line.warnings:
-            yield Answers(lines=fitting(line.warnings))
+        measure = line.measure
+        verdict = _judged(measure, self._load)
+        operations = list(measure.operations.values())
+        withheld = {each.percent for each in verdict.withheld if not each.kind}
+        counts = not line.problem and verdict.verdict == "VALID"
+        p50, p99 = (
+            response_ns(operations, percent) if counts and percent not in withheld else None
+            for percent in (50.0, 99.0)
+        )
+        told = [found.text for found in verdict.findings if found.weight in ("note", "withheld")]
+        if told:
+            yield Answers(lines=fitting(told))
         yield TrialEnded(
             cell=self._cell,
             block=0,
-            verdict="failed" if line.problem else "VALID",
-            reason=(line.problem or "")[:MAX_REASON],
-            rate=line.rate,
-            p50=line.p50_ns,
-            p99=line.p99_ns,
-            client_cpu_us=line.cpu_us_per_op,
-            errors=line.failed,
+            verdict="failed" if line.problem else verdict.verdict,
+            reason=(line.problem or "; ".join(verdict.reasons))[:MAX_REASON],
+            rate=rate(operations, measure.elapsed_ns) if counts else None,
+            p50=p50,
+            p99=p99,
+            client_cpu_us=client_cpu_us(measure) if counts else None,
+            errors=sum(operation.attempts - operation.ok for operation in operations),
         )
+
+
+def _judged(measure: Done, load: Load) -> TrialVerdict:
+    """The verdict, without the counters of the server: it may have other clients."""
+    silent = ServerStats({})
+    return judge(
+        measure,
+        workload=Workload(name=_NAME),
+        load=load,
+        before=silent,
+        after=silent,
+        shared_server=True,
+    )
 
 
 def _started(seconds: int) -> Started:

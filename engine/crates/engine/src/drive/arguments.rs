@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cachemark_tape::{Schedule, Verb, Workload};
+use cachemark_tape::{Schedule, Workload};
 use clap::Parser;
 
 use crate::drive::errors::ErrorLimit;
 use crate::drive::live::Lines;
-use crate::drive::search::Objective;
 use crate::options::connection_options::ConnectionArguments;
 use crate::options::extent::check_extent;
 use crate::options::tape_length::begins_cold;
@@ -27,15 +26,12 @@ Examples:
   cachemark-engine drive --server unix:/tmp/memcached.sock --rate 100k --connections 64 \\
       --mix get=9,set=1 --keys 1M --zipf 0.99 --size 100..1000 --duration 30s
 
-  cachemark-engine drive --server 127.0.0.1:11211 --preset etc --connections 64 --search 'p99<1ms'
-
   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
 
   cachemark-engine drive --server 127.0.0.1:11211 --duration 10m --json-lines | cachemark web --drive
 
-Exit status: 0; 1 if more operations failed than --max-errors allows, if none succeeded, if this generator
-was too late for an open loop (INVALID, as in `cachemark run`), or if no rate was shown to meet the objective
-of --search; 2 for bad input.";
+Exit status: 0; 1 if more operations failed than --max-errors allows, or if none succeeded; 2 for bad input.
+`cachemark drive` also judges the window, and searches for the highest rate that meets an objective.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -75,10 +71,6 @@ pub struct Arguments {
     /// Do not store the keys before the window
     #[arg(long, conflicts_with = "prefill")]
     pub no_prefill: bool,
-    /// Find the highest rate that meets an objective for the response time, such as 'p99<1ms'. Each rate is
-    /// played for --duration, with Poisson arrivals unless --schedule is given
-    #[arg(long, value_name = "OBJECTIVE", conflicts_with_all = ["tape", "rate", "hgrm", "hlog"])]
-    pub search: Option<Objective>,
     /// Exit with 1 if more operations fail: a number (10) or a share of all operations (0.1%)
     #[arg(long, default_value = "0")]
     pub max_errors: ErrorLimit,
@@ -86,7 +78,7 @@ pub struct Arguments {
     #[arg(long)]
     pub json: bool,
     /// Print lines of JSON: the settings, each second, and the results. `cachemark web --drive` shows them
-    #[arg(long, conflicts_with_all = ["json", "quiet", "search"])]
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub json_lines: bool,
     /// Write percentiles of the response time to this file, in HdrHistogram's form, for each kind of operation
     #[arg(long, value_name = "FILE")]
@@ -141,16 +133,6 @@ impl Arguments {
         self.workload.is_recorded() && self.duration.is_none()
     }
 
-    /// The expected hit ratio, if it is known; with `fetch` operations it is not.
-    pub fn hit_ratio(&self) -> Result<Option<f64>, String> {
-        if self.tape.is_some() || self.workload.is_recorded() {
-            return Ok(None);
-        }
-        let workload = self.workload.workload()?;
-        let fetches = workload.mix.iter().any(|entry| entry.verb == Verb::Fetch);
-        Ok(workload.hit_ratio.filter(|_| !fetches))
-    }
-
     /// The workload and the schedule, if they come from no file and no trace.
     pub fn plan(&self) -> Result<(Workload, Schedule), String> {
         self.workload.plan(Some(self.duration()))
@@ -159,8 +141,7 @@ impl Arguments {
     pub fn check(&self) -> Result<(), String> {
         self.connection.check(self.server.split(',').count())?;
         self.workload.check_run()?;
-        check_extent(self.threads, self.connections(), self.depth)?;
-        self.search.map_or(Ok(()), |_| self.workload.check_search())
+        check_extent(self.threads, self.connections(), self.depth)
     }
 
     /// What is printed of each second.
@@ -193,6 +174,6 @@ mod tests {
             Arguments::parse_words(&words).map(|_| example.to_owned())
         };
         let read = examples.map(read).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read.expect("valid command lines").len(), 5);
+        assert_eq!(read.expect("valid command lines").len(), 4);
     }
 }

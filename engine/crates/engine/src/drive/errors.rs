@@ -7,6 +7,9 @@ use cachemark_load::{Failure, KindMetrics, Metrics};
 
 use crate::options::units;
 
+const WRONG_VALUES: &str = "; an earlier run with other sizes may have stored the same keys: empty the server first \
+     (flush_all), or use other keys with --key-pattern";
+
 /// How many operations may fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorLimit {
@@ -53,12 +56,15 @@ impl ErrorLimit {
             return Some("no operation began in the window".to_owned());
         }
         let kinds = by_kind(metrics.kinds().map(|(_, kind)| kind));
+        let wrong = metrics.kinds().any(|(_, kind)| kind.wrong_values > 0);
+        let hint = if wrong { WRONG_VALUES } else { "" };
         if ok == 0 {
-            return Some(format!("no operation succeeded: {failed} failed ({kinds})"));
+            return Some(format!("no operation succeeded: {failed} failed ({kinds}){hint}"));
         }
         let refused = !self.allow(failed, all);
-        refused
-            .then(|| format!("{failed} of {all} operations failed ({kinds}): --max-errors {self}"))
+        refused.then(|| {
+            format!("{failed} of {all} operations failed ({kinds}): --max-errors {self}{hint}")
+        })
     }
 }
 

@@ -9,9 +9,7 @@ use cachemark_tape::Tape;
 
 use crate::drive::files::Log;
 use crate::drive::json_lines::Line;
-use crate::drive::repeats::Repeats;
 use crate::drive::second::{Recorded, Second};
-use crate::drive::totals::hits;
 
 /// The phase that is played, and what is printed of it.
 pub struct Live<'a> {
@@ -20,7 +18,6 @@ pub struct Live<'a> {
     pub is_prefill: bool,
     pub tape: &'a Tape,
     pub lines: Lines,
-    pub repeats: Repeats,
 }
 
 /// What is printed of each second.
@@ -50,7 +47,7 @@ pub fn watch(
     let why = if control.has_intervals() { "" } else { NO_PERCENTILES };
     let begun = Instant::now();
     let (mut before, mut cpu_before, mut looked) = (0, cpu(), begun);
-    let (mut stall, mut all_misses) = (Stall::default(), 0);
+    let mut stall = Stall::default();
     for second in 1.. {
         let next = begun + EVERY * second + GRACE;
         let wait = next.saturating_duration_since(Instant::now());
@@ -60,8 +57,6 @@ pub fn watch(
             log.add(interval)?;
         }
         let (ok, failed) = control.progress();
-        all_misses += interval.as_ref().map_or(0, |interval| hits(&interval.metrics).1);
-        let hits_withheld = live.repeats.withheld(ok + failed, all_misses).is_some();
         let (cpu_now, now) = (cpu(), Instant::now());
         let since = (now - looked).as_secs_f64();
         let counted = (ok - before) as f64 / since;
@@ -71,7 +66,7 @@ pub fn watch(
             rate: interval.as_ref().map_or(counted, |interval| interval.rate),
             failed,
             cpu_percent: 100.0 * (cpu_now - cpu_before).as_secs_f64() / since,
-            recorded: interval.as_ref().map(|interval| Recorded::new(interval, hits_withheld)),
+            recorded: interval.as_ref().map(Recorded::new),
         };
         match live.lines {
             Lines::Json if !over || interval.is_some_and(|last| last.length >= EVERY / 2) => {

@@ -14,7 +14,7 @@ use cachemark_tape::Tape;
 use crate::drive::arguments::Arguments;
 use crate::drive::files::Log;
 use crate::drive::live::{Lines, Live};
-use crate::drive::repeats::Repeats;
+use crate::drive::totals::attempts;
 use crate::drive::{errors, live};
 use crate::options::{connection_options, cpus, tape_file};
 
@@ -52,26 +52,18 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live {
-        name: "prefill",
-        is_prefill: true,
-        tape,
-        lines: arguments.lines(),
-        repeats: Repeats::new(tape, None),
-    };
+    let live = Live { name: "prefill", is_prefill: true, tape, lines: arguments.lines() };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
     errors::prefill_problem(&result.metrics, tape.prefill_count().into()).map_or(Ok(()), Err)
 }
 
-/// Play the warm-up. Each rate of a search has its own. Returns what it means for the hits of the window.
-pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<Repeats, String> {
-    let repeats = Repeats::new(tape, arguments.hit_ratio()?);
+/// Play the warm-up. Returns how many operations it played.
+pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<u64, String> {
     if arguments.warmup().is_zero() {
-        return Ok(repeats);
+        return Ok(0);
     }
     let phase = ("warm-up", Some(arguments.warmup()));
-    let played = play(client, arguments, tape, phase, repeats, None)?;
-    Ok(repeats.after_warm_up(played.metrics.kinds().map(|(_, kind)| kind.attempts).sum()))
+    Ok(attempts(&play(client, arguments, tape, phase, None)?.metrics))
 }
 
 /// Play for a time; without one, every operation of the tape once.
@@ -80,7 +72,6 @@ pub fn play(
     arguments: &Arguments,
     tape: &Tape,
     (name, duration): (&str, Option<Duration>),
-    repeats: Repeats,
     log: Option<&mut Log>,
 ) -> Result<RunResult, String> {
     let limits = PhaseLimits::Play {
@@ -88,7 +79,7 @@ pub fn play(
         ops: duration.is_none().then_some(tape.op_count()),
         duration_ns: duration.map(|duration| duration.as_nanos() as u64),
     };
-    let live = Live { name, is_prefill: false, tape, lines: arguments.lines(), repeats };
+    let live = Live { name, is_prefill: false, tape, lines: arguments.lines() };
     run_phase(client, limits, arguments, &live, log)
 }
 

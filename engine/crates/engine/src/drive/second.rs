@@ -29,14 +29,13 @@ pub struct Recorded {
     p50_ns: Option<u64>,
     p99_ns: Option<u64>,
     p999_ns: Option<u64>,
-    /// None if they are withheld.
-    hits: Option<u64>,
-    misses: Option<u64>,
+    hits: u64,
+    misses: u64,
     send_lag_p99_ns: Option<u64>,
 }
 
 impl Recorded {
-    pub fn new(interval: &Interval, hits_withheld: bool) -> Recorded {
+    pub fn new(interval: &Interval) -> Recorded {
         let times = responses(&interval.metrics);
         let lag = &interval.metrics.send_lag;
         let at = |percent| (!times.is_empty()).then(|| percentile_ns(&times, percent));
@@ -45,8 +44,8 @@ impl Recorded {
             p50_ns: at(50.0),
             p99_ns: at(99.0),
             p999_ns: at(99.9),
-            hits: (!hits_withheld).then_some(hits),
-            misses: (!hits_withheld).then_some(misses),
+            hits,
+            misses,
             send_lag_p99_ns: (!lag.is_empty()).then(|| percentile_ns(lag, 99.0)),
         }
     }
@@ -62,9 +61,8 @@ impl Second<'_> {
             for (ns, name) in times {
                 line += &ns.map_or_else(String::new, |ns| format!(", {name} {}", time(ns)));
             }
-            if let (Some(hits), Some(misses)) = (recorded.hits, recorded.misses)
-                && hits + misses > 0
-            {
+            let Recorded { hits, misses, .. } = *recorded;
+            if hits + misses > 0 {
                 line += &format!(", hits {:.1} %", 100.0 * hits as f64 / (hits + misses) as f64);
             }
         }
@@ -96,8 +94,8 @@ mod tests {
             p50_ns: Some(100_000),
             p99_ns: Some(900_000),
             p999_ns: Some(2_000_000),
-            hits: Some(3),
-            misses: Some(1),
+            hits: 3,
+            misses: 1,
             send_lag_p99_ns: None,
         };
         let text = second(Some(recorded)).text("");

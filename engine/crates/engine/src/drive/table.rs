@@ -1,66 +1,19 @@
-//! The table that `drive` prints.
+//! The table that `drive` prints: counts and percentiles as they were measured.
 
 use std::iter;
 
-use crate::drive::errors::by_kind;
-use crate::drive::format::time;
-use crate::drive::search::{Found, Point, SpoiledBy};
-use crate::drive::totals::{found, succeeded};
-use crate::drive::verdict::LIMITED;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
-/// The percentiles of the table, and the smallest sample for which a two-sided 95 % interval of each is finite:
-/// n ≥ ln(0.025) / ln(p).
-const PERCENTILES: [(f64, &str, u64); 4] =
-    [(50.0, "p50", 6), (90.0, "p90", 36), (99.0, "p99", 368), (99.9, "p99.9", 3688)];
+use crate::drive::errors::by_kind;
+use crate::drive::format::time;
+use crate::drive::json_lines::Settings;
+use crate::drive::totals::{attempts, found, succeeded};
 
-/// The smallest sample for which a percentile of the table is printed.
-pub fn smallest_sample(percent: f64) -> u64 {
-    PERCENTILES.iter().find(|(of, ..)| *of == percent).map_or(0, |(.., least)| *least)
-}
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-/// The latency–throughput curve of a search, and its result.
-pub fn curve(found: &Found, objective: &str) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(["wanted/s", "done/s", "p50", "p99", "p99.9", "max", "errors", ""]);
-    for point in &found.points {
-        table.add_row([
-            format!("{:.0}", point.wanted),
-            format!("{:.0}", point.done),
-            time(point.p50_ns),
-            time(point.p99_ns),
-            time(point.p999_ns),
-            time(point.max_ns),
-            point.errors.to_string(),
-            shown(point),
-        ]);
-    }
-    let most = format!("{:.0}", found.above);
-    let why = found.deciding().map_or_else(
-        || format!("a closed loop of the same connections does {most}, so more may do more"),
-        |point| format!("at {most}: {}", shown(point)),
-    );
-    let answer = match found.best {
-        Some(rate) => format!("meets {objective} up to {rate:.0} operations per second; {why}"),
-        None => format!("no rate meets {objective}; {why}"),
-    };
-    format!("{}\n{answer}\n", table.trim_fmt())
-}
-
-/// What one play has shown, in the words of `cachemark run --search`.
-fn shown(point: &Point) -> String {
-    match point.spoiled_by {
-        Some(SpoiledBy::Generator) => LIMITED.to_owned(),
-        Some(SpoiledBy::Few) => "not judged, too few operations".to_owned(),
-        None if point.misses_by.is_empty() => "met".to_owned(),
-        None => point.misses_by.clone(),
-    }
-}
-
-/// The results as text, which ends with a newline; without hits and misses if they are withheld.
-pub fn render(result: &RunResult, open_loop: bool, hits_shown: bool, io: &str) -> String {
+/// The results as text, which ends with a newline.
+pub fn render(result: &RunResult, settings: &Settings<'_>, warmup_ops: u64) -> String {
     let seconds = result.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -72,7 +25,7 @@ pub fn render(result: &RunResult, open_loop: bool, hits_shown: bool, io: &str) -
     header.extend(["max", "service p50", "p90", "p99", "p99.9", "max"]);
     table.set_header(&header);
     for (name, kind) in result.metrics.kinds() {
-        table.add_row(row(name, kind, seconds, (refused, hits_shown)));
+        table.add_row(row(name, kind, seconds, refused));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         if index > 0 {
@@ -81,67 +34,70 @@ pub fn render(result: &RunResult, open_loop: bool, hits_shown: bool, io: &str) -
     }
     let mut text = table.trim_fmt();
     text.push('\n');
-    text.push_str(&notes(result, open_loop, io));
+    text.push_str(&notes(result, settings, warmup_ops));
     text
 }
 
-fn row(
-    name: &str,
-    kind: &KindMetrics,
-    seconds: f64,
-    (refused, hits_shown): (bool, bool),
-) -> Vec<String> {
-    let shown = |count: u64| if hits_shown { count.to_string() } else { "–".to_owned() };
+fn row(name: &str, kind: &KindMetrics, seconds: f64, refused: bool) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
         succeeded(kind).to_string(),
         format!("{:.0}", succeeded(kind) as f64 / seconds),
-        shown(found(kind)),
-        shown(kind.misses),
+        found(kind).to_string(),
+        kind.misses.to_string(),
     ];
     row.extend(refused.then(|| kind.not_stored.to_string()));
     row.push(by_kind(iter::once(kind)));
-    let at = |histogram: &hdrhistogram::Histogram<u64>, (percent, _, least): (f64, &str, u64)| {
-        if histogram.len() < least {
-            "–".to_owned()
-        } else {
-            time(percentile_ns(histogram, percent))
-        }
-    };
-    row.extend(PERCENTILES.map(|percentile| at(&kind.response, percentile)));
-    row.push(if kind.response.is_empty() { "–".to_owned() } else { time(kind.response.max()) });
-    row.extend(PERCENTILES.map(|percentile| at(&kind.service, percentile)));
-    row.push(if kind.service.is_empty() { "–".to_owned() } else { time(kind.service.max()) });
+    for times in [&kind.response, &kind.service] {
+        let shown = |ns: u64| if times.is_empty() { "–".to_owned() } else { time(ns) };
+        row.extend(PERCENTILES.map(|percent| shown(percentile_ns(times, percent))));
+        row.push(shown(times.max()));
+    }
     row
 }
 
-fn notes(result: &RunResult, open_loop: bool, io: &str) -> String {
+fn notes(result: &RunResult, settings: &Settings<'_>, warmup_ops: u64) -> String {
     let metrics = &result.metrics;
     let mut text = String::new();
-    if open_loop {
+    if settings.open_loop {
         let lag = |percent| time(percentile_ns(&metrics.send_lag, percent));
         text += &format!(
-            "open loop: response from the intended start; send lag p50 {}, p99 {}, p99.9 {}\n",
+            "open loop: response from the intended start; send lag p50 {}, p99 {}, p99.9 {}; of it the generator's \
+             own p99 {}\n",
             lag(50.0),
             lag(99.0),
-            lag(99.9)
+            lag(99.9),
+            time(percentile_ns(&metrics.generator_lag, 99.0)),
         );
     } else {
         text += "closed loop: response times exclude waiting to send\n";
     }
-    if metrics.overflow > 0 {
-        text += &format!(
-            "{} times were above 100 s, the upper bound of the histograms\n",
-            metrics.overflow
-        );
+    let counted = [
+        (metrics.queued, "operations were due and waited for a free connection"),
+        (metrics.unsent, "operations were due and never sent"),
+        (metrics.blocked, "writes found the socket's buffer full"),
+        (metrics.overflow, "times were above 100 s, the upper bound of the histograms"),
+        (metrics.reconnects, "reconnects"),
+    ];
+    for (count, what) in counted.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("{count} {what}\n");
     }
-    if metrics.reconnects > 0 {
-        text += &format!("{} reconnects\n", metrics.reconnects);
+    let (played, tape_ops) = (warmup_ops + attempts(metrics), settings.tape_ops);
+    if played > tape_ops {
+        text += &format!(
+            "warm-up and window played {played} operations of a tape of {tape_ops}: what it stored, it found again\n"
+        );
     }
     let done = metrics.ok();
     if done > 0 {
-        let cpu_us = (result.cpu_user_ns + result.cpu_system_ns) as f64 / 1e3 / done as f64;
-        text += &format!("generator: {cpu_us:.2} µs of CPU per operation, by {io}\n");
+        let cpu_ns = result.cpu_user_ns + result.cpu_system_ns;
+        text += &format!(
+            "generator: {:.2} µs of CPU per operation, {:.0} % of a CPU in each thread, by {} ({})\n",
+            cpu_ns as f64 / 1e3 / done as f64,
+            100.0 * cpu_ns as f64 / (result.elapsed_ns.max(1) * settings.threads) as f64,
+            settings.io,
+            settings.io_reason,
+        );
     }
     text
 }

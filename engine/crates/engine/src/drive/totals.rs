@@ -15,6 +15,11 @@ fn empty() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are valid")
 }
 
+/// Operations that were begun and have ended.
+pub fn attempts(metrics: &Metrics) -> u64 {
+    metrics.kinds().map(|(_, kind)| kind.attempts).sum()
+}
+
 /// Operations that did what was asked: without those that stored nothing.
 pub fn succeeded(kind: &KindMetrics) -> u64 {
     kind.ok - kind.not_stored

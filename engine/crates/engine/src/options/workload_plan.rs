@@ -148,28 +148,6 @@ impl WorkloadArguments {
         self.trace.is_some()
     }
 
-    /// The same workload as an open loop with this rate.
-    pub fn at_rate(&self, rate: f64) -> WorkloadArguments {
-        let ops = self.ops.filter(|_| self.is_recorded());
-        WorkloadArguments { rate: Some(rate), ops, ..self.clone() }
-    }
-
-    /// Refuse options that exclude a search for a rate.
-    pub fn check_search(&self) -> Result<(), String> {
-        match (self.schedule, self.think) {
-            (Some(ScheduleName::Closed | ScheduleName::Replay(_)), _) => {
-                Err("--search tries rates, but a closed loop or a replay has no rate: leave out \
-                 --schedule, or use poisson, uniform, gpareto or bursts"
-                    .to_owned())
-            }
-            (_, Some(_)) => {
-                Err("--search plays open loops, which have no think time: leave out --think"
-                    .to_owned())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Refuse a run length if no operation has a run of keys.
     pub fn check_run(&self) -> Result<(), String> {
         let given = self.with_preset()?;
@@ -181,11 +159,6 @@ impl WorkloadArguments {
                 .to_owned()),
             _ => Ok(()),
         }
-    }
-
-    /// The same workload as a closed loop.
-    pub fn closed(&self) -> WorkloadArguments {
-        WorkloadArguments { rate: None, schedule: None, ..self.clone() }
     }
 
     fn replay(&self, duration: Option<Duration>) -> Result<ReplaySchedule, WorkloadError> {
