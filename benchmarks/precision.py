@@ -16,6 +16,7 @@ elsewhere, and says for each goal whether it is met, or how many minutes it take
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import subprocess
 import sys
@@ -29,14 +30,15 @@ import msgspec
 from precision_goals import SAME_CLIENT_QUIET, goals_of, half_width, narrower_goal
 
 from cachemark import host
-from cachemark.analysis.statistics import FIGURES, Interval, figures_of, paired_ratio
+from cachemark.analysis.rounds.estimate import mean_of_logs
+from cachemark.analysis.statistics import CONFIDENCE, FIGURES, Interval, figures_of
 from cachemark.cli.play import parties_of
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, make_plan
-from cachemark.report.rounds import round_answers
+from cachemark.report.rounds import run_answers
 from cachemark.runs.campaign import run_campaign
 from cachemark.runs.storage.store import create_run, latest_run
 
@@ -152,7 +154,10 @@ def ratio(outcomes: list[Outcome], client: str, figure: str) -> Interval | None:
     blocks = sorted(by_client[client].keys() & by_client[BASE].keys())
     first = figures_of([by_client[client][b] for b in blocks], FIGURES[figure])
     second = figures_of([by_client[BASE][b] for b in blocks], FIGURES[figure])
-    return paired_ratio(first, second) if first and second and len(blocks) > 1 else None
+    if not first or not second or len(blocks) < 2:
+        return None
+    logs = [math.log(one / two) for one, two in zip(first, second, strict=True)]
+    return mean_of_logs(logs).ratio(CONFIDENCE)
 
 
 def shown(of: Interval | None) -> str:
@@ -226,9 +231,9 @@ def print_goals(*, loaded: bool) -> None:
         subprocess.run(command, check=False, stdout=sys.stderr)
         took_s = time.monotonic() - began
         run = latest_run(Path(folder))
-        found = round_answers(run.header.experiment, run.outcomes())
+        found = run_answers(run.header.experiment, run.outcomes())
     print(f"\ngoals of `make bench`, {heading}: {took_s:.0f} s")
-    if found is None:
+    if not found.sittings:
         print("no slice was played")
         return
     for goal in goals_of(found, took_s, loaded=loaded):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, Ranking
-from cachemark.analysis.rounds.contrast import RoundContrast
-from cachemark.analysis.statistics import Interval
+from cachemark.analysis.statistics import Comparison, Interval
 
 # Half widths of intervals, as factors minus 1.
 SAME_CLIENT_QUIET, SAME_CLIENT_LOADED, CPU = 0.03, 0.08, 0.02
@@ -63,15 +62,15 @@ def goals_of(found: Answers, took_s: float, *, loaded: bool) -> list[Goal]:
     ]
 
 
-def _pairs(rankings: Sequence[Ranking]) -> list[RoundContrast]:
+def _pairs(rankings: Sequence[Ranking]) -> list[Comparison]:
     return [pair for ranking in rankings for pair in ranking.pairs]
 
 
 def _width_goal(
-    name: str, contrasts: Sequence[RoundContrast | None], goal: float, took_s: float
+    name: str, comparisons: Sequence[Comparison | None], goal: float, took_s: float
 ) -> Goal:
     """The widest interval; widths shrink with the root of the time."""
-    halves = [half_width(of.ratio) if of else None for of in contrasts]
+    halves = [half_width(of.ratio) if of else None for of in comparisons]
     known = [half for half in halves if half is not None]
     name = f"{name}: within ±{100 * goal:g} %"
     if not known or len(known) < len(halves):
@@ -83,12 +82,12 @@ def _width_goal(
     return Goal(name=name, measured=measured, met=widest <= goal, minutes=minutes)
 
 
-def _told_goal(pairs: Sequence[RoundContrast], sitting_s: float) -> Goal:
+def _told_goal(pairs: Sequence[Comparison], sitting_s: float) -> Goal:
     """Whether all pairs whose rates differ by a tenth are told."""
     apart = [
         of for of in pairs if of.ratio and abs(math.log(of.ratio.value)) >= math.log(DIFFERENCE)
     ]
-    still_open = [of for of in apart if of.answer not in ("above", "below")]
+    still_open = [of for of in apart if of.answer not in ("better", "worse")]
     needed = [of.needed for of in still_open]
     known = [sittings for sittings in needed if sittings is not None]
     return Goal(

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cachemark.analysis.rounds.contrast import Looked, decide_family, look
-from cachemark.analysis.rounds.family import Pair, all_pairs, decide_lead, may_retire
+from cachemark.analysis.rounds.comparing import Looked, decide_pairs, look
+from cachemark.analysis.rounds.family import Pair, all_pairs, decide_chosen, may_retire
 from cachemark.analysis.rounds.looks import LOOKS, StopRule
 from cachemark.analysis.rounds.order import random_square, turns
 from cachemark.analysis.rounds.pairs import (
@@ -217,7 +217,7 @@ def run(
         if sitting not in rule.looks:
             continue
         looked = look(experiment.sittings, rule, final=False)
-        decisions = decide_family(looked, family, "rate")
+        decisions = decide_pairs(looked, dict.fromkeys(family, 1.0), "rate")
         p_values = {pair: of.p_holm for pair, of in decisions.items() if of.p_holm is not None}
         false = any(pair in p_values and p_values[pair] <= rule.level for pair in equal)
         errors = Errors(
@@ -257,7 +257,7 @@ def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool
 
 def _differs(looked: Looked, pair: Pair) -> bool:
     """Whether a pair differs significantly, without a margin and without a correction."""
-    lead = decide_lead(estimate_pair(looked.sittings, *pair, "rate").estimate, looked.rule)
+    lead = decide_chosen(estimate_pair(looked.sittings, *pair, "rate").estimate, looked.rule, 1)
     return lead.p is not None and lead.p <= looked.rule.level
 
 
@@ -300,11 +300,12 @@ def find(machine: Machine, ratio: float, seed: int, rule: StopRule) -> Detection
         experiment.play(range(ARMS))
         if sitting not in rule.looks:
             continue
-        decision = decide_family(look(experiment.sittings, rule, final=False), family, "rate")[pair]
+        looked = look(experiment.sittings, rule, final=False)
+        decision = decide_pairs(looked, dict.fromkeys(family, 1.0), "rate")[pair]
         small = decision.p_holm is not None and decision.p_holm <= rule.level
         if significant is None and small:
             significant = sitting
-        if decision.answer == "above":
+        if decision.answer == "better":
             return Detection(significant, sitting)
     return Detection(significant, None)
 

@@ -29,12 +29,17 @@ def numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def made_header(name: str, day: int = 1, **changes: object) -> RunHeader:
-    """The header of a run of a day; `host` and the like may be changed."""
+    """The header of a run of a day in March; `host` and the like may be changed."""
     clients = ["a", "b"]
     made: Experiment = experiment(clients)
     base = header(made)
     given = {"id": name, "created_at": f"2026-03-{day:02}T10:00:00+00:00", **changes}
     return msgspec.structs.replace(base, **given)
+
+
+def in_turns(number: int, *, second: bool) -> int:
+    """The day of the run `number` of one of two sides that take turns, from 0."""
+    return 1 + 2 * number + second
 
 
 def other_host(**changes: object) -> HostFacts:

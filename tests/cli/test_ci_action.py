@@ -64,7 +64,7 @@ def test_a_slower_head_fails_the_job(client: str, tmp_path: Path) -> None:
         TREES[client](tmp_path / name, slow=name == "head")
     ended = compared(tmp_path, client, "base", "head")
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    assert "Worse beyond the margin of 20 %" in ended.stdout
+    assert "Worse, and the estimate is beyond the margin of 20 %" in ended.stdout
     for page in ("summary.md", "answer.md"):
         assert "worse" in (tmp_path / page).read_text(encoding="utf-8")
 

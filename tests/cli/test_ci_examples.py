@@ -133,7 +133,7 @@ def test_a_slower_head_fails_the_job_and_writes_the_comment(tmp_path: Path) -> N
     repository(tmp_path, needs.parent)
     ended = shell(tmp_path, block("--client node/memjs@"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    assert "Worse beyond the margin of 5 %" in ended.stdout
+    assert "Worse, and the estimate is beyond the margin of 5 %" in ended.stdout
     comment = (tmp_path / "answer.md").read_text(encoding="utf-8")
     assert "node/memjs@./head" in comment
     assert "worse" in comment

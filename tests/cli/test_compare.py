@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.stored_runs import kept, made_header, trials
+from tests.builders.stored_runs import in_turns, kept, made_header, trials
 from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]
@@ -33,8 +33,11 @@ def test_a_regression_fails_where_it_is_asked_to(runs: Path, inside: Inside) -> 
     assert inside(*faster, "--fail-on-regression").returncode == 0
     same = ("compare", "old", "--client", "a", "--client", "b")
     assert inside(*same, "--fail-on-regression").returncode == 0
-    wide = ("--figure", "rate", "--margin", "60", "--fail-on-regression")
-    assert inside(*slower, *wide).returncode == 0
+    # 25 % less is as far from 1 as 33 % more.
+    kept(runs, made_header("third", 4), [*trials("a", 1500), *trials("b", 2000)])
+    third = ("compare", "third", "--client", "b", "--client", "a", "--figure", "rate")
+    assert inside(*third, "--margin", "30", "--fail-on-regression").returncode == 1
+    assert inside(*third, "--margin", "40", "--fail-on-regression").returncode == 0
 
 
 def test_the_gate_decides_and_its_files_are_written(
@@ -61,8 +64,9 @@ def test_runs_are_the_sample_where_runs_are_compared(runs: Path, inside: Inside)
     assert "worse" not in told.stdout
     for number in range(4):
         of_a = trials("a", 2000 + number)
-        kept(runs, made_header(f"base-{number}"), of_a)
-        kept(runs, made_header(f"head-{number}"), trials("a", 1000 + number))
+        kept(runs, made_header(f"base-{number}", in_turns(number, second=False)), of_a)
+        slow = trials("a", 1000 + number)
+        kept(runs, made_header(f"head-{number}", in_turns(number, second=True)), slow)
     bases, heads = ([f"{name}-{number}" for number in range(4)] for name in ("base", "head"))
     many = inside("compare", *bases, "--with", *heads, "--fail-on-regression")
     assert many.returncode == 1, many.stderr
@@ -74,7 +78,7 @@ def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
     told = inside("compare", "slower", "--client", "a", "--client", "b", "--format", "json")
     document = json.loads(told.stdout)
     assert document["paired"] is True
-    assert {c["answer"] for row in document["rows"] for c in row["contrasts"]} == {"better"}
+    assert {c["answer"] for row in document["rows"] for c in row["comparisons"]} == {"better"}
     latest = inside(
         "compare", "--client", "a", "--client", "b", "--figure", "rate", "--runs", "results"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import msgspec
@@ -42,11 +43,12 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
     assert not any("A/A" in note for note in report.notes)
     said = self_comparison(group)
     assert re.search(
-        r"a, played twice, differs from itself by [+-]\d\.\d % in ops/s \(.+ to .+ %\)", said
+        r"a, played twice, has 1\.\d+ \(.+–.+\) × its own ops/s; differences below \d\.\d % are",
+        said,
     )
     for form in (markdown.render, terminal.render):
         assert said[:40] in form(report, 200)
-    assert said in render(report, None)
+    assert said in html.unescape(render(report, None))
 
 
 def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:
@@ -59,16 +61,26 @@ def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:
 
 
 def test_one_block_has_no_interval_of_it() -> None:
-    made = msgspec.structs.replace(experiment(["a"], 1), twice="a")
-    (group,) = build(header(made), [measured("a", 0, 1000), twin(0, 1000)]).groups
-    assert "one block, so no interval" in self_comparison(group)
+    made = msgspec.structs.replace(experiment(["a", "b"], 1), twice="a")
+    outcomes = [measured("a", 0, 1000), twin(0, 1000), measured("b", 0, 1500)]
+    (group,) = build(header(made), outcomes).groups
+    assert "within 1 block, so no bound" in self_comparison(group)
 
 
-def test_a_false_difference_is_told() -> None:
-    made = msgspec.structs.replace(experiment(["a"]), twice="a")
-    outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1300))]
+@pytest.mark.parametrize(("rate", "answer"), [(1200, "open"), (2000, "better")])
+def test_a_lead_within_the_instruments_own_error_is_no_answer(rate: int, answer: str) -> None:
+    made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
+    outcomes = [
+        trial
+        for n in range(5)
+        for trial in (measured("a", n, 1000), twin(n, 1300), measured("b", n, rate))
+    ]
     report = build(header(made), outcomes)
-    assert any("no comparison of this group can be trusted" in note for note in report.notes)
+    (group,) = report.groups
+    assert group.itself_bound > 1.25
+    assert group.lead is not None
+    assert (group.lead.first.client, group.lead.answer) == ("b", answer)
+    assert "are within the instrument's own error" in self_comparison(group)
 
 
 STEAL = "steal, time that the hypervisor gave to others"

@@ -181,7 +181,7 @@ def test_the_widest_intervals_are_said_to_be_wide() -> None:
 def test_the_answer_is_one_sentence(made: Report) -> None:
     said = conclusions.one_sentence(made)
     assert said.startswith("python/fast is first in all 4 comparisons")
-    assert said.endswith("conclusive in every one.")
+    assert said.endswith("settled in every one.")
     one = msgspec.structs.replace(made, groups=made.groups[:1], answers=made.answers[:1])
     assert conclusions.one_sentence(one) == made.answers[0]
 

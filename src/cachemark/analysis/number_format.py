@@ -35,6 +35,17 @@ def percentile(of: TimeSummary, percent: float) -> str:
     return f"≥{time(bound)}" if bound is not None else time(of.percentiles[percent])
 
 
+def percentile_with_error(of: TimeSummary, percent: float) -> str:
+    """A percentile as `percentile` has it, with its interval or range over the trials."""
+    exact = percent not in of.at_least and percent in of.intervals
+    return time_with_error(of.intervals[percent]) if exact else percentile(of, percent)
+
+
+def cpu_with_error(of: Interval) -> str:
+    """CPU time for each operation in µs, such as `12.3 µs −2.0/+3.1 %`."""
+    return f"{of.value:.1f} µs{_bounds(of)}"
+
+
 # Of an interval that is wider than this it is only said that it is.
 _WIDEST = 10.0
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from cachemark.analysis.statistics import MIN_RUNS
+from cachemark.analysis.stored_runs import MIN_RUNS
 from cachemark.cli import completers
 from cachemark.cli.compare_builds import Builds, compare_builds
 from cachemark.cli.exit_status import FAILED, INCONCLUSIVE, OK
@@ -45,7 +45,8 @@ _WITH = Parameter(
     negative="",
     consume_multiple=True,
     completer=completers.runs,
-    help=f"runs to compare with the baseline runs; an answer needs {MIN_RUNS} or more on each side",
+    help="runs to compare with the baseline runs; an answer needs "
+    f"{MIN_RUNS} or more on each side, played in turns",
 )
 
 
@@ -147,13 +148,15 @@ def compare(
 ) -> int:  # fmt: skip
     """Compare runs, or two clients, servers or loads of one run: ratios with their intervals.
 
-    *Better* and *worse* need a 95 % interval that excludes 1, a ratio beyond the margin, and
-    p < 0.05 after Holm's correction over the cells of the figure. *Equivalent* needs the whole
-    interval within the margin. Runs in rounds that looked at their data more than once have the
-    stricter level of their looks instead: 98.4 % intervals, and p < 0.0158.
+    *Better* and *worse* need p < 0.05 after Holm's correction over the cells of the figure, and an
+    estimate beyond the margin and beyond the instrument's own error (the A/A test). *Equal* needs
+    the whole interval within the margin. *Open* is everything else. A margin of 5 % is from 1/1.05
+    to 1.05. Runs in rounds that looked at their data more than once have the stricter level of
+    their looks instead: 98.4 % intervals, and p < 0.0158.
 
     The cells of one run are paired by block. Of different runs, each run is one value, because its
-    trials share its state: one run on each side gives a ratio and no answer.
+    trials share its state: one run on each side gives a ratio and no answer. Several runs on each
+    side have an answer if they were played in turns: then neighbours in time are pairs.
     """
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")

@@ -17,7 +17,8 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.report.compare import ComparisonReport, Gate, compare_in_turns, gated
-from cachemark.report.rounds import round_answers, sitting_seconds
+from cachemark.report.compare.gate import is_not_worse
+from cachemark.report.rounds import run_answers, sitting_seconds
 
 # A build is worse if it settles to be worse in one of these, unless --gate names others.
 _GATED = ("rate", "client-cpu", "server-cpu")
@@ -39,11 +40,11 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     parties = parties_of(experiment)
     run = new_run(experiment, parties, builds.out)
     outcomes = play(run, parties)
-    answers = round_answers(experiment, outcomes)
+    answers = run_answers(experiment, outcomes)
     decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)
     names = builds.client if len(builds.client) == 2 else builds.server
     compared = compare_in_turns(answers, outcomes, (names[0], names[1]), decides)
-    return compared, _text(answers, compared, outcomes) if answers and compared.rows else ""
+    return compared, _text(answers, compared, outcomes) if compared.rows else ""
 
 
 def _experiment(builds: Builds) -> Experiment:
@@ -85,14 +86,20 @@ def _text(found: Answers, compared: ComparisonReport, outcomes: list[Outcome]) -
     ]
     lines += [line for of in group.rankings if (line := twice_text(of, group.question))][:1]
     margin = f"{compared.margin_percent:g} %"
-    worse = _gated_words(compared, "worse")
+    worse, unsettled = (_gated_words(compared, answer) for answer in ("worse", "open"))
     lines.append(
-        f"Worse beyond the margin of {margin}: {', '.join(worse)}."
+        f"Worse, and the estimate is beyond the margin of {margin}: {', '.join(worse)}."
         if worse
-        else f"No regression beyond the margin of {margin} is settled."
+        else f"No regression is shown whose estimate is beyond the margin of {margin}."
     )
-    if unsettled := _gated_words(compared, "inconclusive"):
-        lines.append(f"Not settled, so no proof that the build is as good: {', '.join(unsettled)}.")
+    if good := [
+        figure_words(of.figure)
+        for _, of in gated(compared)
+        if of.answer != "worse" and is_not_worse(of, compared.margin_percent)
+    ]:
+        lines.append(f"Not worse by more than {margin}: shown for {', '.join(good)}.")
+    if left := [words for words in unsettled if words not in good]:
+        lines.append(f"Not settled, so no proof that the build is as good: {', '.join(left)}.")
     return "\n".join(lines) + "\n"
 
 

@@ -20,7 +20,6 @@ from cachemark.report.tables import (
     Table,
     group_title,
     ranking_table,
-    self_comparison,
 )
 from cachemark.report.terminal import rich_table
 
@@ -44,8 +43,6 @@ def render(report: Report, width: int | None) -> str:
         console.print()
         console.print(escape(group_title(group)))
         console.print(rich_table(_shown(ranking_table(group)), console.width))
-        if group.itself and report.rounds is None:
-            console.print(escape(self_comparison(group)))
     for section in report.sections:
         if section.title.startswith(RATES_TITLE):
             console.print()

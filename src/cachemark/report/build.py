@@ -40,8 +40,8 @@ from cachemark.report import (
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
-from cachemark.report.groups import group_answer, make_groups, series_of, was_played
-from cachemark.report.model import Absence, Group, Report, Section
+from cachemark.report.groups import alone_text, make_groups, series_of, was_played
+from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.replays import replay_lines
 from cachemark.report.trials import trial_rows
@@ -80,32 +80,25 @@ def _grid_report(
 ) -> Report:
     experiment, played = header.experiment, summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
-    groups = make_groups(summaries, outcomes, experiment)
+    answers = rounds.run_answers(experiment, outcomes)
+    groups = make_groups(summaries, answers, experiment)
     trials = trial_rows(outcomes)
-    answers = rounds.round_answers(experiment, outcomes)
-    said, groups = _answered(answers, groups, outcomes, experiment)
+    said = _sentences(answers, groups, outcomes, experiment)
+    in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
         answers=said,
-        rounds=answers,
+        rounds=in_turns,
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not was_played(summary)],
         rejected=[*_rejected(outcomes), *noise_report.withheld_lines(outcomes)],
         unverified=audited.unverified_lines(audit),
-        notes=[
-            *_unplayed(experiment, outcomes),
-            *replay_lines(experiment, trials),
-            *_notes(experiment, summaries),
-            *_trace_notes(outcomes),
-            *_rates_without_timeline(outcomes),
-            *rounds.adjustment_notes(answers),
-            *_disturbances(outcomes, groups),
-        ],
+        notes=_grid_notes(experiment, summaries, outcomes, trials, answers),
         environment=_environment(header),
         sections=[
-            *default_settings.sections(experiment, summaries, outcomes, own_settings, answers),
-            *round_sections.sections(answers),
+            *default_settings.sections(experiment, summaries, outcomes, own_settings),
+            *round_sections.sections(in_turns),
             *within_trial.sections(summaries),
             *_published_sections(header, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
@@ -118,25 +111,41 @@ def _grid_report(
     )
 
 
-def _answered(
-    answers: Answers | None,
-    groups: list[Group],
-    outcomes: Sequence[Outcome],
+def _grid_notes(
     experiment: Experiment,
-) -> tuple[list[str], list[Group]]:
-    """The answers in words, and the groups in the order that the answers give them."""
-    if answers is None:
-        return list(map(group_answer, groups)), groups
-    said = rounds.sentences(answers, outcomes, experiment.rank)
-    return said, [rounds.with_rounds(group, answers) for group in groups]
+    summaries: list[CellSummary],
+    outcomes: Sequence[Outcome],
+    trials: list[TrialRow],
+    answers: Answers,
+) -> list[str]:
+    return [
+        *_unplayed(experiment, outcomes),
+        *replay_lines(experiment, trials),
+        *_notes(experiment, summaries),
+        *_trace_notes(outcomes),
+        *_rates_without_timeline(outcomes),
+        *rounds.adjustment_notes(answers),
+        *_disturbances(outcomes),
+    ]
 
 
-def _disturbances(outcomes: Sequence[Outcome], groups: Sequence[Group]) -> list[str]:
+def _sentences(
+    answers: Answers, groups: list[Group], outcomes: Sequence[Outcome], experiment: Experiment
+) -> list[str]:
+    """The answers in words, and what there is to say of groups that ask no question."""
+    alone = [
+        alone_text(group)
+        for group in groups
+        if (answer := rounds.answer_of(group, answers)) is None or not answer.rankings
+    ]
+    return [*rounds.sentences(answers, outcomes, experiment.rank), *alone]
+
+
+def _disturbances(outcomes: Sequence[Outcome]) -> list[str]:
     return [
         *noise_report.noise_notes(outcomes),
         *noise_report.stationarity_notes(outcomes),
         *noise_report.lag_notes(outcomes),
-        *noise_report.self_comparison_notes(groups),
     ]
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 import msgspec
 
 from cachemark.analysis.number_format import count_of, interval, number, time
-from cachemark.analysis.statistics import Interval, Metric
-from cachemark.report.model import Group, Report
-from cachemark.report.plots.ranking import leader, ranked_figure
+from cachemark.analysis.statistics import Answer, Interval
+from cachemark.report.model import Group, Metric, Report, ranked_figure
+from cachemark.report.plots.ranking import is_unnamed, leader
 
-_SHOWN = {"faster": "conclusive", "slower": "conclusive", "equivalent": "within the margin"}
+_SHOWN: dict[Answer, str] = {"better": "settled", "equal": "equal"}
 
 
 _NO_FIGURE = "No client has a valid figure."
@@ -35,7 +35,7 @@ def one_sentence(report: Report) -> str:
 
 
 def headline(report: Report) -> str:
-    """One sentence for all groups: how often each client is first, and how often conclusively.
+    """One sentence for all groups: how often each client is first, and how often that is settled.
 
     Empty for a search, and if only one group compares clients: it has a sentence of its own.
     Nobody is first in a run that has too few sittings for any answer.
@@ -49,21 +49,21 @@ def headline(report: Report) -> str:
     firsts = Counter(first for group in compared if (first := leader(group)))
     if len(compared) == 1 or report.header.experiment.search:
         return ""
-    unnamed = [group for group in compared if group.no_first]
+    unnamed = [group for group in compared if is_unnamed(group)]
     if not firsts:
         return f"Nobody is named first{_of_sets(unnamed)}." if unnamed else _NO_FIGURE
     count = firsts.total() + len(unnamed)
-    leads = [group.lead.answer for group in compared if group.lead]
+    leads = [group.lead.answer for group in compared if group.lead and leader(group)]
     text = _firsts(firsts.most_common(), count)
     if unnamed:
         text = f"Nobody is named first in {len(unnamed)} of {count}{_of_sets(unnamed)}; {text}"
     if not leads:
         return f"{text}."
-    shown = sum(answer in ("faster", "slower") for answer in leads)
+    shown = leads.count("better")
     if not shown:
-        return f"{text}; no lead over the second is conclusive."
+        return f"{text}; no lead over the second is settled."
     part = "every one" if shown == len(leads) else f"{shown} of {len(leads)}"
-    return f"{text}; the lead over the second is conclusive in {part}."
+    return f"{text}; the lead over the second is settled in {part}."
 
 
 def _of_sets(unnamed: list[Group]) -> str:
@@ -90,16 +90,17 @@ def conclusion_rows(report: Report, anchors: list[str]) -> list[ConclusionRow]:
 
 def _row(group: Group, anchor: str) -> ConclusionRow:
     first = leader(group)
-    of = next((ranked_figure(r, group.metric) for r in group.rows if r.name == first), None)
+    of = next((ranked_figure(r.summary, group.metric) for r in group.rows if r.name == first), None)
     lead = group.lead
+    behind = lead.reversed() if lead else None
     return ConclusionRow(
         anchor=anchor,
         place=f"{group.workload} · {group.load} · {group.common}",
         first=first or "–",
         figure=_figure(of, group.metric),
-        second=lead.client if lead else "–",
-        ratio=interval(lead.ratio, "{:.2f}") if lead else "–",
-        difference=_SHOWN.get(lead.answer, "inconclusive") if lead else "–",
+        second=group.name_of(lead.second) if lead and first else "–",
+        ratio=interval(behind.ratio, "{:.2f}") if behind and behind.ratio else "–",
+        difference=_SHOWN.get(lead.answer, "open") if lead else "–",
     )
 
 

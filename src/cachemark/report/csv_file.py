@@ -1,8 +1,7 @@
 """The report as CSV: one line for each cell and kind of operation, with units in the names.
 
-`response_*` and `service_*` are percentiles of the operations of all trials, merged. `trials_*` are
-geometric means of the percentiles of the trials. `*_low` and `*_high` are their 95 % interval, or
-the range of fewer than ten trials.
+`response_*` and `service_*` are percentiles of the operations of all trials together. `*_low` and
+`*_high` are the range of the trials, or their 95 % interval if there are very many.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
 from cachemark.report.csv_text import csv_text
 from cachemark.report.model import Report
 
+_ENDS = ("", "_low", "_high")
 COLUMNS = (
     "client",
     "library",
@@ -26,21 +26,12 @@ COLUMNS = (
     "ops_per_s",
     "ops_per_s_low",
     "ops_per_s_high",
-    "response_p50_ns",
-    "response_p90_ns",
-    "response_p99_ns",
-    "response_p99.9_ns",
+    *[f"response_p{percent}_ns{end}" for percent in ("50", "90", "99", "99.9") for end in _ENDS],
     "response_max_ns",
     "service_p50_ns",
     "service_p99_ns",
-    "trials_p50_ns",
-    "trials_p50_ns_low",
-    "trials_p50_ns_high",
-    "trials_p99_ns",
-    "trials_p99_ns_low",
-    "trials_p99_ns_high",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
+    *[f"client_cpu_us_per_op{end}" for end in _ENDS],
+    *[f"server_cpu_us_per_op{end}" for end in _ENDS],
     "hits",
     "misses",
     "not_stored",
@@ -76,6 +67,7 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         counts = ["all", summary.trials, summary.valid]
         return [*named, *counts, *[""] * (len(COLUMNS) - len(named) - 4), _reason(summary)]
     response = kind.response.percentiles if kind.response else {}
+    intervals = kind.response.intervals if kind.response else {}
     service = kind.service.percentiles if kind.service else {}
     whole = not kind.kind
     client_cpu, server_cpu = summary.client_cpu_us, summary.server_cpu_us
@@ -86,13 +78,15 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         summary.valid,
         kind.ok,
         *_interval(kind.rate),
-        *[_float_text(response.get(percent)) for percent in (50.0, 90.0, 99.0, 99.9)],
+        *[
+            text
+            for percent in (50.0, 90.0, 99.0, 99.9)
+            for text in _percentile(response.get(percent), intervals.get(percent))
+        ],
         kind.response.max_ns if kind.response else "",
         *[_float_text(service.get(percent)) for percent in (50.0, 99.0)],
-        *_interval(kind.p50_ns),
-        *_interval(kind.p99_ns),
-        _float_text(client_cpu.value if whole and client_cpu else None),
-        _float_text(server_cpu.value if whole and server_cpu else None),
+        *_interval(client_cpu if whole else None),
+        *_interval(server_cpu if whole else None),
         "" if kind.hits is None else kind.hits,
         "" if kind.misses is None else kind.misses,
         kind.not_stored,
@@ -105,6 +99,11 @@ def _reason(summary: CellSummary) -> str:
     """Why trials of the cell are missing: it could not run, or they are not valid."""
     rejected = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
     return "; ".join([summary.unsupported, *rejected] if summary.unsupported else rejected)
+
+
+def _percentile(ns: int | None, of: Interval | None) -> list[str]:
+    """A percentile in whole ns, with the bounds that it has."""
+    return [_float_text(ns), *_interval(of)[1:]]
 
 
 def _interval(of: Interval | None) -> list[str]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cachemark.analysis.number_format import count_of, size
-from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.rounds.pairs import (
     PRIMARY_FIGURES,
     estimate_pair,
@@ -20,12 +19,13 @@ from cachemark.analysis.rounds.pairs import (
     read_sittings,
 )
 from cachemark.analysis.rounds.texts import ratio_words
-from cachemark.analysis.statistics import CellSummary, compare_pair
+from cachemark.analysis.statistics import CellSummary
 from cachemark.endpoints.clients import without_defaults
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Section
+from cachemark.runs.next_trials.questions import stop_rule
 
 TITLE = "What the defaults differ in"
 _UNKNOWN = "–"
@@ -53,11 +53,10 @@ def sections(
     summaries: Sequence[CellSummary],
     outcomes: Sequence[Outcome],
     own_settings: Mapping[str, str],
-    answers: Answers | None,
 ) -> list[Section]:
     """A table for each work and server that a client with `@defaults` played; else empty."""
     by_cell = {summary.cell: summary for summary in summaries}
-    ratios = _Ratios(experiment, outcomes, answers)
+    ratios = _Ratios(experiment, outcomes)
     tables: dict[tuple[str, str, str], list[_Row]] = {}
     for cell, summary in by_cell.items():
         shared = without_defaults(cell.client)
@@ -134,29 +133,19 @@ def _figure(load: str, experiment: Experiment) -> str:
 class _Ratios:
     """The comparisons of defaults with common settings in one run. Its sittings are read once."""
 
-    def __init__(
-        self, experiment: Experiment, outcomes: Sequence[Outcome], answers: Answers | None
-    ) -> None:
-        self._experiment, self._outcomes, self._answers = experiment, outcomes, answers
-        self._sittings = read_sittings(outcomes, PRIMARY_FIGURES) if answers else {}
+    def __init__(self, experiment: Experiment, outcomes: Sequence[Outcome]) -> None:
+        self._experiment, self._rule = experiment, stop_rule(experiment)
+        self._sittings = read_sittings(outcomes, PRIMARY_FIGURES)
 
     def of(self, own: Cell, common: Cell) -> tuple[str, str]:
         """Defaults / common with its interval, and how much it is based on; empty if unknown."""
         figure = _figure(own.load, self._experiment)
-        if self._answers is None:
-            metric = "rate" if figure == "rate" else "p99"
-            pair = own.client, common.client
-            margin_percent = self._experiment.margin_percent
-            compared = compare_pair(self._outcomes, pair, own, margin_percent, metric)
-            if compared is None:
-                return "", ""
-            return ratio_words(compared.ratio), count_of(compared.pairs, "block")
         estimated = estimate_pair(self._sittings, own, common, figure)
         if estimated.estimate is None:
             return "", ""
         scope = "within " if estimated.scope == "within" else ""
-        over = f"{scope}{count_of(estimated.sittings, 'sitting')}"
-        return ratio_words(estimated.estimate.ratio(self._answers.rule.confidence)), over
+        over = f"{scope}{count_of(estimated.sittings, self._rule.unit)}"
+        return ratio_words(estimated.estimate.ratio(self._rule.confidence)), over
 
 
 def _cpu(of: CellSummary | None) -> str:

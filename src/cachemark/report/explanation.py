@@ -12,9 +12,8 @@ from cachemark.analysis.number_format import (
     rate_with_error,
 )
 from cachemark.analysis.rounds.answers import Place, Ranking
-from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.pairs import primary_figure
-from cachemark.analysis.statistics import CellSummary, ok, summarise
+from cachemark.analysis.statistics import CellSummary, Comparison, ok, summarise
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import cell_title
 from cachemark.report.model import Report
@@ -105,11 +104,12 @@ def _beside(report: Report, cell: Cell) -> list[str]:
     for group in report.groups:
         for row in group.rows:
             comparison = row.comparison
-            if row.summary.cell == cell and comparison is not None:
+            if row.summary.cell == cell and comparison is not None and comparison.ratio:
                 ratio = interval(comparison.ratio, _RATIO)
+                first = group.name_of(comparison.second)
                 lines += [
-                    f"  {ratio} × {comparison.baseline}, the first: {comparison.answer}",
-                    f"  the mean of ln(this / first) over {count_of(comparison.pairs, 'block')} "
+                    f"  {ratio} × {first}, the first: {comparison.answer}",
+                    f"  the mean of ln(this / first) over {count_of(comparison.count, 'block')} "
                     "with a valid trial of both, and Student's t on it",
                 ]
     return lines
@@ -128,40 +128,39 @@ def _rankings(report: Report, cell: Cell) -> Iterator[Ranking]:
 def _of_ranking(ranking: Ranking, cell: Cell) -> Iterator[str]:
     number_, place = next((n, p) for n, p in enumerate(ranking.places, 1) if p.cell == cell)
     yield f"  place {number_} of {len(ranking.places)} by {ranking.title}"
-    for contrast, whom in _contrasts(place):
-        if contrast.ratio is None:
-            yield f"  no ratio to {whom}: {contrast.why}"
+    for comparison, whom in _comparisons(place):
+        if comparison.ratio is None:
+            yield f"  no ratio to {whom}: {comparison.why}"
             continue
-        level = f"{contrast.confidence:.1%}".replace("%", " %")
-        ratio = interval(contrast.ratio, _RATIO)
-        yield f"  {ratio} × {whom}: {_answer(contrast)}"
-        if contrast.scope == "sittings":
+        level = f"{comparison.confidence:.1%}".replace("%", " %")
+        ratio = interval(comparison.ratio, _RATIO)
+        yield f"  {ratio} × {whom}: {_answer(comparison)}"
+        if comparison.scope == "over":
             yield (
                 "  the mean of ln(total of this / total of the other) over "
-                f"{count_of(contrast.sittings, 'sitting')}, with Student's t at {level}"
+                f"{count_of(comparison.count, 'sitting')}, with Student's t at {level}"
             )
         else:
             yield (
-                f"  from the rounds of {count_of(contrast.sittings, 'sitting')}: what changes when "
+                f"  from the rounds of {count_of(comparison.count, 'sitting')}: what changes when "
                 "processes start anew is not in it"
             )
-        if contrast.through_reference:
+        if comparison.through_reference:
             yield "  the two were never in one set: through the clients that all sets share"
-        if contrast.typical is not None:
-            yield f"  in the typical slice: {interval(contrast.typical, _RATIO)} ×"
+        if comparison.typical is not None:
+            yield f"  in the typical slice: {interval(comparison.typical, _RATIO)} ×"
 
 
-def _contrasts(place: Place) -> Iterator[tuple[RoundContrast, str]]:
-    for contrast in (place.to_winner, place.to_reference):
-        if contrast is not None:
-            other = contrast.second if contrast.first == place.cell else contrast.first
-            yield contrast, f"{other.client} ({other.server})"
+def _comparisons(place: Place) -> Iterator[tuple[Comparison, str]]:
+    for comparison in (place.to_winner, place.to_reference):
+        if comparison is not None:
+            other = comparison.second if comparison.first == place.cell else comparison.first
+            yield comparison, f"{other.client} ({other.server})"
 
 
-def _answer(contrast: RoundContrast) -> str:
-    if not contrast.tested:
+def _answer(comparison: Comparison) -> str:
+    if not comparison.tested:
         return "not tested"
-    if contrast.scope == "within":
+    if comparison.scope == "within":
         return "within these sittings only, no answer"
-    words = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}
-    return words[contrast.answer]
+    return comparison.answer

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.number_format import count_of, interval, number, time
-from cachemark.analysis.statistics import (
-    CellSummary,
-    Comparison,
-    Metric,
-    compare,
-    compare_pair,
-    ranking,
-    self_comparison,
-)
+from cachemark.analysis.number_format import number, time
+from cachemark.analysis.rounds.answers import Answers, Place, Ranking
+from cachemark.analysis.rounds.texts import no_first_text, set_leaders
+from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
 from cachemark.endpoints.clients import NATIVE, is_null_client
 from cachemark.model.experiment import Experiment
-from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.model import ClientRow, Group, Kind
+from cachemark.report.model import ClientRow, Group, Kind, Metric, ranked_figure
 from cachemark.report.plots.palette import SERIES
+from cachemark.report.rounds import answer_of, place_order
 
 _Members = list[CellSummary]
-# With fewer blocks in which both have a valid trial, a ratio has no interval.
-LEAST_SHARED_BLOCKS = 2
+# Factors nearer to 1 are those of floating-point numbers.
+_ROUNDING = 1e-9
 
 
 def make_groups(
-    summaries: Sequence[CellSummary], outcomes: Sequence[Outcome], experiment: Experiment
+    summaries: Sequence[CellSummary], answers: Answers, experiment: Experiment
 ) -> list[Group]:
     """The groups in the order of the experiment; what runs in the process comes last.
 
@@ -44,7 +37,7 @@ def make_groups(
     return [
         group
         for key in sorted(tables, key=lambda key: _rank(key, experiment))
-        for group in _groups_of(tables[key], outcomes, experiment)
+        for group in _groups_of(tables[key], answers, experiment)
     ]
 
 
@@ -61,7 +54,7 @@ def was_played(summary: CellSummary) -> bool:
     return summary.total is not None or not summary.unsupported
 
 
-def _groups_of(table: _Members, outcomes: Sequence[Outcome], experiment: Experiment) -> list[Group]:
+def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> list[Group]:
     """The groups of one workload and load."""
     networked = [member for member in table if member.cell.server != NO_SERVER]
     clients = dict.fromkeys(member.cell.client for member in networked)
@@ -69,110 +62,70 @@ def _groups_of(table: _Members, outcomes: Sequence[Outcome], experiment: Experim
     if several and (experiment.rank == "servers" or len(clients) == 1):
         rest = [member for member in table if member.cell.server == NO_SERVER]
         of_client = [[one for one in networked if one.cell.client == name] for name in clients]
-        servers = [_group("servers", own, outcomes, experiment) for own in of_client]
-        return [*servers, *([_group("clients", rest, outcomes, experiment)] if rest else [])]
+        servers = [_group("servers", own, answers, experiment) for own in of_client]
+        return [*servers, *([_group("clients", rest, answers, experiment)] if rest else [])]
     by_server: dict[str, _Members] = {}
     for member in table:
         by_server.setdefault(member.cell.server, []).append(member)
     order = {server: number for number, server in enumerate(experiment.servers)}
     return [
-        _group("clients", by_server[server], outcomes, experiment)
+        _group("clients", by_server[server], answers, experiment)
         for server in sorted(by_server, key=lambda server: order.get(server, len(order)))
     ]
 
 
-def _group(
-    kind: Kind, members: _Members, outcomes: Sequence[Outcome], experiment: Experiment
-) -> Group:
-    own = outcomes if kind == "clients" else _exchanged(outcomes)
-    cells = [member.cell if kind == "clients" else _exchange(member.cell) for member in members]
-    common, margin = cells[0], experiment.margin_percent
+def _group(kind: Kind, members: _Members, answers: Answers, experiment: Experiment) -> Group:
+    common = members[0].cell
+    of_clients = kind == "clients"
     closed = any(
         load.name == common.load and load.schedule == "closed" for load in experiment.loads
     )
     metric: Metric = "rate" if closed else "p99"
-    order = ranking(own, common, metric)
-    rows = [
-        _row(cell.client, member, kind, members, experiment)
-        for cell, member in zip(cells, members, strict=True)
-    ]
-    rows.sort(key=lambda row: _place(row, order, metric))
-    ranked = [row.name for row in _choices(rows, metric)]
-    compared = compare(own, rows[0].name, common, margin, metric) if ranked else []
-    comparisons = {comparison.client: comparison for comparison in compared}
-    lead = compare_pair(own, (ranked[1], ranked[0]), common, margin, metric) if ranked[1:] else None
-    # A ranking over all blocks may contradict the blocks that two have in common.
-    ahead = [one for one in compared if one.client in ranked and _is_ahead(one)]
-    no_first = _no_first(ranked, lead, ahead)
+    rows = [_row(member, kind, members, experiment) for member in members]
+    # Those without a figure come last.
+    rows.sort(key=lambda row: ranked_figure(row.summary, metric) is None)
     versions = (member.server_version for member in members if member.server_version)
-    return Group(
+    plain = Group(
         kind=kind,
-        server=common.server if kind == "clients" else "",
-        client="" if kind == "clients" else common.server,
-        server_version=next(versions, "") if kind == "clients" else "",
+        server=common.server if of_clients else "",
+        client="" if of_clients else common.client,
+        server_version=next(versions, "") if of_clients else "",
         workload=common.workload,
         load=common.load,
         metric=metric,
-        rows=[
-            msgspec.structs.replace(
-                row, comparison=comparisons.get(row.name), fastest=row is rows[0] and bool(ranked)
-            )
-            if not ahead
-            else row
-            for row in rows
-        ],
-        lead=None if no_first else lead,
-        no_first=no_first,
-        itself=self_comparison(outcomes, rows[0].summary.cell, margin, metric),
+        rows=rows,
+        lead=None,
+    )
+    answer = answer_of(plain, answers)
+    ranking = answer.ranking(answer.primary) if answer else None
+    if answer is None or ranking is None or not ranking.places:
+        return _alone(plain)
+    places = {place.name: place for place in (*ranking.places, *ranking.beside)}
+    reason = no_first_text(ranking, answer.question, answers.rule) if ranking.no_first else ""
+    ranked = [_ranked(row, places.get(row.name), ranking, metric) for row in rows]
+    return msgspec.structs.replace(
+        plain,
+        rows=sorted(ranked, key=lambda row: place_order(places.get(row.name), ranking)),
+        lead=ranking.lead,
+        no_first=reason,
+        set_leaders=set_leaders(ranking, answer.question) if reason else [],
+        itself=ranking.twice,
+        itself_bound=ranking.bound,
     )
 
 
-def _is_ahead(comparison: Comparison) -> bool:
-    """Whether, in the blocks of both, the client did better than the baseline."""
-    value = comparison.ratio.value
-    return value > 1 if comparison.metric == "rate" else value < 1
-
-
-def _no_first(ranked: Sequence[str], lead: Comparison | None, ahead: Sequence[Comparison]) -> str:
-    """Why nobody is named as first, in words; empty if somebody is, or there is no choice.
-
-    `ahead`: those that the first is ahead of over all blocks, but not in the blocks of both.
-    """
-    if len(ranked) < 2:
-        return ""
-    shared = lead.pairs if lead else 0
-    if shared < LEAST_SHARED_BLOCKS:
-        return (
-            f"{ranked[0]} and {ranked[1]} have {count_of(shared, 'block')} with a valid trial of "
-            f"both, and {LEAST_SHARED_BLOCKS} are needed"
-        )
-    if not ahead:
-        return ""
-    other = ahead[0]
-    return (
-        f"over all blocks {ranked[0]} is ahead, but in the {count_of(other.pairs, 'block')} with a "
-        f"valid trial of both, {other.client} is"
-    )
-
-
-def _exchanged(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes with client and server in each other's place, as statistics compare clients."""
-    return [
-        msgspec.structs.replace(
-            outcome,
-            trial=msgspec.structs.replace(outcome.trial, cell=_exchange(outcome.trial.cell)),
-        )
-        for outcome in outcomes
+def _alone(group: Group) -> Group:
+    """A group whose rows are compared with nothing; the only one with a figure is its fastest."""
+    ranked = _choices(group)
+    rows = [
+        msgspec.structs.replace(row, fastest=row.name == ranked[0].name) if ranked else row
+        for row in group.rows
     ]
+    return msgspec.structs.replace(group, rows=rows)
 
 
-def _exchange(cell: Cell) -> Cell:
-    return msgspec.structs.replace(cell, client=cell.server, server=cell.client)
-
-
-def _row(
-    name: str, member: CellSummary, kind: Kind, members: _Members, experiment: Experiment
-) -> ClientRow:
+def _row(member: CellSummary, kind: Kind, members: _Members, experiment: Experiment) -> ClientRow:
+    name = member.cell.client if kind == "clients" else member.cell.server
     libraries = any(not _is_native(each.cell.client) for each in members)
     return ClientRow(
         name=name,
@@ -181,6 +134,59 @@ def _row(
         summary=member,
         comparison=None,
         fastest=False,
+    )
+
+
+def _ranked(row: ClientRow, place: Place | None, ranking: Ranking, metric: Metric) -> ClientRow:
+    """A row with its comparison with the first, at the level that all cells have in common."""
+    if place is None:
+        return row
+    named = ranking.no_first in ("", "later")
+    return msgspec.structs.replace(
+        row,
+        summary=_adjusted(row.summary, place.value / place.own, metric),
+        comparison=place.to_winner if place.to_winner and place.to_winner.ratio else None,
+        fastest=place.cell == ranking.places[0].cell and named,
+    )
+
+
+def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummary:
+    """The figure that decides, at the level that all cells have in common.
+
+    Cells that played in different sittings met the machine at different speeds.
+    """
+    total = summary.total
+    if total is None or abs(factor - 1) < _ROUNDING:
+        return summary
+    if metric == "rate":
+        return _with_rates(summary, total, factor)
+    if total.response is not None and (p99 := total.response.intervals.get(99.0)) is not None:
+        intervals = {**total.response.intervals, 99.0: _scaled(p99, factor)}
+        times = msgspec.structs.replace(total.response, intervals=intervals)
+        total = msgspec.structs.replace(total, response=times)
+    return msgspec.structs.replace(summary, total=total)
+
+
+def _with_rates(summary: CellSummary, total: KindSummary, factor: float) -> CellSummary:
+    """All rates of a cell times a factor: those of the kinds are parts of the total."""
+
+    def scaled(of: KindSummary) -> KindSummary:
+        return msgspec.structs.replace(of, rate=_scaled(of.rate, factor))
+
+    return msgspec.structs.replace(
+        summary,
+        total=scaled(total),
+        kinds=[scaled(kind) for kind in summary.kinds],
+        groups=scaled(summary.groups) if summary.groups else None,
+    )
+
+
+def _scaled(of: Interval, factor: float) -> Interval:
+    return msgspec.structs.replace(
+        of,
+        value=of.value * factor,
+        low=of.low * factor if of.low is not None else None,
+        high=of.high * factor if of.high is not None else None,
     )
 
 
@@ -199,61 +205,22 @@ def _is_native(client: str) -> bool:
     return client.partition("?")[0] == NATIVE
 
 
-def _place(row: ClientRow, order: Sequence[str], metric: Metric) -> tuple[bool, float]:
-    """The place of a row in its group: those without a figure come last."""
-    if _figure(row.summary, metric) is None:
-        return True, 0.0
-    # A figure that is not above 0 cannot be ranked on logarithms.
-    return False, order.index(row.name) if row.name in order else math.inf
-
-
-def _figure(summary: CellSummary, metric: Metric) -> float | None:
-    total = summary.total
-    if total is None:
-        return None
-    if metric == "rate":
-        return total.rate.value
-    return total.p99_ns.value if total.p99_ns else None
-
-
-def _choices(rows: Sequence[ClientRow], metric: Metric) -> list[ClientRow]:
+def _choices(group: Group) -> list[ClientRow]:
     """Those to choose from: the native client is a yardstick where libraries are compared."""
-    measured = [row for row in rows if _figure(row.summary, metric) is not None]
+    measured = [row for row in group.rows if ranked_figure(row.summary, group.metric) is not None]
     return [row for row in measured if not row.yardstick] or measured
 
 
-def group_answer(group: Group) -> str:
-    """Who is first, and how sure that is, in a sentence."""
+def alone_text(group: Group) -> str:
+    """What there is to say about a group that asks no question: one has a figure, or nobody has."""
     against = "against " if group.kind == "clients" else ""
     place = f"{group.workload}, {group.load}, {against}{group.common}"
-    ranked = _choices(group.rows, group.metric)
+    ranked = _choices(group)
     if not ranked:
-        return f"{place}: no {group.kind[:-1]} has a valid figure."
-    client = ranked[0].name
-    value = _figure(ranked[0].summary, group.metric) or 0.0
+        return f"{place}: no {group.heading} has a valid figure."
+    of = ranked_figure(ranked[0].summary, group.metric)
+    value = of.value if of else 0.0
     figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
-    if len(ranked) == 1:
-        # The native client may have one too: it is no rival of a library.
-        only = "is compared" if any(row.yardstick for row in group.rows) else "has a valid figure"
-        return f"{place}: only {client} {only}, with {figure}."
-    if group.lead is None:
-        return f"{place}: nobody is named first: {group.no_first}; {client} has {figure}."
-    return f"{place}: {client} is first with {figure}; {_second_place(group.lead)}."
-
-
-def _second_place(comparison: Comparison) -> str:
-    second = comparison.client
-    measure = comparison.metric
-    part = f"{second} is second, with {interval(comparison.ratio, '{:.2f}')} times its {measure}"
-    if comparison.answer not in ("equivalent", "inconclusive"):
-        return part
-    more = ""
-    if comparison.answer == "inconclusive" and comparison.needed:
-        more = f"; about {comparison.needed} blocks would probably settle it"
-    return f"{part} ({_MEANING[comparison.answer]}{more})"
-
-
-_MEANING = {
-    "equivalent": "equivalent within the margin",
-    "inconclusive": "inconclusive",
-}
+    # The native client may have one too: it is no rival of a library.
+    only = "is compared" if any(row.yardstick for row in group.rows) else "has a valid figure"
+    return f"{place}: only {ranked[0].name} {only}, with {figure}."

@@ -7,14 +7,26 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers
-from cachemark.analysis.statistics import CellSummary, Comparison, Metric
+from cachemark.analysis.statistics import CellSummary, Comparison, Interval
 from cachemark.model.outcome import Cell
 from cachemark.runs.storage.store import RunHeader
 
 # What the rows of a group are.
 Kind = Literal["clients", "servers"]
+# The figure by which a group is ranked.
+Metric = Literal["rate", "p99"]
 # What a section is about.
 Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds", "hosts"]
+
+
+def ranked_figure(summary: CellSummary, metric: Metric) -> Interval | None:
+    """The figure by which a group is ranked; None if the cell does not have it."""
+    total = summary.total
+    if total is None:
+        return None
+    if metric == "rate":
+        return total.rate
+    return total.response.intervals.get(99.0) if total.response else None
 
 
 class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +49,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The clients that did the same work on one server; or the servers of the only client.
 
     The fastest one is first. `server` is empty in a group of servers, `client` in one of clients.
-    In a group of servers, comparisons name servers as `client` and `baseline`.
-
     In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
-    same rate, so the fastest one has the lowest p99. `lead` compares the first two libraries;
-    `itself` is the result of the A/A test. `no_first`: why nobody is named as first, although there
+    same rate, so the fastest one has the lowest p99. `lead` is the first relative to the second;
+    `itself` is the A/A test, and `itself_bound` the factor by which the instrument differs from
+    itself. `no_first`: why nobody is named as first, although there
     are several to choose from. `set_leaders` are then those that are first of a set of rounds.
     """
 
@@ -55,6 +66,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[ClientRow]
     lead: Comparison | None
     itself: Comparison | None = None
+    itself_bound: float = 1.0
     no_first: str = ""
     set_leaders: list[str] = []
 

@@ -1,16 +1,15 @@
-"""Disturbances of a run: noise, changes within windows, withheld figures, and the A/A test."""
+"""Disturbances of a run: noise, changes within windows, and withheld figures."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import interval, time
+from cachemark.analysis.number_format import time
 from cachemark.analysis.verdict import TAPE_REPEATED
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.model.outcome import Cell, Finding, LagBound, Outcome
 from cachemark.report.cells import cell_title
-from cachemark.report.model import Group
 
 # Smaller parts of a percentile are below the width of a histogram's bucket or two.
 _TOLD_PART = 0.01
@@ -95,18 +94,3 @@ def lag_notes(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _part(bound: LagBound) -> float:
     return bound.moved_ns / max(1, bound.ns)
-
-
-def self_comparison_notes(groups: Sequence[Group]) -> list[str]:
-    """A note for each group in which the A/A test found a (false) difference."""
-    lines: list[str] = []
-    for group in groups:
-        if group.itself is None or group.itself.answer not in ("faster", "slower"):
-            continue
-        place = f"{group.workload}, {group.load}, {group.common}"
-        ratio = interval(group.itself.ratio, "{:.3f}")
-        lines.append(
-            f"A/A test, {place}: the ratio of {group.itself.baseline} to itself is {ratio}. "
-            "It should be 1, so no comparison of this group can be trusted."
-        )
-    return lines

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import count_of
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable
-from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
 from cachemark.analysis.rounds.texts import (
@@ -12,12 +12,13 @@ from cachemark.analysis.rounds.texts import (
     figure_words,
     gap_text,
     ratio_words,
+    spread_words,
     steal_text,
 )
+from cachemark.analysis.statistics import Comparison
 from cachemark.report.model import Section
 
 CARRY_OVER_TITLE = "What a client leaves to the slice after its own"
-_WORDS = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}
 
 
 def sections(answers: Answers | None) -> list[Section]:
@@ -32,35 +33,54 @@ def sections(answers: Answers | None) -> list[Section]:
 def _pairs(group: GroupAnswer) -> Section | None:
     question = group.question
     rows = [
-        _pair_row(contrast, question)
+        _pair_row(comparison, question)
         for ranking in group.rankings
-        for contrast in ranking.pairs
-        if contrast.ratio is not None
+        for comparison in ranking.pairs
+        if comparison.ratio is not None
     ]
     if not rows:
         return None
-    contrasts = [contrast for ranking in group.rankings for contrast in ranking.pairs]
-    gaps = [text for contrast in contrasts if (text := gap_text(contrast, question))]
+    pairs = [comparison for ranking in group.rankings for comparison in ranking.pairs]
+    gaps = [text for comparison in pairs if (text := gap_text(comparison, question))]
     return Section(
         title=f"Every pair, {question.workload} · {question.load} · {question.common}",
         topic="rounds",
-        columns=["figure", "first", "second", "first / second", "typical slice", "answer", "over"],
+        columns=[
+            "figure",
+            "first",
+            "second",
+            "first / second",
+            "single sittings",
+            "typical slice",
+            "the first is",
+            "over",
+        ],
         rows=rows,
-        notes=gaps,
+        notes=[*gaps, *_notes(pairs)],
         prose=True,
     )
 
 
-def _pair_row(contrast: RoundContrast, question: Question) -> list[str]:
-    scope = "within" if contrast.scope == "within" else "over"
+def _pair_row(of: Comparison, question: Question) -> list[str]:
     return [
-        figure_words(contrast.figure),
-        question.name(contrast.first),
-        question.name(contrast.second),
-        ratio_words(contrast.ratio) if contrast.ratio else "–",
-        ratio_words(contrast.typical) if contrast.typical else "–",
-        _WORDS[contrast.answer],
-        f"{scope} {contrast.sittings} sittings",
+        figure_words(of.figure),
+        question.name(of.first),
+        question.name(of.second),
+        ratio_words(of.ratio) if of.ratio else "–",
+        spread_words(of),
+        ratio_words(of.typical) if of.typical else "–",
+        of.answer,
+        f"{of.scope} {count_of(of.count, of.unit)}",
+    ]
+
+
+def _notes(pairs: list[Comparison]) -> list[str]:
+    """What the marks in the rows mean, where there is one."""
+    if not any(of.one_tells_most for of in pairs):
+        return []
+    return [
+        "*: one sitting makes more than half of the variance. If such sittings are rare, the "
+        "interval holds less often than it says: look at the range of the single sittings."
     ]
 
 
@@ -101,7 +121,7 @@ def _steal(steal: Steal) -> Section:
     return Section(
         title="CPU time that the hypervisor took",
         topic="rounds",
-        columns=["client", "slices with steal", "share of their time", "slower by at most"],
+        columns=["client", "slices with steal", "share of their time", "slower by at least"],
         rows=rows,
         notes=[steal_text(steal)],
     )

@@ -8,29 +8,13 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
-from cachemark.analysis.rounds.contrast import RoundContrast
-from cachemark.analysis.rounds.looks import Answer
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.texts import (
-    figure_words,
-    no_first_text,
-    ratio_words,
-    set_leaders,
-    steal_text,
-    texts,
-)
-from cachemark.analysis.statistics import (
-    CellSummary,
-    Comparison,
-    ComparisonAnswer,
-    Interval,
-    Metric,
-)
+from cachemark.analysis.rounds.texts import figure_words, ratio_words, steal_text, texts
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
-from cachemark.report.model import ClientRow, Group, Kind
+from cachemark.report.model import Group, Kind
 from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # The ranking of each question while a run goes on.
@@ -39,20 +23,23 @@ Standing = list[tuple[Question, Ranking]]
 _ROUNDING = 1e-9
 
 
-def round_answers(
+def run_answers(
     experiment: Experiment,
     outcomes: Sequence[Outcome],
     *,
     final: bool = True,
     figures: Sequence[str] = tuple(ROUND_FIGURES),
-) -> Answers | None:
-    """The answers of a run's sittings; None if its trials were played one after the other."""
-    if not any(outcome.rounds for outcome in outcomes):
-        return None
-    played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
+) -> Answers:
+    """The answers of a run, by its sittings or by its blocks of trials."""
+    played = {outcome.trial.cell for outcome in outcomes if outcome.measure is not None}
     here = [cell for cell in cells(experiment) if cell in played]
     rule = stop_rule(experiment)
     return answers(outcomes, asked(experiment, here), rule, final=final, figures=figures)
+
+
+def is_in_turns(outcomes: Sequence[Outcome]) -> bool:
+    """Whether a run has sittings; its trials were played one after the other otherwise."""
+    return any(outcome.rounds for outcome in outcomes)
 
 
 def sentences(answers: Answers, outcomes: Sequence[Outcome], rank: Kind = "clients") -> list[str]:
@@ -104,8 +91,10 @@ def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
 
     Clients and servers are not ranked both: the experiment says which, where there is a choice.
     """
-    answers = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
-    groups = answers.groups if answers else []
+    if not is_in_turns(outcomes):
+        return []
+    answers = run_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
+    groups = answers.groups
     kinds = {answer.question.kind for answer in groups}
     ranked = experiment.rank if experiment.rank in kinds else next(iter(kinds), "clients")
     return [
@@ -138,41 +127,23 @@ def standing_lines(ranked: Standing) -> list[str]:
 
 def ordered_places(ranking: Ranking) -> list[Place]:
     """The places of a ranking, with those that are no choices among them."""
-    return sorted([*ranking.places, *ranking.beside], key=lambda place: _order(place, ranking))
+    return sorted([*ranking.places, *ranking.beside], key=lambda place: place_order(place, ranking))
 
 
-def with_rounds(group: Group, answers: Answers) -> Group:
-    """The group in the order of its sittings, with the ratios that these show."""
-    answer = answer_of(group, answers)
-    ranking = answer.ranking(answer.primary) if answer else None
-    if answer is None or ranking is None or not ranking.places:
-        return group
-    places = {place.name: place for place in (*ranking.places, *ranking.beside)}
-    reason = no_first_text(ranking, answer.question, answers.rule) if ranking.no_first else ""
-    rows = [_row(row, places.get(row.name), ranking, group) for row in group.rows]
-    return msgspec.structs.replace(
-        group,
-        rows=sorted(rows, key=lambda row: _order(places.get(row.name), ranking)),
-        lead=_comparison(_reversed(ranking.lead), group.metric, group.kind),
-        no_first=reason,
-        set_leaders=set_leaders(ranking, answer.question) if reason else [],
-        itself=_comparison(ranking.twice, group.metric) or group.itself,
-    )
-
-
-def adjustment_notes(answers: Answers | None) -> list[str]:
+def adjustment_notes(answers: Answers) -> list[str]:
     """That rates are not the plain means of a client's sittings, where that is so."""
     places = [
         place
-        for answer in (answers.groups if answers else [])
+        for answer in answers.groups
         if (ranking := answer.ranking(answer.primary)) is not None
         for place in (*ranking.places, *ranking.beside)
     ]
     if all(abs(place.value / place.own - 1) < _ROUNDING for place in places):
         return []
     return [
-        "Not all clients played in the same sittings, so the ranked figures are at the level that "
-        "all have in common: they stand to each other as the ratios say."
+        f"Not all clients have valid figures of the same {answers.rule.unit}s, so the ranked "
+        "figures are at the level that all have in common: they stand to each other as the ratios "
+        "say."
     ]
 
 
@@ -186,7 +157,7 @@ def answer_of(group: Group, answers: Answers) -> GroupAnswer | None:
     return None
 
 
-def _order(place: Place | None, ranking: Ranking) -> tuple[int, int]:
+def place_order(place: Place | None, ranking: Ranking) -> tuple[int, int]:
     """The order of the ranking. What is no choice stands before all that it is ahead of."""
     if place is None:
         return len(ranking.places), 1
@@ -194,74 +165,6 @@ def _order(place: Place | None, ranking: Ranking) -> tuple[int, int]:
         return ranking.places.index(place), 1
     better = [of for of in ranking.places if (of.value > place.value) == ranking.more_is_better]
     return len(better), 0
-
-
-def _row(row: ClientRow, place: Place | None, ranking: Ranking, group: Group) -> ClientRow:
-    if place is None:
-        return msgspec.structs.replace(row, comparison=None, fastest=False)
-    return msgspec.structs.replace(
-        row,
-        summary=_adjusted(row.summary, place.value / place.own, group.metric),
-        comparison=_comparison(place.to_winner, group.metric, group.kind),
-        fastest=place.cell == ranking.places[0].cell and ranking.no_first in ("", "across"),
-    )
-
-
-def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummary:
-    """The figure that decides, at the level that all cells have in common.
-
-    Cells that played in different sittings met the machine at different speeds.
-    """
-    total = summary.total
-    if total is None or abs(factor - 1) < _ROUNDING:
-        return summary
-    if metric == "rate":
-        total = msgspec.structs.replace(total, rate=_scaled(total.rate, factor))
-    elif total.p99_ns is not None:
-        total = msgspec.structs.replace(total, p99_ns=_scaled(total.p99_ns, factor))
-    return msgspec.structs.replace(summary, total=total)
-
-
-def _scaled(of: Interval, factor: float) -> Interval:
-    return msgspec.structs.replace(
-        of,
-        value=of.value * factor,
-        low=of.low * factor if of.low is not None else None,
-        high=of.high * factor if of.high is not None else None,
-    )
-
-
-def _reversed(contrast: RoundContrast | None) -> RoundContrast | None:
-    return contrast.reversed() if contrast else None
-
-
-def _comparison(
-    contrast: RoundContrast | None, metric: Metric, kind: Kind = "clients"
-) -> Comparison | None:
-    if contrast is None or contrast.ratio is None:
-        return None
-    first, second, of_clients = contrast.first, contrast.second, kind == "clients"
-    return Comparison(
-        client=first.client if of_clients else first.server,
-        baseline=second.client if of_clients else second.server,
-        server=first.server if of_clients else first.client,
-        workload=contrast.first.workload,
-        load=contrast.first.load,
-        metric=metric,
-        ratio=contrast.ratio,
-        pairs=contrast.sittings,
-        answer=_answer(contrast.answer, metric),
-        p_holm=contrast.p_holm,
-        needed=contrast.needed,
-    )
-
-
-def _answer(answer: Answer, metric: Metric) -> ComparisonAnswer:
-    if answer == "equal":
-        return "equivalent"
-    if answer == "open":
-        return "inconclusive"
-    return "faster" if (answer == "above") == (metric == "rate") else "slower"
 
 
 def sitting_seconds(outcomes: Sequence[Outcome]) -> float:

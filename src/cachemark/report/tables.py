@@ -5,15 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.number_format import (
+    count_of,
     counted,
+    cpu_with_error,
     interval,
     number,
-    percentile,
+    percentile_with_error,
     rate_with_error,
-    time_with_error,
 )
-from cachemark.analysis.statistics import CellSummary, Interval, KindSummary, Metric
-from cachemark.report.model import ClientRow, Group
+from cachemark.analysis.rounds.texts import ratio_words
+from cachemark.analysis.statistics import CellSummary, Comparison, Interval, KindSummary
+from cachemark.report.model import ClientRow, Group, Metric
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +121,7 @@ def _ranking_row(row: ClientRow, group: Group) -> list[str]:
         version,
         rate_with_error(total.rate),
         _share(row),
-        *_ranked_percentiles(total, group.metric),
+        *_percentiles(total),
         _cpu(summary.client_cpu_us),
         _cpu(summary.server_cpu_us),
         _errors(total),
@@ -130,26 +132,27 @@ def _ranking_row(row: ClientRow, group: Group) -> list[str]:
 def _share(row: ClientRow) -> str:
     if row.fastest:
         return "1"
-    if row.comparison is None:
+    comparison = row.comparison
+    if comparison is None or comparison.ratio is None:
         return "–"
-    mark = " ~" if row.comparison.answer in ("equivalent", "inconclusive") else ""
-    return interval(row.comparison.ratio, "{:.2f}") + mark
+    return interval(comparison.ratio, "{:.2f}") + (" ~" if _shows_none(comparison) else "")
+
+
+def _shows_none(of: Comparison) -> bool:
+    """Whether a comparison shows no difference: its interval has 1 in it, or it is equal."""
+    if of.answer != "open" or of.ratio is None or of.ratio.low is None or of.ratio.high is None:
+        return of.answer in ("open", "equal")
+    return of.ratio.low <= 1 <= of.ratio.high
 
 
 def _percentiles(kind: KindSummary) -> list[str]:
     if kind.response is None:
         return ["–", "–", "–"]
-    return [percentile(kind.response, percent) for percent in (50.0, 99.0, 99.9)]
-
-
-def _ranked_percentiles(kind: KindSummary, metric: Metric) -> list[str]:
-    """The percentiles; the p99 is the one by which the group is ranked, if it is."""
-    p50, p99, p999 = _percentiles(kind)
-    return [p50, time_with_error(kind.p99_ns) if metric == "p99" and kind.p99_ns else p99, p999]
+    return [percentile_with_error(kind.response, percent) for percent in (50.0, 99.0, 99.9)]
 
 
 def _cpu(of: Interval | None) -> str:
-    return "–" if of is None else f"{of.value:.1f} µs"
+    return "–" if of is None else cpu_with_error(of)
 
 
 def _errors(kind: KindSummary) -> str:
@@ -158,19 +161,17 @@ def _errors(kind: KindSummary) -> str:
 
 
 def self_comparison(group: Group) -> str:
-    """The result of the group's A/A test; empty if it has none."""
+    """The A/A test of a group, and what it says about small differences; empty without one."""
     itself = group.itself
-    if itself is None:
+    if itself is None or itself.ratio is None:
         return ""
-    low, high = itself.ratio.low, itself.ratio.high
-    reach = "one block, so no interval"
-    if low is not None and high is not None:
-        reach = f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
     what = "ops/s" if group.metric == "rate" else "p99"
-    return (
-        f"A/A test: {itself.baseline}, played twice, differs from itself by "
-        f"{100 * (itself.ratio.value - 1):+.1f} % in {what} ({reach})."
-    )
+    name = group.name_of(itself.second)
+    text = f"A/A test: {name}, played twice, has {ratio_words(itself.ratio)} × its own {what}"
+    if group.itself_bound <= 1:
+        return f"{text} (within {count_of(itself.count, itself.unit)}, so no bound)."
+    own_error = 100 * group.itself_bound - 100
+    return f"{text}; differences below {own_error:.1f} % are within the instrument's own error."
 
 
 def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:

@@ -99,6 +99,7 @@ _DISPENSABLE = (
     "errors",
     "hits",
     "misses",
+    "p50",
     "p99",
     "valid",
 )

@@ -44,7 +44,7 @@ def found(made: list[Outcome]) -> CarryOverTable:
 @pytest.mark.parametrize("arms", [3, 4, 5])
 def test_an_arm_that_slows_its_successor_is_found(arms: int) -> None:
     table = found(played(arms, 6, 0.1))
-    assert (table.sittings, table.scope, table.shown) == (6, "sittings", True)
+    assert (table.sittings, table.scope, table.shown) == (6, "over", True)
     effect = table.arms[1].successor
     assert effect.value == pytest.approx(0.9, rel=0.02)
     assert effect.high is not None

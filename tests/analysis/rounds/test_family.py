@@ -11,7 +11,6 @@ from cachemark.analysis.rounds.family import (
     all_pairs,
     decide,
     decide_chosen,
-    decide_lead,
     family_of,
     may_retire,
 )
@@ -41,7 +40,7 @@ def test_pairs_that_were_not_measured_stay_in_the_family() -> None:
     # p = 0.0043 at t = 4, 8 degrees of freedom: below 0.0158 alone, and above it in a family of 6.
     pair, *others = all_pairs(cells(4))
     alone = decide({pair: estimate(0.4, 0.1)}, RULE)[pair]
-    assert alone.answer == "above"
+    assert alone.answer == "better"
     rest: dict[Pair, LogEstimate | None] = dict.fromkeys(others)
     among = decide({pair: estimate(0.4, 0.1), **rest}, RULE)
     assert among[pair].answer == "open"
@@ -57,14 +56,14 @@ def test_answered_pairs_do_not_make_the_family_smaller_for_those_that_are_equal(
     )
     assert [found[pair].answer for pair in (first, second)] == ["equal", "equal"]
     assert found[third].p_holm == pytest.approx(3 * (found[third].p or 0))
-    assert found[third].answer == "above"
+    assert found[third].answer == "better"
 
 
 def test_the_lead_is_tested_by_itself() -> None:
-    assert decide_lead(estimate(0.4, 0.1), RULE).answer == "above"
-    assert decide_lead(None, RULE).answer == "open"
+    assert decide_chosen(estimate(0.4, 0.1), RULE, 1).answer == "better"
+    assert decide_chosen(None, RULE, 1).answer == "open"
     no_error = LogEstimate(value=1, error=None, degrees_of_freedom=0)
-    assert decide_lead(no_error, RULE).answer == "open"
+    assert decide_chosen(no_error, RULE, 1).answer == "open"
 
 
 def test_the_first_of_many_equals_is_seldom_told_from_any_of_them() -> None:

@@ -28,7 +28,7 @@ A, B, C = cell("a"), cell("b"), cell("c")
 def test_arms_of_the_same_sitting_are_compared_directly() -> None:
     found = estimate_pair(read_sittings(run({"a": 30_000, "b": 20_000}, 6)), A, B, "rate")
     assert found.estimate is not None
-    assert (found.sittings, found.scope, found.through_reference) == (6, "sittings", False)
+    assert (found.sittings, found.scope, found.through_reference) == (6, "over", False)
     assert math.exp(found.estimate.value) == pytest.approx(1.5, rel=0.03)
     assert found.estimate.degrees_of_freedom == 5
 
@@ -136,6 +136,6 @@ def test_an_arm_without_the_last_sitting_of_a_run_that_was_broken_off_has_not_re
 def test_arms_of_two_sets_that_share_a_sitting_are_compared_directly() -> None:
     made = [*run({"a": 30_000, "x": 10_000}, 6), *run({"b": 20_000, "y": 10_000}, 6)]
     found = estimate_pair(read_sittings(made), A, B, "rate")
-    assert (found.sittings, found.through_reference, found.scope) == (6, False, "sittings")
+    assert (found.sittings, found.through_reference, found.scope) == (6, False, "over")
     assert found.estimate is not None
     assert math.exp(found.estimate.value) == pytest.approx(1.5, rel=0.05)

@@ -26,7 +26,7 @@ def test_nothing_is_told_where_nothing_was_taken() -> None:
     assert steal(read_sittings(run({"a": 1e4, "b": 2e4}, 4))) is None
 
 
-def test_the_most_that_was_taken_from_an_arm_bounds_what_ratios_moved() -> None:
+def test_what_was_taken_from_an_arm_is_the_least_that_ratios_moved() -> None:
     outcomes = run({"a": 1e4, "b": 2e4}, 4)
     count = len(outcomes[0].rounds.slices.ops) if outcomes[0].rounds else 0
     # Of arm a, in each sitting one slice had a tenth of all of the arm's time there taken.
@@ -44,5 +44,5 @@ def test_the_most_that_was_taken_from_an_arm_bounds_what_ratios_moved() -> None:
     assert found.moves == pytest.approx(1 / 0.9)
     assert steal_text(found) == (
         f"The hypervisor took CPU time in 4 of {8 * count} slices;"
-        " that moves ratios by 11.1 % at most."
+        " that moves ratios by 11.1 % or more."
     )

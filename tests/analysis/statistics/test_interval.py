@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 import scipy
 
-from cachemark.analysis.statistics import (
-    Interval,
-    mean_half_width,
-    paired_ratio,
-    unpaired_ratio,
-)
+from cachemark.analysis.statistics import Interval, mean_half_width
+from tests.builders.compared import paired_ratio, unpaired_ratio
 
 
 def test_the_ratio_is_welchs_test_on_logs() -> None:

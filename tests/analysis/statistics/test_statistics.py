@@ -8,13 +8,12 @@ import pytest
 import scipy
 
 from cachemark.analysis.statistics import (
-    compare,
     geometric_mean,
     holm,
     min_sample_size,
-    paired_ratio,
     summarise,
 )
+from tests.builders.compared import compared, paired_ratio
 from tests.builders.outcomes import measured
 
 
@@ -52,9 +51,10 @@ def test_pairing_by_block_sees_through_drift() -> None:
     # Every block is 5 % faster than the one before; the clients differ by 10 %.
     outcomes = [measured("a", b, 2000) for b in range(5)]
     outcomes += [measured("b", b, 1800) for b in range(5)]
-    (comparison,) = compare(outcomes, "a", outcomes[0].trial.cell, 2.0)
-    assert comparison.answer == "slower"
-    assert comparison.pairs == 5
+    comparison = compared(outcomes, "b", "a", 0.02)
+    assert comparison.answer == "worse"
+    assert comparison.count == 5
+    assert comparison.ratio is not None
     assert comparison.ratio.low is not None
     assert comparison.ratio.high is not None
     assert comparison.ratio.low < 0.9 < comparison.ratio.high

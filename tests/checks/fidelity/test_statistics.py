@@ -15,16 +15,12 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from cachemark.analysis.statistics import (
-    Interval,
-    compare,
-    geometric_mean,
-    paired_ratio,
-    self_comparison,
-    unpaired_ratio,
-)
+from cachemark.analysis.rounds.answers import answers as answers_of
+from cachemark.analysis.rounds.questions import questions_of
+from cachemark.analysis.statistics import Interval, geometric_mean
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import make_plan
+from tests.builders.compared import BY_BLOCK, compared, paired_ratio, unpaired_ratio
 from tests.builders.outcomes import experiment, measured
 
 EXPERIMENTS = 200
@@ -79,7 +75,8 @@ def ratios(order: Order, seed: int, **truth: float) -> list[Interval]:
     found: list[Interval] = []
     for number in range(EXPERIMENTS):
         outcomes = run(order(number), draw, **truth)
-        (comparison,) = compare(outcomes, "made/a", outcomes[0].trial.cell, 1.0)
+        comparison = compared(outcomes, "made/b", "made/a", 0.01)
+        assert comparison.ratio is not None
         found.append(comparison.ratio)
     return found
 
@@ -203,9 +200,8 @@ def of_itself(number: int, draw: np.random.Generator, margin_percent: float, **t
     """The answer of one virtual experiment to: is a client faster than itself?"""
     made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), seed=number, twice="made/a")
     outcomes = run(make_plan(made).trials, draw, **truth)
-    found = self_comparison(outcomes, outcomes[0].trial.cell, margin_percent)
-    assert found is not None
-    assert found.pairs == BLOCKS
+    found = compared(outcomes, "made/a#again", "made/a", margin_percent / 100)
+    assert found.count == BLOCKS
     return found.answer
 
 
@@ -216,7 +212,7 @@ def test_the_aa_arm_finds_a_false_difference_in_one_of_twenty_at_most(
     """400 experiments, noise of 3 % for blocks and 2 % for trials; without a margin it is 5 %."""
     draw = np.random.default_rng(31)
     answers = [of_itself(n, draw, margin_percent, block_sd=0.03, trial_sd=0.02) for n in range(400)]
-    false = share([answer in ("faster", "slower") for answer in answers])
+    false = share([answer in ("better", "worse") for answer in answers])
     least = 0.02 if margin_percent == 0.0 else 0.0
     # 5 % of 400, and 3.29 σ.
     assert least <= false <= 0.05 + 3.29 * (0.05 * 0.95 / 400) ** 0.5
@@ -232,15 +228,17 @@ def test_the_aa_arm_finds_what_is_false() -> None:
         draw,
         drift=0.05,
     )
-    found = self_comparison(outcomes, outcomes[0].trial.cell, 1.0)
-    assert found is not None
-    assert found.answer in ("faster", "slower")
+    found = compared(outcomes, "made/a#again", "made/a", 0.01)
+    assert found.answer in ("better", "worse")
 
 
 def test_the_second_name_is_no_alternative() -> None:
     """It is not in the ranking's family, which would cost the others power."""
     made = msgspec.structs.replace(experiment(["made/a", "made/b"], BLOCKS), twice="made/a")
     outcomes = run(make_plan(made).trials, np.random.default_rng(33), effect=1.02)
-    (comparison,) = compare(outcomes, "made/a", outcomes[0].trial.cell, 1.0)
-    assert comparison.client == "made/b"
+    cells = list(dict.fromkeys(outcome.trial.cell for outcome in outcomes))
+    found = answers_of(outcomes, questions_of(cells), BY_BLOCK, final=True, figures=["rate"])
+    (comparison,) = found.groups[0].rankings[0].pairs
+    assert {comparison.first.client, comparison.second.client} == {"made/a", "made/b"}
+    assert comparison.ratio is not None
     assert comparison.p_holm == comparison.ratio.p

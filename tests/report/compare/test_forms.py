@@ -17,7 +17,7 @@ from cachemark.report.compare import (
     compare_runs,
     compare_within_run,
 )
-from tests.builders.stored_runs import made_header, numbered, other_host, trials
+from tests.builders.stored_runs import in_turns, made_header, numbered, other_host, trials
 from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def two_runs() -> ComparisonReport:
     """One run on each side: no answers; lost and other work, on another kernel."""
     before = [*trials("a", 2000), *trials("b", 2000), *trials("c", 500), *trials("d", 50)]
-    after = [*trials("a", 1000), *trials("b", 4000), *trials("c", 100)]
+    after = [*trials("a", 1000), *trials("b", 4000), *trials("c", 10)]
     old = Side(headers=[made_header("old")], outcomes=[numbered(before)])
     header = made_header("new", 2, host=other_host(kernel="7.0"))
     new = Side(headers=[header], outcomes=[numbered(after)])
@@ -34,11 +34,14 @@ def two_runs() -> ComparisonReport:
 
 
 def many_runs() -> ComparisonReport:
-    """Four runs on each side: better, worse and equivalent."""
+    """Four runs on each side: in turns: better, worse and equal."""
     rates = {"a": (2000, 1000), "b": (2000, 4000), "c": (2000, 2000)}
     old, new = (
         Side(
-            headers=[made_header(f"{name}-{number}") for number in range(4)],
+            headers=[
+                made_header(f"{name}-{number}", in_turns(number, second=side == 1))
+                for number in range(4)
+            ],
             outcomes=[
                 numbered(
                     [t for client, of in rates.items() for t in trials(client, of[side] + number)]
@@ -78,13 +81,13 @@ def test_csv_and_json_say_the_same() -> None:
     made = two_runs()
     rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"](made, None))))
     document = json.loads(RENDERERS["json"](made, None))
-    contrasts = [contrast for row in document["rows"] for contrast in row["contrasts"]]
+    comparisons = [comparison for row in document["rows"] for comparison in row["comparisons"]]
     assert document["regressed"] is True
-    assert [row["figure"] for row in rows] == [contrast["figure"] for contrast in contrasts]
-    for row, contrast in zip(rows, contrasts, strict=True):
-        if contrast["ratio"] is None:
+    assert [row["figure"] for row in rows] == [comparison["figure"] for comparison in comparisons]
+    for row, comparison in zip(rows, comparisons, strict=True):
+        if comparison["ratio"] is None:
             assert (row["ratio"], row["answer"]) == ("", "")
-            assert row["reason"] == contrast["why"]
+            assert row["reason"] == comparison["why"]
         else:
-            assert float(row["ratio"]) == pytest.approx(contrast["ratio"]["value"], rel=1e-5)
-            assert row["answer"] == contrast["answer"]
+            assert float(row["ratio"]) == pytest.approx(comparison["ratio"]["value"], rel=1e-5)
+            assert row["answer"] == comparison["answer"]

@@ -10,6 +10,7 @@ import pytest
 from cachemark.analysis.rounds.answers import answers
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.questions import questions_of
+from cachemark.analysis.statistics import Comparison, Interval
 from cachemark.model.errors import UsageError
 from cachemark.report.compare import (
     RENDERERS,
@@ -22,6 +23,8 @@ from cachemark.report.compare import (
     gate_answer,
     gate_line,
 )
+from cachemark.report.compare.gate import is_not_worse
+from tests.builders.outcomes import measured
 from tests.builders.rounds import run as played_in_turns
 from tests.builders.stored_runs import made_header, numbered, trials
 
@@ -46,12 +49,12 @@ def noisy(figures: tuple[str, ...], gate: Gate | None = None) -> ComparisonRepor
 def test_a_halved_rate_fails_whatever_is_shown_beside_it() -> None:
     for figures in (("rate",), ("rate", "p99"), ("rate", "p50", "p90", "p99", "client-cpu")):
         found = noisy(figures, Gate(figures=("rate",)))
-        (contrast,) = [c for c in found.rows[0].contrasts if c.figure == "rate"]
-        assert contrast.ratio is not None
-        assert contrast.ratio.p is not None
+        (comparison,) = [c for c in found.rows[0].comparisons if c.figure == "rate"]
+        assert comparison.ratio is not None
+        assert comparison.ratio.p is not None
         # In a family of two tests it would have passed.
-        assert contrast.ratio.p < 0.05 < 2 * contrast.ratio.p
-        assert contrast.p_holm == contrast.ratio.p
+        assert comparison.ratio.p < 0.05 < 2 * comparison.ratio.p
+        assert comparison.p_holm == comparison.ratio.p
         assert gate_answer(found) == "failed"
         assert "Gate failed: 1 ratio of ops/s" in gate_line(found)
 
@@ -118,15 +121,15 @@ def test_what_the_correction_changes_has_both_intervals() -> None:
     found = compare_within_run(
         made_header("run"), numbered([*base, *others]), wanted, ("rate",), 10.0
     )
-    by_client = {row.other.client: row.contrasts[0] for row in found.rows}
+    by_client = {row.other.client: row.comparisons[0] for row in found.rows}
     changed = by_client["b0"]
-    assert changed.answer == "inconclusive"
+    assert changed.answer == "open"
     assert changed.ratio is not None
-    assert changed.corrected is not None
+    assert changed.together is not None
     assert changed.ratio.high is not None
-    assert changed.corrected.high is not None
-    assert changed.ratio.high < 1 < changed.corrected.high
-    assert by_client["b1"].corrected is None
+    assert changed.together.high is not None
+    assert changed.ratio.high < 1 < changed.together.high
+    assert by_client["b1"].together is None
     assert "corrected" in RENDERERS["table"](found, 160)
 
 
@@ -147,7 +150,7 @@ def in_turns(slow: float, gate: Gate, broken: tuple[str, ...] = ()) -> Compariso
 def test_two_builds_in_turns_are_a_comparison_in_every_form() -> None:
     slower = in_turns(0.8, Gate(figures=("rate",)))
     (row,) = slower.rows
-    (rate,) = [contrast for contrast in row.contrasts if contrast.figure == "rate"]
+    (rate,) = [comparison for comparison in row.comparisons if comparison.figure == "rate"]
     assert rate.ratio is not None
     assert rate.ratio.value == pytest.approx(0.8, rel=0.05)
     assert (row.baseline.client, row.other.client) == ("base", "head")
@@ -178,4 +181,26 @@ def test_a_base_that_never_works_is_no_baseline() -> None:
 
 def test_no_common_sitting_is_no_comparison() -> None:
     with pytest.raises(UsageError, match="no sitting has a valid trial of both"):
-        compare_in_turns(None, [], ("base", "head"), STRICT)
+        compare_in_turns(answers([], [], StopRule(), final=True), [], ("base", "head"), STRICT)
+
+
+@pytest.mark.parametrize(
+    ("figure", "low", "value", "high", "shown"),
+    [
+        ("rate", 0.96, 1.01, 1.06, True),
+        ("rate", 1 / 1.05, 1.0, 1.05, True),
+        ("rate", 0.68, 0.82, 0.99, False),
+        ("rate", 0.95, 1.0, 1.05, False),  # 5 % less than 1.05 is 1 / 1.05
+        ("client-cpu", 0.90, 1.0, 1.05, True),
+        ("client-cpu", 0.98, 1.02, 1.06, False),
+    ],
+)
+def test_not_worse_by_more_than_the_margin_needs_the_worse_end_of_the_interval(
+    figure: str, low: float, value: float, high: float, *, shown: bool
+) -> None:
+    cell = measured("a", 0, 1000).trial.cell
+    ratio = Interval(value=value, low=low, high=high)
+    compared = Comparison(figure=figure, first=cell, second=cell, ratio=ratio)
+    assert is_not_worse(compared, 5) == shown
+    within = msgspec.structs.replace(compared, scope="within")
+    assert not is_not_worse(within, 5)

@@ -34,7 +34,7 @@ def compared(outcomes: list[Outcome], **wanted: Any) -> ComparisonReport:
 
 def rows(of: ComparisonReport) -> list[tuple[str, str, str, str]]:
     return [
-        (row.baseline.client, row.other.client, row.other.server, row.contrasts[0].answer)
+        (row.baseline.client, row.other.client, row.other.server, row.comparisons[0].answer)
         for row in of.rows
     ]
 

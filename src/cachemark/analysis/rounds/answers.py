@@ -13,13 +13,15 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.rounds.carry_over import CarryOverTable, carry_over
-from cachemark.analysis.rounds.contrast import (
+from cachemark.analysis.rounds.comparing import (
     Looked,
-    RoundContrast,
-    contrast_alone,
-    contrast_chosen,
-    contrast_family,
+    Tested,
+    answer_questions,
+    compare_alone,
+    compare_chosen,
+    compare_pairs,
     describe,
+    holding_together,
     look,
 )
 from cachemark.analysis.rounds.family import Pair
@@ -39,7 +41,7 @@ from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import NoFirst, Rank, Standing, beside, standing
 from cachemark.analysis.rounds.round_timeline import RoundTimeline, round_timelines
 from cachemark.analysis.rounds.steal import Steal, steal
-from cachemark.analysis.statistics import Figure
+from cachemark.analysis.statistics import Comparison
 from cachemark.model.outcome import Cell, Outcome
 
 
@@ -55,18 +57,19 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     value: float
     own: float
-    to_winner: RoundContrast | None
-    to_reference: RoundContrast | None
+    to_winner: Comparison | None
+    to_reference: Comparison | None
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The cells of a question by one figure, the best one first.
 
-    `lead` is the winner relative to its runner-up, tested by itself; None if nobody is named first,
-    for the reason `no_first`. `across` are the winner relative to each cell of another set;
-    `set_leads` are the leads within each set, where there are several. `beside` are cells that are
-    no choices, such as the yardstick, relative to the winner. `pairs` are those of the family.
-    `twice` is the A/A test; `false_difference`: it shows a difference that cannot be.
+    `lead` is the winner relative to its runner-up; None if nobody is named first, for the reason
+    `no_first`. `against` are the first relative to each of the others, each tested by itself: it is
+    named if all of them agree. `set_leads` are the leads within each set, where there are several.
+    `beside` are cells that are no choices, such as the yardstick, relative to the winner. `pairs`
+    are those of the family. `twice` is the A/A test, `bound` the factor by which the instrument
+    differs from itself: smaller differences are no answers.
     """
 
     figure: str
@@ -74,19 +77,14 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     more_is_better: bool
     places: list[Place]
-    lead: RoundContrast | None
+    lead: Comparison | None
     no_first: NoFirst = ""
-    across: list[RoundContrast] = []
-    set_leads: list[RoundContrast] = []
+    against: list[Comparison] = []
+    set_leads: list[Comparison] = []
     beside: list[Place] = []
-    pairs: list[RoundContrast]
-    twice: RoundContrast | None
-    false_difference: bool
-
-    @property
-    def leading(self) -> list[RoundContrast]:
-        """The comparisons that decide who is first."""
-        return [*([self.lead] if self.lead else []), *self.across]
+    pairs: list[Comparison]
+    twice: Comparison | None
+    bound: float = 1.0
 
 
 class RateAndCpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +94,8 @@ class RateAndCpu(msgspec.Struct, frozen=True, kw_only=True):
     this one shows a difference.
     """
 
-    rate: RoundContrast
-    cpu: RoundContrast
+    rate: Comparison
+    cpu: Comparison
     verdict: Literal["agree", "disagree", "cpu", "rate"]
 
 
@@ -126,7 +124,7 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
         ranking = self.ranking(self.primary)
         if ranking is None or ranking.lead is None:
             return False
-        return all(of.answer != "open" for of in (*ranking.pairs, *ranking.leading))
+        return all(of.answer != "open" for of in (*ranking.pairs, *ranking.against))
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,8 +162,9 @@ def answers(
     sittings = read_sittings(outcomes, figures)
     looked = look(sittings, rule, final=final, retired=retired_arms(outcomes, rule.looks))
     open_loops = {of.trial.cell.load for of in outcomes if of.load.schedule != "closed"}
+    tested = {name: answer_questions(looked, questions, name) for name in figures}
     groups = [
-        _group(looked, question, figures, primary_figure(closed=question.load not in open_loops))
+        _group(looked, question, tested, primary_figure(closed=question.load not in open_loops))
         for question in questions
     ]
     if final:
@@ -182,10 +181,12 @@ def answers(
     )
 
 
-def _group(looked: Looked, question: Question, figures: Sequence[str], primary: str) -> GroupAnswer:
-    # The rate of an open loop is given, and so is none of its client's merits.
-    shown = [name for name in figures if name != "rate" or primary == "rate"]
-    every = [_ranking(looked, question, ROUND_FIGURES[name]) for name in shown]
+def _group(
+    looked: Looked, question: Question, tested: Mapping[str, Tested], primary: str
+) -> GroupAnswer:
+    # The schedule of an open loop sets the rate, so the rate says nothing about the client.
+    shown = [of for name, of in tested.items() if name != "rate" or primary == "rate"]
+    every = [_ranking(looked, question, of) for of in shown]
     rankings = [ranking for ranking in every if ranking.places]
     return GroupAnswer(
         question=question,
@@ -205,86 +206,87 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
     )
 
 
-def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
-    ranked = standing(looked, question.cells, figure)
-    tested = contrast_family(looked, question.family, figure.name)
-    twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
-    table = _Table(looked, figure.name, tested, ranked, question)
+def _ranking(looked: Looked, question: Question, tested: Tested) -> Ranking:
+    figure = ROUND_FIGURES[tested.figure]
+    bound = tested.errors.of((question.cells[0], question.cells[1]))
+    ranked = standing(looked, question.cells, figure, bound)
+    decisions = {pair: tested.pairs[pair] for pair in question.family}
+    pairs = compare_pairs(looked, decisions, figure.name, tested.family_sizes[question.kind])
+    table = _Table(looked, tested, pairs, ranked, question)
     return Ranking(
         figure=figure.name,
         title=figure.title,
         unit=figure.unit,
         more_is_better=figure.more_is_better,
         places=[table.place(of) for of in ranked.ranks],
-        lead=ranked.lead,
+        lead=table.lead(),
         no_first=ranked.no_first,
-        across=ranked.across,
+        against=ranked.against,
         set_leads=ranked.set_leads,
         beside=[
             table.place(of)
             for first in ranked.ranks[:1]
             for of in beside(looked.sittings, first, question.beside, figure)
         ],
-        pairs=list(tested.values()),
-        twice=twice,
-        false_difference=_is_significant(twice, looked.rule),
+        pairs=list(pairs.values()),
+        twice=describe(looked, question.twice, figure.name) if question.twice else None,
+        bound=bound,
     )
 
 
 class _Table:
-    """The places of a ranking, with the contrasts of any two cells in the order asked for."""
+    """The places of a ranking, with the comparisons of any two cells in the order asked for."""
 
     def __init__(
         self,
         looked: Looked,
-        figure: str,
-        tested: dict[Pair, RoundContrast],
+        tested: Tested,
+        pairs: Mapping[Pair, Comparison],
         found: Standing,
         question: Question,
     ) -> None:
-        self._looked, self._figure, self._question = looked, figure, question
-        self._known = dict(tested)
+        self._looked, self._tested, self._found = looked, tested, found
+        self._question, self._known = question, dict(pairs)
         unknown = not found.ranks or found.no_first in ("apart", "circle")
         self._winner = None if unknown else found.ranks[0].cell
-        named = [
-            contrast_alone(looked, (cell, self._winner), figure)
-            for cell in question.beside
-            if self._winner
-        ]
-        for contrast in (*named, *found.across, *([found.lead] if found.lead else [])):
-            # These have tests of their own, without the family's correction.
-            self._known.pop((contrast.second, contrast.first), None)
-            self._known[contrast.first, contrast.second] = contrast
+        rows = len(question.cells) + len(question.beside)
+        self._pairs_of_rows = math.comb(rows, 2)
+
+    def lead(self) -> Comparison | None:
+        """The lead, with the interval that it has in the table."""
+        return self._together(self._found.lead) if self._found.lead else None
 
     def place(self, of: Rank) -> Place:
+        to_winner = self._ratio(of.cell, self._winner) if self._winner else None
         return Place(
             cell=of.cell,
             name=self._question.name(of.cell),
             value=of.value,
             own=of.own,
-            to_winner=self.ratio(of.cell, self._winner) if self._winner else None,
-            to_reference=self.ratio(of.cell, self._question.reference),
+            to_winner=self._together(to_winner) if to_winner else None,
+            to_reference=self._ratio(of.cell, self._question.reference),
         )
 
-    def ratio(self, cell: Cell, other: Cell) -> RoundContrast | None:
-        """The contrast cell / other; None for a cell with itself."""
+    def _together(self, comparison: Comparison) -> Comparison:
+        return holding_together(self._looked, comparison, self._pairs_of_rows)
+
+    def _ratio(self, cell: Cell, other: Cell) -> Comparison | None:
+        """The comparison cell / other; None for a cell with itself."""
         if cell == other:
             return None
         if (cell, other) in self._known:
             return self._known[cell, other]
         if (other, cell) in self._known:
             return self._known[other, cell].reversed()
-        choices = self._question.cells
+        pair, figure, choices = (cell, other), self._tested.figure, self._question.cells
+        bound = self._tested.errors.of(pair)
         if cell in choices and other in choices:
             # The family of a large group has pairs with the reference only.
-            pairs = math.comb(len(choices), 2)
-            return contrast_chosen(self._looked, (cell, other), self._figure, pairs)
-        return describe(self._looked, (cell, other), self._figure)
-
-
-def _is_significant(contrast: RoundContrast | None, rule: StopRule) -> bool:
-    """Whether a contrast differs from 1, whatever the margin."""
-    return contrast is not None and contrast.p_holm is not None and contrast.p_holm <= rule.level
+            size = self._tested.all_pairs[self._question.kind]
+            return compare_chosen(self._looked, pair, figure, size, bound=bound)
+        if cell in self._question.beside:
+            return compare_alone(self._looked, pair, figure, bound=bound)
+        return describe(self._looked, pair, figure)
 
 
 def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
@@ -294,10 +296,9 @@ def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
     found: list[RateAndCpu] = []
     both = zip(rankings["rate"].pairs, rankings["client-cpu"].pairs, strict=True)
     for rate, cpu in both:
-        differ = [of.answer in ("above", "below") for of in (rate, cpu)]
+        differ = [of.answer in ("better", "worse") for of in (rate, cpu)]
         if all(differ):
-            # More operations and less CPU time are both better.
-            verdict = "agree" if rate.answer != cpu.answer else "disagree"
+            verdict = "agree" if rate.answer == cpu.answer else "disagree"
         elif any(differ):
             verdict = "rate" if differ[0] else "cpu"
         else:
@@ -321,11 +322,11 @@ def _more_sittings(groups: Sequence[GroupAnswer]) -> int | None:
     more: list[int] = []
     for group in groups:
         ranking = group.ranking(group.primary)
-        contrasts = [*ranking.pairs, *ranking.leading] if ranking else []
-        for of in contrasts:
+        comparisons = [*ranking.pairs, *ranking.against] if ranking else []
+        for of in comparisons:
             if of.answer != "open":
                 continue
             if of.needed is None:
                 return None
-            more.append(max(1, of.needed - of.sittings))
+            more.append(max(1, of.needed - of.count))
     return max(more, default=None)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs, pooled_within
-from cachemark.analysis.rounds.looks import ALPHA, MIN_SITTINGS
-from cachemark.analysis.rounds.pairs import ArmFigures, Scope, Sittings
+from cachemark.analysis.rounds.looks import MIN_SITTINGS
+from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
 from cachemark.analysis.rounds.sitting import column
-from cachemark.analysis.statistics import CONFIDENCE, Interval, holm
+from cachemark.analysis.statistics import ALPHA, CONFIDENCE, Interval, Scope, holm
 from cachemark.model.outcome import Cell
 
 # Two arms always follow each other: what they do and what they leave cannot be told apart.
@@ -79,7 +79,7 @@ def carry_over(sittings: Sittings) -> CarryOverTable | None:
     if not fits:
         return None
     count = len(fits)
-    scope: Scope = "sittings" if count >= MIN_SITTINGS else "within"
+    scope: Scope = "over" if count >= MIN_SITTINGS else "within"
     combined = [_combine([fit.effects[arm] for _, fit in fits]) for arm in range(len(cells))]
     moved = [float(np.mean([fit.moved[arm] for _, fit in fits])) for arm in range(len(cells))]
     ratios = [effect.ratio(CONFIDENCE) for effect in combined]

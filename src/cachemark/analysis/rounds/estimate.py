@@ -8,19 +8,33 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.statistics import Interval, rounding_deviation, t_interval
+from cachemark.analysis.statistics import (
+    ALPHA,
+    RESOLUTION,
+    Interval,
+    rounding_deviation,
+    t_interval,
+    t_quantile,
+)
 
-# The deviation of a ratio of two figures is at least that of rounding both of them, so that equal
-# values do not prove anything.
-_MIN_DEVIATION = math.sqrt(2) * rounding_deviation()
+# One value makes most of a spread if more than this part of the variance is its own.
+_MOST = 0.5
+# Of three or fewer, one always does.
+_LEAST_MARKED = 4
 
 
 class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """An estimate of ln(ratio) with its standard error; an error of None is not known."""
+    """An estimate of ln(ratio) with its standard error; an error of None is not known.
+
+    `count` is how many values it is the mean of. `logs` are these values, if they are single
+    ratios.
+    """
 
     value: float
     error: float | None
     degrees_of_freedom: float
+    count: int = 0
+    logs: tuple[float, ...] = ()
 
     def ratio(self, confidence: float) -> Interval:
         """The ratio with Student's t interval, and the p value of a ratio of 1."""
@@ -30,21 +44,60 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     def negated(self) -> LogEstimate:
         """The estimate of the ratio the other way round."""
-        return msgspec.structs.replace(self, value=-self.value)
+        logs = tuple(-log for log in self.logs)
+        return msgspec.structs.replace(self, value=-self.value, logs=logs)
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """The range of the single ratios; None for fewer than two."""
+        if len(self.logs) < 2:
+            return None
+        return math.exp(min(self.logs)), math.exp(max(self.logs))
+
+    @property
+    def one_tells_most(self) -> bool:
+        """Whether a single one of four ratios or more makes more than half of the variance.
+
+        Such an interval is no good guide: a rare bad sitting is either in it or not. Of a few
+        ordinary ratios one often does so by chance. So it must also be an outlier by Grubbs' test
+        (Annals of Mathematical Statistics 21, 1950), which marks 5 % of ordinary ones.
+        """
+        count = len(self.logs)
+        if count < _LEAST_MARKED or float(np.std(self.logs)) <= 2 * rounding_deviation():
+            return False
+        squares = (np.asarray(self.logs) - np.mean(self.logs)) ** 2
+        t_square = t_quantile(1 - ALPHA / (2 * count), count - 2) ** 2
+        by_chance = (count - 1) / count * t_square / (count - 2 + t_square)
+        return bool(squares.max() > max(_MOST, by_chance) * squares.sum())
 
 
-def mean_of_logs(logs: Sequence[float]) -> LogEstimate:
-    """The mean of the log ratios of several sittings, with the error from their spread."""
+def mean_of_logs(logs: Sequence[float], resolution: float = RESOLUTION) -> LogEstimate:
+    """The mean of the log ratios of several sittings, with the error from their spread.
+
+    `resolution` is the step of both figures, relative to them. Figures that fall on the same steps
+    again and again are all wrong in the same direction. So what the spread lacks of the deviation
+    of rounding does not become smaller with the number of sittings.
+    """
     values = np.asarray(logs, dtype=float)
     count = len(values)
+    known = tuple(map(float, values))
     if count < 2:
-        return LogEstimate(value=float(values.mean()), error=None, degrees_of_freedom=0)
-    deviation = max(float(values.std(ddof=1)), _MIN_DEVIATION)
+        return LogEstimate(
+            value=float(values.mean()), error=None, degrees_of_freedom=0, count=count, logs=known
+        )
     return LogEstimate(
         value=float(values.mean()),
-        error=deviation / math.sqrt(count),
+        error=error_with_steps(float(values.var(ddof=1)), count, resolution),
         degrees_of_freedom=count - 1,
+        count=count,
+        logs=known,
     )
+
+
+def error_with_steps(variance: float, count: int, resolution: float) -> float:
+    """The standard error of a mean of ratios whose two figures have steps of this relative size."""
+    rounding = 2 * rounding_deviation(resolution) ** 2
+    return math.sqrt(variance / count + max(0.0, rounding - variance))
 
 
 def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
@@ -52,9 +105,9 @@ def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
 
     Welch, Biometrika 34 (1947).
     """
-    value = first.value - second.value
+    value, count = first.value - second.value, min(first.count, second.count)
     if first.error is None or second.error is None:
-        return LogEstimate(value=value, error=None, degrees_of_freedom=0)
+        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
     one, two = first.error**2, second.error**2
     below = one**2 / first.degrees_of_freedom + two**2 / second.degrees_of_freedom
     degrees = (
@@ -62,7 +115,9 @@ def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
         if below
         else min(first.degrees_of_freedom, second.degrees_of_freedom)
     )
-    return LogEstimate(value=value, error=math.sqrt(one + two), degrees_of_freedom=degrees)
+    return LogEstimate(
+        value=value, error=math.sqrt(one + two), degrees_of_freedom=degrees, count=count
+    )
 
 
 def pooled_within(estimates: Sequence[LogEstimate]) -> LogEstimate:
@@ -74,9 +129,10 @@ def pooled_within(estimates: Sequence[LogEstimate]) -> LogEstimate:
     value = sum(one.value for one in estimates) / count
     errors = [one.error for one in estimates if one.error is not None]
     if len(errors) < count:
-        return LogEstimate(value=value, error=None, degrees_of_freedom=0)
+        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
     return LogEstimate(
         value=value,
         error=math.sqrt(sum(error**2 for error in errors)) / count,
         degrees_of_freedom=sum(one.degrees_of_freedom for one in estimates),
+        count=count,
     )

@@ -1,32 +1,35 @@
 """Which pairs are tested, and what is known about each of them at a look.
 
-The family of pairs is fixed before the run. Its pairs stay in it until the end, also those that are
-answered early: Holm's correction over only the pairs that are still open would have more false
-differences than it promises.
+The family of pairs is fixed before the run: for each figure, all pairs of all questions of a kind.
+Its pairs stay in it until the end, also those that are answered early: Holm's correction over only
+the pairs that are still open would have more false differences than it promises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from typing import TypeVar
 
 import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate
-from cachemark.analysis.rounds.looks import Answer, StopRule, classify
-from cachemark.analysis.statistics import holm
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.statistics import Answer, classify, holm
 from cachemark.model.outcome import Cell
 from cachemark.model.sitting_plan import MAX_SET
 
 Pair = tuple[Cell, Cell]
+Name = TypeVar("Name")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a pair: whether its ratio is above or below 1, equal, or still open."""
+    """What is known about the first of a pair, and the error of the instrument that was used."""
 
     answer: Answer = "open"
     p: float | None = None
     p_holm: float | None = None
+    bound: float = 1.0
 
 
 def all_pairs(arms: Sequence[Cell]) -> tuple[Pair, ...]:
@@ -50,10 +53,17 @@ def family_of(arms: Sequence[Cell], reference: Cell | None = None) -> tuple[Pair
     return all_pairs(arms)
 
 
-def decide(estimates: Mapping[Pair, LogEstimate | None], rule: StopRule) -> dict[Pair, Decision]:
+def decide(
+    estimates: Mapping[Name, LogEstimate | None],
+    rule: StopRule,
+    *,
+    more_is_better: bool = True,
+    bounds: Mapping[Name, float] | None = None,
+) -> dict[Name, Decision]:
     """The answer for each pair of a family, which are the keys of `estimates`.
 
     None stands for a pair that was not measured, or not often enough. It stays in the family.
+    `bounds`: by which factor the instrument differs from itself, where that is known.
     """
     ratios = {
         pair: estimate.ratio(rule.confidence) if estimate else None
@@ -61,26 +71,26 @@ def decide(estimates: Mapping[Pair, LogEstimate | None], rule: StopRule) -> dict
     }
     tested = {pair: ratio.p for pair, ratio in ratios.items() if ratio and ratio.p is not None}
     corrected = holm({pair: tested.get(pair, 1.0) for pair in estimates})
-    return {
-        pair: Decision(
-            answer=classify(ratio, corrected[pair], rule) if pair in tested else "open",
-            p=tested.get(pair),
-            p_holm=corrected[pair] if pair in tested else None,
-        )
-        for pair, ratio in ratios.items()
-    }
+    found: dict[Name, Decision] = {}
+    for pair, ratio in ratios.items():
+        bound = (bounds or {}).get(pair, 1.0)
+        p_holm = corrected[pair] if pair in tested else None
+        answer = classify(
+            ratio, p_holm, rule.margin,
+            more_is_better=more_is_better, level=rule.level, bound=bound,
+        )  # fmt: skip
+        found[pair] = Decision(answer=answer, p=tested.get(pair), p_holm=p_holm, bound=bound)
+    return found
 
 
-def decide_lead(estimate: LogEstimate | None, rule: StopRule) -> Decision:
-    """The answer for the winner and its runner-up, tested by themselves.
-
-    No correction is needed for the choice of the two after the measurement: the winner is named
-    falsely at most as often as the level says (Hung & Fithian, Annals of Statistics 47, 2019).
-    """
-    return decide_chosen(estimate, rule, pairs=1)
-
-
-def decide_chosen(estimate: LogEstimate | None, rule: StopRule, pairs: int) -> Decision:
+def decide_chosen(
+    estimate: LogEstimate | None,
+    rule: StopRule,
+    pairs: int,
+    *,
+    more_is_better: bool = True,
+    bound: float = 1.0,
+) -> Decision:
     """The answer for a pair outside of the family, which the data chose among so many pairs.
 
     Bonferroni's correction for all of them holds whichever pair is chosen.
@@ -88,7 +98,11 @@ def decide_chosen(estimate: LogEstimate | None, rule: StopRule, pairs: int) -> D
     ratio = estimate.ratio(rule.confidence) if estimate else None
     p = ratio.p if ratio else None
     corrected = None if p is None else min(1.0, pairs * p)
-    return Decision(answer=classify(ratio, corrected, rule), p=p, p_holm=corrected)
+    answer = classify(
+        ratio, corrected, rule.margin,
+        more_is_better=more_is_better, level=rule.level, bound=bound,
+    )  # fmt: skip
+    return Decision(answer=answer, p=p, p_holm=corrected, bound=bound)
 
 
 def may_retire(
@@ -97,7 +111,7 @@ def may_retire(
     """The arms all of whose pairs are answered, without those that are `needed` anyway.
 
     They may leave at the end of a square. Needed are reference arms and both arms of the A/A test,
-    and the winner and its runner-up while the lead is open.
+    and all that may still be first.
     """
     arms = {arm for pair in decisions for arm in pair}
     still_open = {

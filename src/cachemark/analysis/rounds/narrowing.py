@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.rounds.contrast import Looked
+from cachemark.analysis.rounds.comparing import Looked
 from cachemark.analysis.rounds.pairs import estimate_pair, first_sittings
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
@@ -31,7 +31,7 @@ def narrowing(looked: Looked, cell: Cell, name: str, winner: Cell, figure: str) 
     steps: list[Step] = []
     for count in range(1, looked.played + 1):
         estimated = estimate_pair(first_sittings(looked.sittings, count), cell, winner, figure)
-        if estimated.estimate is not None and estimated.scope == "sittings":
+        if estimated.estimate is not None and estimated.scope == "over":
             ratio = estimated.estimate.ratio(looked.rule.confidence)
             steps.append(Step(sittings=count, ratio=ratio))
     return Narrowing(name=name, steps=steps)

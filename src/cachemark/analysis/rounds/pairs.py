@@ -10,35 +10,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 
 from cachemark.analysis.rounds.estimate import (
     LogEstimate,
     difference,
+    error_with_steps,
     mean_of_logs,
     pooled_within,
 )
-from cachemark.analysis.rounds.looks import MIN_SITTINGS
+from cachemark.analysis.rounds.looks import MIN_BLOCKS, MIN_SITTINGS
 from cachemark.analysis.rounds.sitting import (
     SliceFigure,
     arm_totals,
     ratio_of_totals,
 )
-from cachemark.analysis.statistics import FIGURES, Figure, succeeded_slices
+from cachemark.analysis.statistics import (
+    FIGURES,
+    Figure,
+    PooledPercentile,
+    Scope,
+    TrialTimes,
+    jackknife_error,
+    pooled_percentile,
+    succeeded_slices,
+)
 from cachemark.analysis.verdict.void_slices import VOID_SLICES
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.rounds import Slices
 
-# What an estimate is based on: several sittings, or only what happened within a few.
-Scope = Literal["sittings", "within"]
-
 
 def _rate(outcome: Outcome) -> float | None:
-    """The rate by the totals of the slices."""
+    """The rate by the totals of the slices, or that of the window."""
     slices = succeeded_slices(outcome)
-    return arm_totals(slices).rate if slices else None
+    return arm_totals(slices).rate if slices else FIGURES["rate"].of(outcome)
 
 
 # The figures that arms are compared by, in the order of the report.
@@ -47,6 +54,9 @@ ROUND_FIGURES: dict[str, Figure] = {
     **{name: FIGURES[name] for name in ("client-cpu", "server-cpu", "p50", "p99", "p99.9")},
 }
 
+
+# All figures that can be compared, such as the server's memory.
+COMPARED_FIGURES: dict[str, Figure] = {**FIGURES, **ROUND_FIGURES}
 
 # A question is decided by one of these: of closed loops the rate, of open ones the response time.
 PRIMARY_FIGURES = ("rate", "p99")
@@ -69,18 +79,25 @@ class SittingKey(NamedTuple):
 
 
 class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arm did in a sitting: its number in its set, its slices, and its figures by name.
+    """What an arm did in a sitting, or a cell in a block of trials.
 
-    `members` are the labels of its set: a sitting may have several sets.
+    `arm` is its number in its set, `members` are the labels of its set: a sitting may have several
+    sets. `figures` are those that a sitting has by itself; a percentile is made of the `times` of
+    several. `lacks` are percentiles that void slices can have moved, `withheld` those that the
+    verdict withholds. A trial has no slices.
     """
 
-    arm: int
-    slices: Slices
+    arm: int = 0
+    slices: Slices = Slices()
     figures: Mapping[str, float | None]
+    times: TrialTimes | None = None
+    lacks: frozenset[float] = frozenset()
+    withheld: frozenset[float] = frozenset()
     members: tuple[str, ...] = ()
 
 
 Sittings = Mapping[SittingKey, Mapping[Cell, ArmFigures]]
+_Met = Sequence[Mapping[Cell, ArmFigures]]
 
 
 class PairEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,43 +106,48 @@ class PairEstimate(msgspec.Struct, frozen=True, kw_only=True):
     `sittings` is the number of sittings in which both played; through the reference, the smaller
     number of both sides. `scope` is `within` if there are too few sittings for an interval over
     them: the error is then that within the sittings. `why`: the reason if there is no estimate.
+    `lost`: only the second has the figure in all of them.
     """
 
     estimate: LogEstimate | None = None
     sittings: int = 0
-    scope: Scope = "sittings"
+    scope: Scope = "over"
     through_reference: bool = False
+    lost: bool = False
     why: str = ""
 
 
 def read_sittings(
     outcomes: Sequence[Outcome], figures: Sequence[str] = tuple(ROUND_FIGURES)
 ) -> Sittings:
-    """The valid outcomes of arms, by sitting in the order of the run."""
+    """The valid outcomes, by sitting in the order of the run; the trials of a block are one."""
+    chosen = [COMPARED_FIGURES[name] for name in figures]
     found: dict[SittingKey, dict[Cell, ArmFigures]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.block):
-        slices = succeeded_slices(outcome)
-        if outcome.verdict != "VALID" or outcome.rounds is None or slices is None:
+        if outcome.verdict != "VALID" or outcome.measure is None:
             continue
-        values = {name: _figure(outcome, ROUND_FIGURES[name]) for name in figures}
-        members = tuple(outcome.rounds.arms)
-        arm = ArmFigures(
-            arm=outcome.rounds.arm,
-            slices=slices,
-            figures=values,
-            members=members,
-        )
         trial = outcome.trial
-        labels = members if trial.sitting is None else ()
+        arm = _arm(outcome, chosen)
+        labels = arm.members if trial.sitting is None else ()
         key = SittingKey(trial.block, labels, trial.sitting)
         found.setdefault(key, {})[trial.cell] = arm
     return found
 
 
-def _figure(outcome: Outcome, figure: Figure) -> float | None:
-    """A figure of an arm; None if it has none, or the times of void slices can have moved it."""
-    moved = {each.percent for each in outcome.withheld if each.rule == VOID_SLICES}
-    return None if figure.percent in moved else figure.of(outcome)
+def _arm(outcome: Outcome, figures: Sequence[Figure]) -> ArmFigures:
+    window, rounds = outcome.measure, outcome.rounds
+    by_time = any(figure.percent is not None for figure in figures)
+    whole = [each for each in outcome.withheld if not each.kind]
+    moved = frozenset(each.percent for each in whole if each.rule == VOID_SLICES)
+    return ArmFigures(
+        arm=rounds.arm if rounds else 0,
+        slices=succeeded_slices(outcome) or Slices(),
+        figures={of.name: of.of(outcome) for of in figures if of.percent is None},
+        times=TrialTimes(list(window.operations.values())) if by_time and window else None,
+        lacks=moved,
+        withheld=frozenset(each.percent for each in whole) - moved,
+        members=tuple(rounds.arms) if rounds else (),
+    )
 
 
 def by_set(sittings: Sittings) -> list[tuple[SittingKey, Mapping[Cell, ArmFigures]]]:
@@ -162,49 +184,126 @@ def estimate_pair(sittings: Sittings, first: Cell, second: Cell, figure: str) ->
     met = [arms for arms in sittings.values() if first in arms and second in arms]
     if len(met) < MIN_SITTINGS:
         indirect = _through_reference(sittings, first, second, figure)
-        if indirect is not None and (not met or indirect.scope == "sittings"):
+        if indirect is not None and (not met or indirect.scope == "over"):
             return indirect
     if not met:
         return PairEstimate(why="the two have no sitting in common, and no reference")
     return _direct(met, first, second, figure)
 
 
-def _direct(
-    met: Sequence[Mapping[Cell, ArmFigures]], first: Cell, second: Cell, figure: str
-) -> PairEstimate:
+def own_figure(sittings: Sittings, cell: Cell, figure: str) -> float | None:
+    """ln of an arm's own figure over all of its sittings; None if one of them lacks it."""
+    met = [arms for arms in sittings.values() if cell in arms]
+    estimate = _side(_showing(met, [cell], figure), cell, (), figure)
+    return estimate.value if estimate else None
+
+
+def _direct(met: _Met, first: Cell, second: Cell, figure: str) -> PairEstimate:
     """The ratio of two arms that played in the same sittings."""
-    logs = [_log_ratio(arms[first], arms[second], figure) for arms in met]
-    known = [log for log in logs if log is not None]
+    shown = _showing(met, [first, second], figure)
+    estimate = _side(shown, first, [second], figure)
     # To use only the sittings that have a figure would bias the result.
-    if len(known) < len(logs):
-        return PairEstimate(why="some sittings lack it")
-    if len(known) >= MIN_SITTINGS:
-        return PairEstimate(estimate=mean_of_logs(known), sittings=len(known))
-    within = pooled_within(
-        [
-            _within(arms[first], arms[second], figure, log)
-            for arms, log in zip(met, known, strict=True)
-        ]
+    if estimate is None:
+        lacks = [_side(shown, cell, (), figure) is None for cell in (first, second)]
+        return PairEstimate(why="some sittings lack it", lost=lacks == [True, False])
+    count = len(shown)
+    if count >= _least(shown, first):
+        return PairEstimate(estimate=estimate, sittings=count)
+    if COMPARED_FIGURES[figure].percent is None:
+        inside = [_within(arms[first], arms[second], figure) for arms in shown]
+        logs = _logs(shown, first, [second], figure) or []
+        estimate = pooled_within(
+            [msgspec.structs.replace(one, value=log) for one, log in zip(inside, logs, strict=True)]
+        )
+    else:
+        estimate = msgspec.structs.replace(estimate, error=None, degrees_of_freedom=0)
+    return PairEstimate(estimate=estimate, sittings=count, scope="within")
+
+
+def _least(met: _Met, cell: Cell) -> int:
+    """The least number of sittings, or of blocks of trials, for an interval over them."""
+    return MIN_SITTINGS if any(arms[cell].slices.ops for arms in met) else MIN_BLOCKS
+
+
+def _showing(met: _Met, cells: Collection[Cell], figure: str) -> list[Mapping[Cell, ArmFigures]]:
+    """The sittings in which the verdict withholds the figure of none of these arms."""
+    percent = COMPARED_FIGURES[figure].percent
+    return [arms for arms in met if not any(percent in arms[cell].withheld for cell in cells)]
+
+
+def _side(met: _Met, cell: Cell, others: Collection[Cell], figure: str) -> LogEstimate | None:
+    """ln of an arm's figure relative to the geometric mean of others; None if it is not known.
+
+    This is the only place where designs and figures differ: a percentile is that of all sittings
+    together, any other figure has a value in each sitting (or trial).
+    """
+    if not met:
+        return None
+    percent = COMPARED_FIGURES[figure].percent
+    if percent is not None:
+        return _of_percentiles(met, cell, others, percent)
+    logs = _logs(met, cell, others, figure)
+    return mean_of_logs(logs) if logs else None
+
+
+def _logs(met: _Met, cell: Cell, others: Collection[Cell], figure: str) -> list[float] | None:
+    """The values of each sitting; None if one of them lacks the figure, or it is not above 0."""
+    logs: list[float] = []
+    for arms in met:
+        values = [arms[one].figures.get(figure) for one in (cell, *others)]
+        positive = [math.log(value) for value in values if value is not None and value > 0]
+        if len(positive) < len(values):
+            return None
+        own, *rest = positive
+        logs.append(own - sum(rest) / len(rest) if rest else own)
+    return logs
+
+
+def _of_percentiles(
+    met: _Met, cell: Cell, others: Collection[Cell], percent: float
+) -> LogEstimate | None:
+    """The percentile of all sittings together, with the error of the jackknife over them."""
+    pooled = [_pooled(met, one, percent) for one in (cell, *others)]
+    known = [of for of in pooled if of is not None]
+    if len(known) < len(pooled):
+        return None
+    own, *rest = known
+    count = len(met)
+
+    def relative(value: float, rest_values: Sequence[float]) -> float:
+        return value - sum(rest_values) / len(rest_values) if rest_values else value
+
+    left_out = range(count if count > 1 else 0)
+    without = [relative(own.without[n], [of.without[n] for of in rest]) for n in left_out]
+    error = jackknife_error(without)
+    step = math.sqrt(sum(of.step**2 for of in known) / len(known))
+    return LogEstimate(
+        value=relative(own.value, [of.value for of in rest]),
+        error=None if error is None else error_with_steps(count * error**2, count, step),
+        degrees_of_freedom=max(0, count - 1),
+        count=count,
     )
-    return PairEstimate(estimate=within, sittings=len(known), scope="within")
 
 
-def _log_ratio(first: ArmFigures, second: ArmFigures, figure: str) -> float | None:
-    one, two = first.figures.get(figure), second.figures.get(figure)
-    return math.log(one / two) if one and two else None
+def _pooled(met: _Met, cell: Cell, percent: float) -> PooledPercentile | None:
+    if any(percent in arms[cell].lacks for arms in met):
+        return None
+    times = [times for arms in met if (times := arms[cell].times) is not None]
+    return pooled_percentile(tuple(times), percent) if len(times) == len(met) else None
 
 
-def _within(first: ArmFigures, second: ArmFigures, figure: str, log: float) -> LogEstimate:
-    """The ratio within one sitting; a percentile has no error there."""
+def _within(first: ArmFigures, second: ArmFigures, figure: str) -> LogEstimate:
+    """The error within one sitting; a trial has none there."""
     ratio = None
     for name in get_args(SliceFigure):
-        if name == figure:
+        if name == figure and first.slices.ops and second.slices.ops:
             ratio = ratio_of_totals(first.slices, second.slices, name)
     # Totals are over all slices of each arm, rounds only over those that both have played.
     return LogEstimate(
-        value=log,
+        value=0.0,
         error=ratio.error if ratio else None,
         degrees_of_freedom=ratio.degrees_of_freedom if ratio else 0,
+        count=1,
     )
 
 
@@ -219,18 +318,18 @@ def _through_reference(
     ours, theirs = ([arms for arms in part if shared <= arms.keys()] for part in (ours, theirs))
     if not ours or not theirs or not shared:
         return None
+    others = sorted(shared, key=lambda cell: (cell.client, cell.server))
     sides = [
-        [_against(arms, cell, shared, figure) for arms in part]
+        _side(_showing(part, [cell, *others], figure), cell, others, figure)
         for cell, part in ((first, ours), (second, theirs))
     ]
-    known = [[log for log in side if log is not None] for side in sides]
-    count = min(map(len, known))
-    if known != sides:
+    if sides[0] is None or sides[1] is None:
         return PairEstimate(why="some sittings lack it", through_reference=True)
+    estimate = difference(sides[0], sides[1])
     return PairEstimate(
-        estimate=difference(mean_of_logs(known[0]), mean_of_logs(known[1])),
-        sittings=count,
-        scope="sittings" if count >= MIN_SITTINGS else "within",
+        estimate=estimate,
+        sittings=estimate.count,
+        scope="over" if estimate.count >= _least(ours, first) else "within",
         through_reference=True,
     )
 
@@ -238,12 +337,3 @@ def _through_reference(
 def _arms_of(parts: Sequence[Mapping[Cell, ArmFigures]]) -> set[Cell]:
     """All arms that played in any of these sittings."""
     return {cell for part in parts for cell in part}
-
-
-def _against(
-    arms: Mapping[Cell, ArmFigures], cell: Cell, reference: Collection[Cell], figure: str
-) -> float | None:
-    """ln of an arm's figure relative to the geometric mean of the reference arms."""
-    logs = [_log_ratio(arms[cell], arms[other], figure) for other in reference]
-    known = [log for log in logs if log is not None]
-    return sum(known) / len(known) if len(known) == len(logs) else None

@@ -12,14 +12,20 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.rounds.contrast import Looked, RoundContrast, contrast_alone
-from cachemark.analysis.rounds.pairs import Sittings, by_set, estimate_pair, first_sittings
-from cachemark.analysis.statistics import Figure
+from cachemark.analysis.rounds.comparing import Looked, compare_alone
+from cachemark.analysis.rounds.pairs import (
+    Sittings,
+    by_set,
+    estimate_pair,
+    first_sittings,
+    own_figure,
+)
+from cachemark.analysis.statistics import Comparison, Figure
 from cachemark.model.outcome import Cell
 
-# Why nobody is named first: some arms cannot be compared, or each is behind another one, or a
-# comparison with an arm of another set is open.
-NoFirst = Literal["", "apart", "circle", "across"]
+# Why nobody is named first: some arms cannot be compared, or each is behind another one, or the
+# first is told from the second, and not from a later one.
+NoFirst = Literal["", "apart", "circle", "later"]
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,16 +43,16 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The arms by a figure, and what is known about the first.
 
-    `lead` is the first relative to the second, tested by itself; None if nobody is named first.
-    `across` are the first relative to each arm that it never met. `set_leads` are the leads within
-    each set, where there are several sets.
+    `lead` is the first relative to the second; None if nobody is named first. `against` are the
+    first relative to each of the others: all of these tests must agree. `set_leads` are the leads
+    within each set, where there are several sets.
     """
 
     ranks: list[Rank]
     no_first: NoFirst = ""
-    lead: RoundContrast | None = None
-    across: list[RoundContrast] = []
-    set_leads: list[RoundContrast] = []
+    lead: Comparison | None = None
+    against: list[Comparison] = []
+    set_leads: list[Comparison] = []
 
 
 def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[Rank]:
@@ -76,7 +82,8 @@ def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[li
     values = {cell: level + sign * of for cell, of in compared.items()}
     apart = {cell: log for cell, log in logs.items() if cell not in compared}
     no_first: NoFirst = "apart" if apart else "circle" if max(compared.values()) > 0 else ""
-    order = sorted(compared, key=lambda cell: -compared[cell])
+    # Who is as far ahead as the champion may still be behind another arm.
+    order = sorted(compared, key=lambda cell: (-compared[cell], cell != champion))
     order += sorted(apart, key=lambda cell: -sign * apart[cell])
     return [
         Rank(cell=cell, value=math.exp({**values, **apart}[cell]), own=math.exp(logs[cell]))
@@ -95,53 +102,58 @@ def beside(sittings: Sittings, first: Rank, cells: Sequence[Cell], figure: Figur
 
 
 def _logs(sittings: Sittings, cells: Sequence[Cell], figure: str) -> dict[Cell, float]:
-    """The mean of ln of each arm's figure. An arm that lacks it in a sitting has none."""
-    found: dict[Cell, float] = {}
-    for cell in cells:
-        values = [arms[cell].figures.get(figure) for arms in sittings.values() if cell in arms]
-        logs = [math.log(value) for value in values if value]
-        if logs and len(logs) == len(values):
-            found[cell] = sum(logs) / len(logs)
-    return found
+    """ln of each arm's own figure. An arm that lacks it in a sitting has none."""
+    own = {cell: own_figure(sittings, cell, figure) for cell in cells}
+    return {cell: log for cell, log in own.items() if log is not None}
 
 
-def standing(looked: Looked, cells: Sequence[Cell], figure: Figure) -> Standing:
-    """The ranking, and whether its first may be named.
+def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0) -> Standing:
+    """The ranking, and whether its first may be named; `bound` is the instrument's own error.
 
-    The first is tested against the second, and against every arm that it never met in a sitting:
-    the interval of such a pair is wide, so the second may be told from the first while a later one
-    is not. All of these tests must agree, so that none of them needs a correction.
+    The first is tested against every other arm, each time at the level of a single test. It is
+    named if all of these tests agree, so none of them needs a correction (Berger, Technometrics 24,
+    1982). The second alone is not enough: a later arm that varies more may well be the first. Who
+    is not told from an arm that it never met is not named either.
     """
     ranks, no_first = _rank(looked.sittings, cells, figure)
     if len(ranks) < 2:
         return Standing(ranks=ranks)
-    set_leads = _set_leads(looked, [of.cell for of in ranks], figure)
+    set_leads = _set_leads(looked, [of.cell for of in ranks], figure, bound)
     if no_first:
         return Standing(ranks=ranks, no_first=no_first, set_leads=set_leads)
-    first, second = ranks[0].cell, ranks[1].cell
-    across = [
-        contrast_alone(looked, (first, of.cell), figure.name)
-        for of in ranks[1:]
-        if estimate_pair(looked.sittings, first, of.cell, figure.name).through_reference
-    ]
-    is_open = any(contrast.answer == "open" for contrast in across)
+    against = _against(looked, ranks, figure, bound)
+    lead, later = against[0], [of for of in against[1:] if of.answer != "better"]
+    unmet = any(of.through_reference and of.answer == "open" for of in against)
+    is_open = unmet or (lead.answer == "better" and bool(later))
     return Standing(
         ranks=ranks,
-        no_first="across" if is_open else "",
-        lead=None if is_open else contrast_alone(looked, (first, second), figure.name),
-        across=across,
+        no_first="later" if is_open else "",
+        lead=None if is_open else lead,
+        against=against,
         set_leads=set_leads,
     )
 
 
-def _set_leads(looked: Looked, cells: Sequence[Cell], figure: Figure) -> list[RoundContrast]:
+def _against(
+    looked: Looked, ranks: Sequence[Rank], figure: Figure, bound: float
+) -> list[Comparison]:
+    """The first relative to each of the others."""
+    first, *others = ranks
+    return [compare_alone(looked, (first.cell, of.cell), figure.name, bound=bound) for of in others]
+
+
+def _set_leads(
+    looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
+) -> list[Comparison]:
     """The lead within each set of arms that played in turns; empty if there is only one set."""
     sets = _sets(looked.sittings, cells)
-    found: list[RoundContrast] = []
+    found: list[Comparison] = []
     for members in sets if len(sets) > 1 else []:
         ranks, no_first = _rank(looked.sittings, members, figure)
         if len(ranks) > 1 and not no_first:
-            found.append(contrast_alone(looked, (ranks[0].cell, ranks[1].cell), figure.name))
+            lead, *later = _against(looked, ranks, figure, bound)
+            is_open = any(of.answer != "better" for of in later)
+            found.append(msgspec.structs.replace(lead, answer="open") if is_open else lead)
     return found
 
 
@@ -162,18 +174,18 @@ def _sets(sittings: Sittings, cells: Sequence[Cell]) -> list[list[Cell]]:
     ]
 
 
-def undecided_firsts(looked: Looked, cells: Sequence[Cell], figure: Figure) -> frozenset[Cell]:
+def undecided_firsts(
+    looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0
+) -> frozenset[Cell]:
     """The arms that may still turn out to be first, while it is open which of them is; else nobody.
 
     In a large group they may all be told from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
-    if ranked.lead is not None and ranked.lead.answer != "open":
+    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure, bound)
+    if ranked.no_first == "" and all(of.answer != "open" for of in ranked.against):
         return frozenset()
-    undecided = (
-        [ranked.lead] if ranked.lead else [of for of in ranked.across if of.answer == "open"]
-    )
+    undecided = [of for of in ranked.against if of.answer == "open"]
     if not undecided:
         return frozenset(of.cell for of in ranked.ranks[:2])
     return frozenset(cell for of in undecided for cell in (of.first, of.second))

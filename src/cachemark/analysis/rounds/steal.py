@@ -14,7 +14,8 @@ from cachemark.model.outcome import Cell
 class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
     """The slices of an arm, in how many of them CPU time was taken, and which part of their time.
 
-    `slower`: without it, the arm had at most this many times its rate.
+    `slower`: without it, the arm had at least this many times its rate, as far as it waits for the
+    CPU.
     """
 
     cell: Cell
@@ -24,12 +25,12 @@ class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slower(self) -> float:
-        """Taken time is no longer than the delay that it causes, so this is an upper limit."""
+        """A delay is at least as long as the time that was taken, so this is a lower limit."""
         return 1 / (1 - self.share) if self.share < 1 else math.inf
 
 
 class Steal(msgspec.Struct, frozen=True, kw_only=True):
-    """What was taken from each arm; `moves` is the most by which that moves a ratio of two arms."""
+    """What was taken from each arm; `moves`: at least by this much, an arm is slower for it."""
 
     arms: list[ArmSteal]
     moves: float

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-from cachemark.analysis.number_format import interval
+from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
 from cachemark.analysis.rounds.carry_over import CarryOverTable
-from cachemark.analysis.rounds.contrast import RoundContrast
-from cachemark.analysis.rounds.looks import ALPHA, MAX_SITTINGS, MIN_SITTINGS, StopRule
+from cachemark.analysis.rounds.looks import MAX_SITTINGS, StopRule
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
-from cachemark.analysis.statistics import Interval
+from cachemark.analysis.statistics import ALPHA, Comparison, Interval
 
 _BEST = {
     "rate": "the highest rate",
@@ -40,6 +39,18 @@ def ratio_words(ratio: Interval) -> str:
     return interval(ratio, "{:.3f}" if abs(ratio.value - 1) < 0.1 else "{:.2f}")
 
 
+def spread_words(of: Comparison) -> str:
+    """The range of the single sittings' ratios, with a mark where one makes most of the variance.
+
+    A dash where a figure has no ratio in a single sitting, as percentiles of all together.
+    """
+    if of.spread is None:
+        return "–"
+    form = "{:.3f}" if max(of.spread) < 1.1 and min(of.spread) > 0.9 else "{:.2f}"
+    low, high = map(form.format, of.spread)
+    return f"{low}–{high}{'*' if of.one_tells_most else ''}"
+
+
 def plus_minus_percent(ratio: Interval) -> float | None:
     """How far an interval goes either way, in percent; None without an interval."""
     if ratio.low is None or ratio.high is None or ratio.low <= 0:
@@ -54,18 +65,19 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
         return _without_lead(ranking, question, of.rule, sitting_s)
     first, second = question.name(lead.first), question.name(lead.second)
     best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
+    over = count_of(lead.count, lead.unit)
     if lead.scope == "within":
-        wanted = max(of.rule.first, MIN_SITTINGS)
+        wanted = max(of.rule.first, of.rule.least)
         return (
-            f"Within {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
-            f" That is no answer yet: it takes {wanted} sittings"
-            f"{_minutes_words(wanted - lead.sittings, sitting_s)}."
+            f"Within {over}, {first} has {best}: {ratio} × {second}."
+            f" That is no answer yet: it takes {count_of(wanted, lead.unit)}"
+            f"{_minutes_words(wanted - lead.count, sitting_s)}."
         )
     if of.answered_at == 0:
         return (
-            f"So far, after {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
+            f"So far, after {over}, {first} has {best}: {ratio} × {second}."
             f" The first answer comes after {of.rule.first}"
-            f"{_minutes_words(of.rule.first - lead.sittings, sitting_s)}."
+            f"{_minutes_words(of.rule.first - lead.count, sitting_s)}."
         )
     if lead.answer == "equal":
         return (
@@ -74,7 +86,15 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
         )
     if lead.answer == "open":
         return f"{first} is first and {second} second, but {open_words(lead, of.rule, sitting_s)}"
-    return f"{first} has {best}: {ratio} × {second}, the second.{_early(lead)}"
+    return f"{first} has {best}: {ratio} × {second}, the second{_p_words(lead)}.{_early(lead)}"
+
+
+def _p_words(lead: Comparison) -> str:
+    """The p of a lead whose interval, which holds for the whole table, has 1 in it."""
+    ratio = lead.ratio
+    if ratio is None or ratio.low is None or ratio.high is None or lead.p_holm is None:
+        return ""
+    return f" (p = {lead.p_holm:.2g} by itself)" if ratio.low <= 1 <= ratio.high else ""
 
 
 def _without_lead(ranking: Ranking, question: Question, rule: StopRule, sitting_s: float) -> str:
@@ -97,20 +117,20 @@ def _no_first(ranking: Ranking, question: Question, rule: StopRule, sitting_s: f
         return "some of them have no sitting in common, and no reference."
     if ranking.no_first == "circle":
         return "each of those at the top is behind another one where both played."
-    undecided = [of for of in ranking.across if of.answer == "open"]
+    undecided = [of for of in ranking.against if of.answer != "better"]
     longest = max(undecided, key=lambda of: of.needed or MAX_SITTINGS)
     first, other = question.name(longest.first), question.name(longest.second)
     several = f" and {len(undecided) - 1} more" if len(undecided) > 1 else ""
-    return (
-        f"{first} never met {other}{several} in a sitting, and {first} to {other} is"
-        f" {open_words(longest, rule, sitting_s)}"
-    )
+    if longest.through_reference:
+        reason = f"{first} never met {other}{several} in a sitting, and"
+    else:
+        reason = f"{first} is told from the second, and not from {other}{several}:"
+    return f"{reason} {first} to {other} is {open_words(longest, rule, sitting_s)}"
 
 
 def set_leaders(ranking: Ranking, question: Question) -> list[str]:
     """The first of each set whose lead over the second of the set is settled."""
-    ahead = "above" if ranking.more_is_better else "below"
-    return [question.name(of.first) for of in ranking.set_leads if of.answer == ahead]
+    return [question.name(of.first) for of in ranking.set_leads if of.answer == "better"]
 
 
 def _of_sets(ranking: Ranking, question: Question) -> str:
@@ -128,27 +148,29 @@ def _of_sets(ranking: Ranking, question: Question) -> str:
     return f" Settled within their sets by {figure_words(ranking.figure)}: {', '.join(parts)}."
 
 
-def open_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) -> str:
+def open_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> str:
     """What is known about a pair that is open, and what would settle it."""
-    ratio = contrast.ratio
+    ratio = comparison.ratio
     if ratio is None:
-        return f"not settled: {contrast.why}."
+        return f"not settled: {comparison.why}."
     width = plus_minus_percent(ratio)
     around = f", ±{width:.1f} %" if width is not None else ""
-    return f"not settled: {ratio_words(ratio)} ×{around}{more_words(contrast, rule, sitting_s)}."
+    more = more_words(comparison, rule, sitting_s)
+    return f"not settled: {ratio_words(ratio)} ×{around}{more}."
 
 
-def more_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) -> str:
+def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> str:
     """How much longer a run must be; `sitting_s` is how long a sitting takes, 0 if not known."""
-    if contrast.scope == "within":
-        more = max(1, rule.first - contrast.sittings)
-    elif contrast.needed is None:
-        return f"; more than {MAX_SITTINGS} sittings" if contrast.tested else ""
+    if comparison.scope == "within":
+        more = max(1, rule.first - comparison.count)
+    elif comparison.needed is None:
+        return f"; more than {MAX_SITTINGS} {comparison.unit}s" if comparison.tested else ""
     else:
-        more = max(1, contrast.needed - contrast.sittings)
+        more = max(1, comparison.needed - comparison.count)
+    unless = "" if comparison.scope == "within" else ", unless the truth is near the margin"
     if sitting_s <= 0:
-        return f", about {more} more sitting{'s' if more > 1 else ''}"
-    return _minutes_words(more, sitting_s)
+        return f", about {more} more {comparison.unit}{'s' if more > 1 else ''}{unless}"
+    return f"{_minutes_words(more, sitting_s)}{unless}"
 
 
 def _minutes_words(sittings: int, sitting_s: float) -> str:
@@ -160,48 +182,64 @@ def _minutes_words(sittings: int, sitting_s: float) -> str:
 
 
 def pair_text(
-    contrast: RoundContrast, question: Question, rule: StopRule, sitting_s: float = 0
+    comparison: Comparison, question: Question, rule: StopRule, sitting_s: float = 0
 ) -> str:
     """A pair of a family in one sentence."""
-    first, second = question.name(contrast.first), question.name(contrast.second)
-    what = figure_words(contrast.figure)
-    if contrast.ratio is None:
-        return f"{what}, {first} and {second}: {contrast.why}."
-    ratio = ratio_words(contrast.ratio)
-    if contrast.answer == "open":
-        return f"{what}, {first} to {second}: {open_words(contrast, rule, sitting_s)}"
-    if contrast.answer == "equal":
+    first, second = question.name(comparison.first), question.name(comparison.second)
+    what = figure_words(comparison.figure)
+    if comparison.ratio is None:
+        return f"{what}, {first} and {second}: {comparison.why}."
+    ratio = ratio_words(comparison.ratio)
+    if comparison.answer == "open":
+        return f"{what}, {first} to {second}: {open_words(comparison, rule, sitting_s)}"
+    if comparison.answer == "equal":
         return f"{what}, {first} to {second}: equal within {100 * rule.margin:g} %, {ratio} ×."
-    return f"{what}, {first} to {second}: {ratio} ×.{_early(contrast)}"
+    return f"{what}, {first} to {second}: {ratio} ×.{_early(comparison)}"
 
 
-def _early(contrast: RoundContrast) -> str:
-    if not contrast.stopped_early:
+def _early(comparison: Comparison) -> str:
+    if not comparison.stopped_early:
         return ""
     return " (It was answered early, so the ratio may be a little too far from 1.)"
 
 
 def twice_text(ranking: Ranking, question: Question) -> str:
-    """The A/A test in one sentence; empty if there is none."""
+    """The A/A test: what is within the instrument's own error, and whether the lead is beyond it.
+
+    Empty if no client was played twice.
+    """
     twice = ranking.twice
     if twice is None or twice.ratio is None:
         return ""
     text = f"{question.name(twice.second)} played twice: {ratio_words(twice.ratio)} × itself"
-    if twice.scope == "within":
-        return f"{text}, within {_sittings(twice.sittings)}."
-    if not ranking.false_difference:
-        return f"{text}; no false difference."
-    return f"{text}: a false difference (p = {twice.p_holm:.2g}). Do not trust this ranking."
-
-
-def gap_text(contrast: RoundContrast, question: Question) -> str:
-    """What the typical slice says if it differs from the totals; else empty."""
-    if not contrast.gap or contrast.typical is None or contrast.ratio is None:
-        return ""
-    first, second = question.name(contrast.first), question.name(contrast.second)
+    if twice.scope == "within" or ranking.bound <= 1:
+        return f"{text}, within {count_of(twice.count, twice.unit)}."
+    own_error = 100 * ranking.bound - 100
     return (
-        f"In the typical slice, {first} is {ratio_words(contrast.typical)} × {second} in"
-        f" {figure_words(contrast.figure)}; in total it is {ratio_words(contrast.ratio)} ×."
+        f"{text}. Differences below {own_error:.1f} % are within the instrument's own error on"
+        f" this machine{_lead_and_bound(ranking)}."
+    )
+
+
+def _lead_and_bound(ranking: Ranking) -> str:
+    lead = ranking.lead
+    if lead is None or lead.ratio is None or lead.ratio.value <= 0:
+        return ""
+    factor = max(lead.ratio.value, 1 / lead.ratio.value)
+    size = f"{100 * factor - 100:.{0 if factor > 1.1 else 1}f} %"
+    if factor > ranking.bound:
+        return f"; the lead of {size} is not"
+    return f", and so is the lead of {size}"
+
+
+def gap_text(comparison: Comparison, question: Question) -> str:
+    """What the typical slice says if it differs from the totals; else empty."""
+    if not comparison.gap or comparison.typical is None or comparison.ratio is None:
+        return ""
+    first, second = question.name(comparison.first), question.name(comparison.second)
+    return (
+        f"In the typical slice, {first} is {ratio_words(comparison.typical)} × {second} in"
+        f" {figure_words(comparison.figure)}; in total it is {ratio_words(comparison.ratio)} ×."
         " Rare slices that are unlike the others make the difference."
     )
 
@@ -211,7 +249,7 @@ def rate_and_cpu_text(of: RateAndCpu, question: Question) -> str:
     if of.verdict != "disagree" or of.rate.ratio is None or of.cpu.ratio is None:
         return ""
     rate, cpu = (
-        (of.rate, of.cpu) if of.rate.answer == "above" else (of.rate.reversed(), of.cpu.reversed())
+        (of.rate, of.cpu) if of.rate.answer == "better" else (of.rate.reversed(), of.cpu.reversed())
     )
     first, second = question.name(rate.first), question.name(rate.second)
     if rate.ratio is None or cpu.ratio is None:
@@ -225,7 +263,9 @@ def rate_and_cpu_text(of: RateAndCpu, question: Question) -> str:
 def carry_over_texts(table: CarryOverTable) -> list[str]:
     """The arms that change the slice after their own, and what that does to ratios."""
     if not table.shown:
-        return [f"No carry-over is shown; it moves ratios by {_percent(table.moves)} at most."]
+        return [
+            f"No carry-over is shown; as estimated, it moves ratios by {_percent(table.moves)}."
+        ]
     lines: list[str] = []
     for arm in table.arms:
         if arm.p_holm is not None and arm.p_holm < ALPHA:
@@ -233,7 +273,7 @@ def carry_over_texts(table: CarryOverTable) -> list[str]:
                 f"The slice after {arm.cell.client} on {arm.cell.server} has"
                 f" {ratio_words(arm.successor)} × the rate of those after the others."
             )
-    return [*lines, f"Carry-over moves ratios by {_percent(table.moves)} at most."]
+    return [*lines, f"As estimated, carry-over moves ratios by {_percent(table.moves)}."]
 
 
 def steal_text(of: Steal) -> str:
@@ -241,16 +281,12 @@ def steal_text(of: Steal) -> str:
     slices, stolen = sum(arm.slices for arm in of.arms), sum(arm.stolen for arm in of.arms)
     return (
         f"The hypervisor took CPU time in {stolen} of {slices} slices; that moves ratios by"
-        f" {_percent(of.moves)} at most."
+        f" {_percent(of.moves)} or more."
     )
 
 
 def _percent(factor: float) -> str:
     return f"{100 * factor - 100:.1f} %"
-
-
-def _sittings(count: int) -> str:
-    return f"{count} sitting{'s' if count != 1 else ''}"
 
 
 def texts(of: Answers, sitting_s: float = 0) -> list[str]:

@@ -43,6 +43,19 @@ class CensoredTimes:
         self._threshold_ns = histogram.HIGHEST_NS + 1 if threshold_ns is None else threshold_ns
         self._scattered = max(0, count - ok - timeouts)
 
+    @classmethod
+    def together(cls, parts: Sequence[CensoredTimes], merged: Histogram) -> CensoredTimes:
+        """The times of several parts, whose sum is `merged`."""
+        whole = cls([])
+        whole.merged = merged
+        whole._threshold_ns = min(part._threshold_ns for part in parts)
+        whole._scattered = sum(part._scattered for part in parts)
+        return whole
+
+    def exact(self, percent: float) -> bool:
+        """Whether there are times, and no lower bound can have moved the percentile."""
+        return self.merged is not None and self.estimate(self.merged, percent).exact
+
     def percentile(self, percent: float) -> Percentile | None:
         """A percentile; None if there are too few operations for it."""
         merged = self.merged

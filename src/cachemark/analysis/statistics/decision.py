@@ -1,74 +1,71 @@
-"""From an interval and a p value to one of four answers, with a margin declared beforehand.
+"""From a ratio and a p value to one of four answers, with a margin declared beforehand.
 
 A real difference may be too small to matter, and a difference that was not shown is no proof of
-equality. So a ratio is *above* or *below* if it differs by more than the margin, *equivalent* if
-its whole interval lies within the margin, and *inconclusive* otherwise.
+equality. So the first of two is *better* or *worse* if they differ by more than the margin, they
+are *equal* if the whole interval of their ratio lies within the margin, and *open* otherwise.
+
+Everything is decided on logarithms: twice as much and half as much are equally far from 1. So the
+answer about A / B is the one about B / A the other way round.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeVar
-
-import msgspec
 
 from cachemark.analysis.statistics.interval import Interval
 
 ALPHA = 0.05
-RatioAnswer = Literal["above", "below", "equivalent", "inconclusive"]
+Answer = Literal["better", "worse", "equal", "open"]
+OPPOSITE: dict[Answer, Answer] = {
+    "better": "worse",
+    "worse": "better",
+    "equal": "equal",
+    "open": "open",
+}
 Name = TypeVar("Name")
 
 
-class Tests(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tests a family has, and the level of each: its intervals hold 1 − level."""
+def classify(
+    ratio: Interval | None,
+    p: float | None,
+    margin: float,
+    *,
+    more_is_better: bool,
+    level: float = ALPHA,
+    bound: float = 1.0,
+) -> Answer:
+    """What a ratio says about the first of two; `p` is already corrected for multiple tests.
 
-    count: int = 1
-    level: float = ALPHA
-
-    @property
-    def confidence(self) -> float:
-        """The confidence of the interval of one test."""
-        return 1 - self.level
-
-    @property
-    def family_confidence(self) -> float:
-        """The confidence of an interval that holds for all tests together (Bonferroni)."""
-        return 1 - self.level / max(1, self.count)
-
-
-ONE_TEST = Tests()
-
-
-def classify_ratio(
-    ratio: Interval, p: float | None, margin: float, level: float = ALPHA
-) -> RatioAnswer:
-    """Which side of 1 a ratio is on; `p` is already corrected for multiple tests.
-
-    `equivalent` is two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and
-    Biopharmaceutics 15, 1987). This is stricter than the usual 5 %, and the printed interval shows
-    the result.
+    A margin of 0.05 is from 1/1.05 to 1.05. `better` and `worse` need p < level, and an estimate
+    beyond the margin and beyond `bound`, the factor by which the instrument differs from itself.
+    `equal` is two one-sided tests: the interval, and the instrument's own error, within the margin
+    (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
     """
-    if ratio.low is None or ratio.high is None or p is None:
-        return "inconclusive"
-    if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
-        return "equivalent"
-    if p < level and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
-        return "above" if ratio.value > 1 else "below"
-    return "inconclusive"
+    if ratio is None or ratio.low is None or ratio.high is None or p is None:
+        return "open"
+    reach, own_error = math.log1p(margin), math.log(bound)
+    if own_error <= reach and -reach <= _log(ratio.low) and _log(ratio.high) <= reach:
+        return "equal"
+    if p <= level and abs(_log(ratio.value)) > max(reach, own_error):
+        return "better" if (ratio.value > 1) == more_is_better else "worse"
+    return "open"
 
 
-def holm(p: dict[Name, float], family: int = 0) -> dict[Name, float]:
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def holm(p: dict[Name, float]) -> dict[Name, float]:
     """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
 
     The probability of any false difference in the family is at most ALPHA, for any dependence
-    between the tests. Holm, Scandinavian Journal of Statistics 6 (1979).
-
-    `family` is the number of tests if the family has more than those in `p`. The others are taken
-    to have larger p values, which can only make the result more cautious.
+    between the tests. Holm, Scandinavian Journal of Statistics 6 (1979). A test without a result
+    belongs to the family too: give it a p of 1.
     """
     corrected: dict[Name, float] = {}
-    tests = max(family, len(p))
     highest = 0.0
     for position, name in enumerate(sorted(p, key=p.__getitem__)):
-        highest = max(highest, min(1.0, p[name] * (tests - position)))
+        highest = max(highest, min(1.0, p[name] * (len(p) - position)))
         corrected[name] = highest
     return corrected

@@ -10,10 +10,8 @@ from cachemark.analysis.percentiles import PERCENTILES
 from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import (
     FIGURES,
-    figures_of,
     is_withheld,
     kind_rate,
-    trial_response_ns,
 )
 from cachemark.analysis.statistics.group_summary import (
     group_length,
@@ -22,6 +20,7 @@ from cachemark.analysis.statistics.group_summary import (
     group_rate,
 )
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
+from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
 from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
@@ -36,13 +35,14 @@ class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     A percentile that reaches lower bounds is one itself, in `at_least`. `withheld`: percentiles
     that the verdict withholds in every trial; where it does so in some trials, the percentile is
-    that of the others. `curve` is for plots; only the response times of all kinds together have
-    one.
+    that of the others. `intervals` has the percentiles with their interval or range over trials.
+    `curve` is for plots; only the response times of all kinds together have one.
     """
 
     count: int
     percentiles: dict[float, int | None]
     max_ns: int
+    intervals: dict[float, Interval] = {}
     at_least: dict[float, int] = {}
     withheld: list[float] = []
     curve: list[CurvePoint] = []
@@ -65,8 +65,6 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, int]
     response: TimeSummary | None
     service: TimeSummary | None
-    p50_ns: Interval | None
-    p99_ns: Interval | None
 
 
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,9 +129,9 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         total=_kind("", valid, kinds) if valid else None,
         kinds=[_kind(kind, valid, [kind]) for kind in kinds],
         groups=_groups(valid, kinds),
-        client_cpu_us=_over_trials(valid, "client-cpu"),
-        server_cpu_us=_over_trials(valid, "server-cpu"),
-        server_rss_bytes=_over_trials(valid, "server-rss"),
+        client_cpu_us=over_trials(valid, FIGURES["client-cpu"]),
+        server_cpu_us=over_trials(valid, FIGURES["server-cpu"]),
+        server_rss_bytes=over_trials(valid, FIGURES["server-rss"]),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in _notes(trial))),
@@ -160,8 +158,6 @@ def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
         errors=errors,
         response=_response(name, valid, kinds),
         service=_times(CensoredTimes(operations, service=True)),
-        p50_ns=_across(name, valid, 50),
-        p99_ns=_across(name, valid, 99),
     )
 
 
@@ -181,8 +177,6 @@ def _groups(valid: list[Outcome], kinds: list[str]) -> KindSummary | None:
         errors={},
         response=times,
         service=times,
-        p50_ns=None,
-        p99_ns=None,
     )
 
 
@@ -237,9 +231,15 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
         if quantile and not quantile.exact:
             at_least[percent] = quantile.ns
         withheld += [] if shown else [percent]
+    intervals: dict[float, Interval] = {}
+    for percent, ns in percentiles.items():
+        parts = [_of_kinds(trial, kinds) for trial in _shown(name, valid, percent)]
+        if ns is not None and (interval := percentile_over_trials(parts, percent)) is not None:
+            intervals[percent] = interval
     return msgspec.structs.replace(
         whole,
         percentiles=percentiles,
+        intervals=intervals,
         at_least=at_least,
         withheld=withheld,
         curve=_curve(times, times.merged, valid) if not name else [],
@@ -260,20 +260,6 @@ def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> lis
 def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:
     """The trials that do not withhold a percentile of a kind."""
     return [trial for trial in valid if not is_withheld(trial, percent, name)]
-
-
-def _across(name: str, valid: list[Outcome], percent: float) -> Interval | None:
-    """The geometric mean of the trials' percentiles, with its interval or range."""
-    times_ns = [trial_response_ns(trial, percent, name) for trial in _shown(name, valid, percent)]
-    values = [float(value) for value in times_ns if value is not None]
-    # To use only the trials with enough operations would bias the interval.
-    return absolute_figure(values) if values and len(values) == len(times_ns) else None
-
-
-def _over_trials(valid: list[Outcome], name: str) -> Interval | None:
-    """The geometric mean of a figure over trials; None if one of them does not have it."""
-    values = figures_of(valid, FIGURES[name]) if valid else None
-    return absolute_figure(values) if values else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.report.compare import csv_file, junit, markdown, terminal
 from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, gate_line, gated
 from cachemark.report.compare.in_turns import compare_in_turns
-from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
+from cachemark.report.compare.model import SCHEMA, ComparisonReport, ComparisonRow, Gate
 from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.two_cells import compare_cells
@@ -21,6 +21,7 @@ from cachemark.report.json_text import render_json
 
 def _json(compared: ComparisonReport, width: int | None) -> str:
     document = {
+        "schema": SCHEMA,
         "regressed": compared.regressed,
         "gate_answer": gate_answer(compared),
         **msgspec.structs.asdict(compared),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.analysis.statistics import Comparison, Interval
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.csv_text import csv_text
@@ -27,23 +27,23 @@ COLUMNS = (
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as CSV text; `width` is not used."""
     del width
-    rows = [_line(row, contrast) for row in compared.rows for contrast in row.contrasts]
+    rows = [_line(row, of) for row in compared.rows for of in row.comparisons]
     return csv_text([COLUMNS, *rows])
 
 
-def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:
+def _line(row: ComparisonRow, of: Comparison) -> list[object]:
     return [
         *[getattr(row.baseline, field) for field in CELL_FIELDS],
         *[getattr(row.other, field) for field in CELL_FIELDS],
-        contrast.figure,
-        *_interval(contrast.baseline),
-        *_interval(contrast.other),
-        *_interval(contrast.ratio),
-        _float_text(contrast.ratio.p if contrast.ratio else None),
-        _float_text(contrast.p_holm),
-        *contrast.counts,
-        contrast.answer if contrast.ratio else "",
-        contrast.why,
+        of.figure,
+        *_interval(of.second_value),
+        *_interval(of.first_value),
+        *_interval(of.ratio),
+        _float_text(of.ratio.p if of.ratio else None),
+        _float_text(of.p_holm),
+        *of.counts[::-1],
+        of.answer if of.ratio else "",
+        of.why,
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cachemark.analysis.number_format import count_of
-from cachemark.analysis.statistics import FIGURES, Contrast
+from cachemark.analysis.statistics import FIGURES, Comparison
 from cachemark.model.errors import UsageError
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
 
@@ -18,18 +18,18 @@ GateAnswer = Literal["passed", "failed", "inconclusive"]
 
 def gate_answer(compared: ComparisonReport) -> GateAnswer:
     """`failed`: something is worse or missing. `inconclusive`: only if the gate asks for it."""
-    contrasts = [contrast for _, contrast in gated(compared)]
-    if compared.lost_cells or any(of.answer == "worse" or of.lost for of in contrasts):
+    comparisons = [comparison for _, comparison in gated(compared)]
+    if compared.lost_cells or any(of.answer == "worse" or of.lost for of in comparisons):
         return "failed"
     strict = compared.gate is not None and compared.gate.fail_on_inconclusive
-    if strict and (compared.left_out_cells or any(map(is_inconclusive, contrasts))):
+    if strict and (compared.left_out_cells or any(map(is_open, comparisons))):
         return "inconclusive"
     return "passed"
 
 
 def check_gate(compared: ComparisonReport, gate: Gate) -> None:
     """Raise UsageError if no cell has a figure that the gate names: it would always pass."""
-    known = {of.figure for row in compared.rows for of in row.contrasts if of.ratio or of.lost}
+    known = {of.figure for row in compared.rows for of in row.comparisons if of.ratio or of.lost}
     for name in gate.figures:
         if compared.rows and name not in known:
             raise UsageError(
@@ -38,31 +38,41 @@ def check_gate(compared: ComparisonReport, gate: Gate) -> None:
             )
 
 
-def gated(compared: ComparisonReport) -> list[tuple[ComparisonRow, Contrast]]:
-    """The contrasts that decide; without a gate, all of them."""
+def gated(compared: ComparisonReport) -> list[tuple[ComparisonRow, Comparison]]:
+    """The comparisons that decide; without a gate, all of them."""
     names = (compared.gate or Gate()).figures
     return [
-        (row, contrast)
+        (row, of)
         for row in compared.rows
-        for contrast in row.contrasts
-        if not names or contrast.figure in names
+        for of in row.comparisons
+        if not names or of.figure in names
     ]
 
 
-def is_inconclusive(contrast: Contrast) -> bool:
-    """Whether a contrast shows neither a difference nor equivalence."""
-    return contrast.answer == "inconclusive" and not contrast.lost
+def is_open(of: Comparison) -> bool:
+    """Whether a comparison shows neither a difference nor that there is none."""
+    return of.answer == "open" and not of.lost
+
+
+def is_not_worse(of: Comparison, margin_percent: float) -> bool:
+    """Whether it is shown that the first is not worse by more than the margin (not inferior)."""
+    ratio, most = of.ratio, 1 + margin_percent / 100
+    if ratio is None or ratio.low is None or ratio.high is None or of.scope == "within":
+        return False
+    if FIGURES[of.figure].more_is_better:
+        return ratio.low * most >= 1
+    return ratio.high <= most
 
 
 def gate_line(compared: ComparisonReport) -> str:
     """The gate's answer in a sentence; empty if no gate was asked for."""
     if compared.gate is None:
         return ""
-    contrasts = gated(compared)
-    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in contrasts))
-    worse = sum(of.answer == "worse" for _, of in contrasts)
-    lost = sum(of.lost for _, of in contrasts) + len(compared.lost_cells)
-    unsettled = sum(is_inconclusive(of) for _, of in contrasts) + len(compared.left_out_cells)
+    decisive = gated(compared)
+    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in decisive))
+    worse = sum(of.answer == "worse" for _, of in decisive)
+    lost = sum(of.lost for _, of in decisive) + len(compared.lost_cells)
+    unsettled = sum(is_open(of) for _, of in decisive) + len(compared.left_out_cells)
     counts = [
         text
         for count, text in (
@@ -72,6 +82,6 @@ def gate_line(compared: ComparisonReport) -> str:
         )
         if count
     ]
-    tested = f"{count_of(len(contrasts), 'ratio')} of {names}, each figure tested by itself"
-    tested = tested if contrasts else "no ratio"
+    tested = f"{count_of(len(decisive), 'ratio')} of {names}, each figure tested by itself"
+    tested = tested if decisive else "no ratio"
     return f"Gate {gate_answer(compared)}: {tested}" + (f": {', '.join(counts)}" if counts else "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
-from cachemark.analysis.rounds.contrast import RoundContrast
-from cachemark.analysis.rounds.pairs import ROUND_FIGURES
-from cachemark.analysis.statistics import Contrast, ContrastAnswer, Interval, absolute_figure
+from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
+from cachemark.analysis.statistics import Comparison, over_trials
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
@@ -16,18 +17,17 @@ from cachemark.report.compare.selection import rejection_reason, trials_by_cell,
 
 
 def compare_in_turns(
-    answers: Answers | None, outcomes: Sequence[Outcome], builds: tuple[str, str], gate: Gate
+    answers: Answers, outcomes: Sequence[Outcome], builds: tuple[str, str], gate: Gate
 ) -> ComparisonReport:
     """The head against the base by every figure, for each workload and load.
 
     A head without a valid trial is lost, if the base has one. Raises UsageError if nothing can be
     compared.
     """
-    groups = answers.groups if answers else []
-    rows = [row for group in groups if (row := _row(group, outcomes))]
-    compared = any(contrast.ratio for row in rows for contrast in row.contrasts)
+    rows = [row for group in answers.groups if (row := _row(group, outcomes))]
+    compared = any(of.ratio for row in rows for of in row.comparisons)
     lost = [] if compared else _lost(outcomes, *builds)
-    if answers is None or not (compared or lost):
+    if not (compared or lost):
         raise UsageError("no sitting has a valid trial of both", _why(outcomes))
     return ComparisonReport(
         baseline=builds[0],
@@ -62,43 +62,25 @@ def _why(outcomes: Sequence[Outcome]) -> str:
 
 
 def _row(group: GroupAnswer, outcomes: Sequence[Outcome]) -> ComparisonRow | None:
-    pairs = [pair for of in group.rankings for pair in of.pairs]
+    pairs = [pair.reversed() for of in group.rankings for pair in of.pairs]
     if not pairs:
         return None
     return ComparisonRow(
-        baseline=pairs[0].first,
-        other=pairs[0].second,
-        contrasts=[_contrast(pair.reversed(), outcomes) for pair in pairs],
+        baseline=pairs[0].second,
+        other=pairs[0].first,
+        comparisons=[with_values(pair, outcomes) for pair in pairs],
     )
 
 
-def _contrast(head: RoundContrast, outcomes: Sequence[Outcome]) -> Contrast:
-    """Head / base, in the words of comparisons."""
-    return Contrast(
-        figure=head.figure,
-        baseline=_absolute(head.figure, head.second, outcomes),
-        other=_absolute(head.figure, head.first, outcomes),
-        counts=(head.sittings, head.sittings),
-        ratio=head.ratio,
-        p_holm=head.p_holm,
-        answer=answer_of(head),
-        needed=head.needed,
-        why=head.why,
+def with_values(comparison: Comparison, outcomes: Sequence[Outcome]) -> Comparison:
+    """The comparison with each side's own figure over its trials."""
+    figure = COMPARED_FIGURES[comparison.figure]
+    own = {
+        cell: valid_trials([one for one in outcomes if one.trial.cell == cell])
+        for cell in (comparison.first, comparison.second)
+    }
+    return msgspec.structs.replace(
+        comparison,
+        first_value=over_trials(own[comparison.first], figure),
+        second_value=over_trials(own[comparison.second], figure),
     )
-
-
-def answer_of(head: RoundContrast) -> ContrastAnswer:
-    """Whether the first build of a contrast is better or worse than the second."""
-    if head.answer == "equal":
-        return "equivalent"
-    if head.answer == "open":
-        return "inconclusive"
-    better = (head.answer == "above") == ROUND_FIGURES[head.figure].more_is_better
-    return "better" if better else "worse"
-
-
-def _absolute(figure: str, cell: Cell, outcomes: Sequence[Outcome]) -> Interval | None:
-    """A build's own figure over its sittings."""
-    own = [outcome for outcome in valid_trials(outcomes) if outcome.trial.cell == cell]
-    values = [value for outcome in own if (value := ROUND_FIGURES[figure].of(outcome))]
-    return absolute_figure(values) if values else None

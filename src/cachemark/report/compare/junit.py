@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from cachemark.analysis.number_format import interval
-from cachemark.analysis.statistics import FIGURES, Contrast
+from cachemark.analysis.statistics import FIGURES, Comparison
 from cachemark.model.foreign_text import clean_all
 from cachemark.model.outcome import Cell
 from cachemark.report.cells import cell_title
@@ -23,9 +23,9 @@ def render(compared: ComparisonReport, width: int | None) -> str:
     compared = clean_all(compared)
     strict = compared.gate is not None and compared.gate.fail_on_inconclusive
     suites: dict[str, list[ET.Element]] = {}
-    for row, contrast in gated(compared):
-        title = FIGURES[contrast.figure].title
-        suites.setdefault(title, []).append(_case(row.other, contrast, strict=strict))
+    for row, of in gated(compared):
+        title = FIGURES[of.figure].title
+        suites.setdefault(title, []).append(_case(row.other, of, strict=strict))
     for cells, kind in ((compared.lost_cells, "missing"), (compared.left_out_cells, "left out")):
         fails = kind == "missing" or strict
         for cell in cells:
@@ -45,19 +45,19 @@ def render(compared: ComparisonReport, width: int | None) -> str:
     return f"<?xml version='1.0' encoding='UTF-8'?>\n{ET.tostring(root, encoding='unicode')}\n"
 
 
-def _case(cell: Cell, contrast: Contrast, *, strict: bool) -> ET.Element:
-    figure = FIGURES[contrast.figure]
+def _case(cell: Cell, of: Comparison, *, strict: bool) -> ET.Element:
+    figure = FIGURES[of.figure]
     case = ET.Element("testcase", classname=figure.title, name=cell_title(cell))
     better = "more is better" if figure.more_is_better else "less is better"
-    ratio = f"{interval(contrast.ratio, '{:.3f}')} ×, {better}" if contrast.ratio else contrast.why
-    if contrast.lost:
-        _add(case, "failure", "missing", contrast.why)
-    elif contrast.answer == "worse":
+    ratio = f"{interval(of.ratio, '{:.3f}')} ×, {better}" if of.ratio else of.why
+    if of.lost:
+        _add(case, "failure", "missing", of.why)
+    elif of.answer == "worse":
         _add(case, "failure", "worse", ratio)
-    elif contrast.answer == "inconclusive":
-        _add(case, "failure" if strict else "skipped", "inconclusive", ratio)
+    elif of.answer == "open":
+        _add(case, "failure" if strict else "skipped", "open", ratio)
     else:
-        ET.SubElement(case, "system-out").text = f"{contrast.answer}: {ratio}"
+        ET.SubElement(case, "system-out").text = f"{of.answer}: {ratio}"
     return case
 
 

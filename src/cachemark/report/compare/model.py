@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import ALPHA, Contrast
+from cachemark.analysis.statistics import ALPHA, Comparison
 from cachemark.model.outcome import Cell
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell and its baseline; across runs, both have the same names."""
+    """A cell and its baseline; across runs, both have the same names.
+
+    Each comparison is other / baseline, and its answer is about the other.
+    """
 
     baseline: Cell
     other: Cell
-    contrasts: list[Contrast]
+    comparisons: list[Comparison]
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +28,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     figures: tuple[str, ...] = ()
     fail_on_inconclusive: bool = False
+
+
+# A new number where a field, a word or its meaning changes. 2: `contrasts` are `comparisons`, with
+# `first` (the other) and `second` (the baseline); `better`, `worse`, `equal` and `open` are the
+# answers (before: `equivalent`, `inconclusive`); margins are symmetric on logarithms.
+SCHEMA = 2
 
 
 class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,5 +67,5 @@ class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def regressed(self) -> bool:
         """Whether a figure is worse beyond the margin, or a cell is lost."""
-        worse = any(c.answer == "worse" for row in self.rows for c in row.contrasts)
+        worse = any(c.answer == "worse" for row in self.rows for c in row.comparisons)
         return worse or bool(self.lost)

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import (
-    ALPHA,
-    FIGURES,
-    MAX_TRIALS,
-    MIN_RUNS,
-    Contrast,
-    Figure,
-    Tests,
-    decide,
-)
-from cachemark.model.experiment import Experiment
+from cachemark.analysis.rounds.looks import MAX_SITTINGS
+from cachemark.analysis.statistics import FIGURES, Comparison
+from cachemark.analysis.stored_runs import MIN_RUNS, NOT_IN_TURNS
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import uses_rounds
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.compare.model import ComparisonRow
-from cachemark.report.compare.selection import figures_for
-from cachemark.runs.next_trials.questions import stop_rule
 
 Runs = Sequence[Sequence[Outcome]]
-Contraster = Callable[[Figure, Runs, Runs, float, Tests], Contrast]
 _FEW = 5
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two cells to compare, with their valid trials of each run."""
+    """Two cells to compare, with their valid trials of each run, and when each run began."""
 
     baseline: Cell
     other: Cell
     before: list[list[Outcome]]
     after: list[list[Outcome]]
+    before_began: list[str] = []
+    after_began: list[str] = []
 
     @property
     def trials(self) -> list[Outcome]:
@@ -44,55 +34,33 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         return [trial for run in (*self.before, *self.after) for trial in run]
 
 
-def decided_rows(
-    pairs: Sequence[Pair],
-    names: Sequence[str],
-    margin_percent: float,
-    contrast: Contraster,
-    level: float,
+def rows_of(
+    pairs: Sequence[Pair], by_figure: Mapping[str, Mapping[int, Comparison]]
 ) -> list[ComparisonRow]:
-    """One row for each pair; the tests of each figure form a family."""
-    margin = margin_percent / 100
-    figures = [figures_for(names, pair.trials) for pair in pairs]
-    tests = Counter(figure.name for of_pair in figures for figure in of_pair)
-    raw = [
-        [
-            contrast(
-                figure,
-                pair.before,
-                pair.after,
-                margin,
-                Tests(count=tests[figure.name], level=level),
-            )
-            for figure in of_pair
-        ]
-        for pair, of_pair in zip(pairs, figures, strict=True)
-    ]
-    flat = iter(decide([one for row in raw for one in row], FIGURES, margin, level))
+    """One row for each pair; `by_figure` has the comparisons by the number of the pair."""
     return [
-        ComparisonRow(baseline=pair.baseline, other=pair.other, contrasts=[next(flat) for _ in row])
-        for pair, row in zip(pairs, raw, strict=True)
+        ComparisonRow(
+            baseline=pair.baseline,
+            other=pair.other,
+            comparisons=[of[number] for of in by_figure.values() if number in of],
+        )
+        for number, pair in enumerate(pairs)
     ]
-
-
-def level_of(experiments: Iterable[Experiment]) -> float:
-    """The level of each test: that of the looks of a run in rounds, which are several."""
-    return min(stop_rule(one).level if uses_rounds(one) else ALPHA for one in experiments)
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:
-    """The number of tests in the largest family. What has too few runs is no test."""
-    tested = (c.figure for row in rows for c in row.contrasts if c.p_holm is not None)
+    """The number of tests in the largest family. What gets no answer is no test."""
+    tested = (c.figure for row in rows for c in row.comparisons if c.p_holm is not None)
     return max(Counter(tested).values(), default=0)
 
 
 def missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> list[tuple[Cell, str]]:
     """Missing figures with the reason: with `lost`, those that only the baseline has."""
     return [
-        (row.other, f"{FIGURES[contrast.figure].title}: {contrast.why}")
+        (row.other, f"{FIGURES[of.figure].title}: {of.why}")
         for row in rows
-        for contrast in row.contrasts
-        if contrast.ratio is None and contrast.lost == lost
+        for of in row.comparisons
+        if of.ratio is None and of.lost == lost
     ]
 
 
@@ -115,39 +83,75 @@ def _several(cells: list[Cell]) -> str:
     return " · ".join([*common, f"{len(cells)} cells"])
 
 
-def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
+def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
-    lines: list[str] = []
-    unit = "blocks" if paired else "runs on each side"
-    counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]
-    if any(c.too_few_runs for row in rows for c in row.contrasts):
-        lines.append(
+    shown = [(row, of) for row in rows for of in row.comparisons if of.ratio]
+    lines = [*_untested(shown), *_few(shown)]
+    lines += [note for pair in pairs for note in _failures(pair)]
+    return [*lines, *_single(shown), *_unclear(shown)]
+
+
+def _untested(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
+    """Why some comparisons have no answer."""
+    reasons = {of.why for _, of in shown if not of.tested}
+    if NOT_IN_TURNS in reasons:
+        return [
+            f"no answer: {NOT_IN_TURNS}. A machine is faster on some days than on others, so it "
+            "cannot be told from what was changed. Play base and head one after the other, "
+            f"{MIN_RUNS} times or more, or both in one run (`cachemark compare --play`)"
+        ]
+    if reasons:
+        return [
             "no answer: the trials of one run share its state, so runs differ by more than their "
             "trials show. Play both sides in one run (its cells are paired by block), or compare "
-            f"{MIN_RUNS} runs or more on each side (--with)"
-        )
-    elif counts and min(counts) < _FEW:
-        lines.append(
-            f"{min(counts)} {unit} are few: use {_FEW} or more for figures that you publish"
-        )
-    lines += [note for pair in pairs for note in _failures(pair)]
-    unclear = [
-        (contrast.needed, FIGURES[contrast.figure].title, row)
-        for row in rows
-        for contrast in row.contrasts
-        if contrast.answer == "inconclusive" and contrast.ratio and not contrast.too_few_runs
+            f"{MIN_RUNS} runs or more on each side (--with), played in turns"
+        ]
+    return []
+
+
+def _few(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
+    tested = [of for _, of in shown if of.tested]
+    fewest = min(tested, key=lambda of: of.count, default=None)
+    if fewest is None or fewest.count >= _FEW:
+        return []
+    what = _units(fewest.count, fewest)
+    are = "is" if fewest.count == 1 else "are"
+    return [f"{what} {are} few: use {_FEW} or more for figures that you publish"]
+
+
+def _units(count: int, of: Comparison) -> str:
+    plural = {"pair of runs": "pairs of runs"}.get(of.unit, f"{of.unit}s")
+    return f"{count} {of.unit if count == 1 else plural}"
+
+
+def _single(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
+    """Comparisons whose variance is mostly that of one sitting, block or pair of runs."""
+    return [
+        f"{FIGURES[of.figure].title} of {cell_title(row.other)}: one {of.unit} makes more than "
+        f"half of the variance ({of.spread[0]:.3f} to {of.spread[1]:.3f}); if such ones are rare, "
+        "the interval holds less often than it says"
+        for row, of in shown
+        if of.one_tells_most and of.spread
     ]
-    known = [(needed, what, row) for needed, what, row in unclear if needed]
+
+
+def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
+    """How many sittings, blocks or runs would settle what is open."""
+    unclear = [(row, of) for row, of in shown if of.answer == "open" and of.tested]
+    known = [(row, of) for row, of in unclear if of.needed]
+    lines: list[str] = []
     if known:
-        needed, what, row = max(known, key=lambda each: each[0])
+        row, of = max(known, key=lambda each: each[1].needed or 0)
         lines.append(
-            f"with the same variation, about {needed} {unit} would probably settle {what} of "
-            f"{cell_title(row.other)}"
+            f"with the same variation, about {_units(of.needed or 0, of)} would probably settle "
+            f"{FIGURES[of.figure].title} of {cell_title(row.other)}, unless the truth is near the "
+            "margin"
         )
     if len(known) < len(unclear):
+        _, of = unclear[0]
         lines.append(
             f"{len(unclear) - len(known)} of the ratios vary too much for an answer even with "
-            f"{MAX_TRIALS} {unit} (`cachemark doctor` may show the reason)"
+            f"{_units(MAX_SITTINGS, of)} (`cachemark doctor` may show the reason)"
         )
     return lines
 

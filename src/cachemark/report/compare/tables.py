@@ -9,17 +9,12 @@ from cachemark.analysis.number_format import (
     size_with_error,
     time_with_error,
 )
-from cachemark.analysis.statistics import FIGURES, Contrast, ContrastAnswer, Figure, Interval
+from cachemark.analysis.statistics import FIGURES, Answer, Comparison, Figure, Interval
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.tables import Table
 
-ANSWERS: dict[ContrastAnswer, str] = {
-    "better": "better",
-    "worse": "worse",
-    "equivalent": "equivalent",
-    "inconclusive": "inconclusive",
-}
+_ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
 NO_ANSWER = "no answer"
 _ABSENT = "–"
 
@@ -40,7 +35,10 @@ def _method(compared: ComparisonReport) -> str:
         return f"played in turns, {count_of(compared.sittings, 'sitting')}: intervals over sittings"
     if compared.paired:
         return "paired by block: Student's t interval of the differences of logarithms"
-    return "one value for each run: Welch's t interval of the difference of logarithms"
+    paired = any(of.unit == "pair of runs" for row in compared.rows for of in row.comparisons)
+    if not paired:
+        return "one value for each run"
+    return "one value for each run, paired with its neighbour in time: Student's t on logarithms"
 
 
 def common_fields(compared: ComparisonReport) -> str:
@@ -51,17 +49,17 @@ def common_fields(compared: ComparisonReport) -> str:
 
 def tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
     """The name and the table of each figure, in the order of their first appearance."""
-    names = dict.fromkeys(c.figure for row in compared.rows for c in row.contrasts if c.ratio)
+    names = dict.fromkeys(c.figure for row in compared.rows for c in row.comparisons if c.ratio)
     return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
 
 
 def _table(compared: ComparisonReport, figure: Figure) -> Table:
     common = _common(compared)
     rows = [
-        [_label(row, compared, common), *_figures(contrast, contrast.ratio, figure)]
+        [_label(row, compared, common), *_figures(of, of.ratio, figure)]
         for row in compared.rows
-        for contrast in row.contrasts
-        if contrast.figure == figure.name and contrast.ratio
+        for of in row.comparisons
+        if of.figure == figure.name and of.ratio
     ]
     ratio = f"ratio ({100 * (1 - compared.level):.3g} %)"
     better = "more is better" if figure.more_is_better else "less is better"
@@ -71,23 +69,23 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
     )
 
 
-def _figures(contrast: Contrast, ratio: Interval, figure: Figure) -> list[str]:
-    p = _ABSENT if contrast.p_holm is None else _p(contrast.p_holm)
-    answer = NO_ANSWER if contrast.too_few_runs else ANSWERS[contrast.answer]
+def _figures(of: Comparison, ratio: Interval, figure: Figure) -> list[str]:
+    p = _ABSENT if of.p_holm is None else _p(of.p_holm)
+    answer = of.answer if of.tested else NO_ANSWER
     return [
-        value(contrast.baseline, figure),
-        value(contrast.other, figure),
-        _ratio(contrast, ratio),
+        value(of.second_value, figure),
+        value(of.first_value, figure),
+        _ratio(of, ratio),
         p,
-        "+".join(map(str, dict.fromkeys(contrast.counts))),
+        "+".join(map(str, dict.fromkeys(of.counts[::-1]))),
         answer,
     ]
 
 
-def _ratio(contrast: Contrast, ratio: Interval) -> str:
+def _ratio(of: Comparison, ratio: Interval) -> str:
     """The ratio with its interval; also with that of the family, where this changes the answer."""
     own = interval(ratio, "{:.3f}")
-    wide = contrast.corrected
+    wide = of.together
     if wide is None or wide.low is None or wide.high is None:
         return own
     return f"{own}, corrected {wide.low:.3f}–{wide.high:.3f}"
@@ -136,9 +134,9 @@ def _part(field: str, row: ComparisonRow, compared: ComparisonReport) -> str:
 
 def tally(compared: ComparisonReport) -> str:
     """The number of rows with each answer."""
-    contrasts = [c for row in compared.rows for c in row.contrasts if c.ratio]
-    answers = [NO_ANSWER if c.too_few_runs else ANSWERS[c.answer] for c in contrasts]
-    counts = [(answers.count(text), text) for text in (*ANSWERS.values(), NO_ANSWER)]
+    comparisons = [c for row in compared.rows for c in row.comparisons if c.ratio]
+    answers = [c.answer if c.tested else NO_ANSWER for c in comparisons]
+    counts = [(answers.count(text), text) for text in (*_ANSWERS, NO_ANSWER)]
     counted_answers = ", ".join(f"{count} {text}" for count, text in counts if count)
     lost = f"; {len(compared.lost)} lost" if compared.lost else ""
     return f"{counted_answers or 'nothing compared'}{lost}"

@@ -6,29 +6,37 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import unpaired
+from cachemark.analysis.rounds.family import decide
+from cachemark.analysis.rounds.looks import StopRule, needed
+from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
+from cachemark.analysis.statistics import Comparison, Interval, absolute_figure, over_trials
+from cachemark.analysis.stored_runs import RunsEstimate, compare_run_values, run_value
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.work_identity import changed_settings, definition
 from cachemark.report.compare.differences import differences, machines_differ
-from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.pairs import (
     Pair,
+    Runs,
     count_tests,
-    decided_rows,
-    level_of,
     missing_figures,
     notes,
     reason_lines,
+    rows_of,
 )
 from cachemark.report.compare.selection import (
     CellFilter,
+    figures_for,
     rejection_reason,
     sort_key,
     trials_by_cell,
     valid_trials,
 )
 from cachemark.runs.storage.store import RunHeader
+
+# The trials of each run of a cell, and when the run began.
+_CellRuns = list[tuple[str, list[Outcome]]]
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,15 +94,16 @@ def compare_sides(
     if not pairs and not lost:
         reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
-    level = level_of(header.experiment for header in (*baseline.headers, *other.headers))
-    rows = decided_rows(pairs, figures, margin_percent, unpaired, level)
+    # Runs are looked at once, however often each of them looked at its sittings.
+    rule = StopRule(margin=margin_percent / 100, looks=(), unit="pair of runs")
+    rows = _rows(pairs, figures, rule)
     headers = baseline.headers[0], other.headers[0]
     return ComparisonReport(
         baseline=names[0],
         other=names[1],
         paired=False,
         margin_percent=margin_percent,
-        level=level,
+        level=rule.level,
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
@@ -102,7 +111,7 @@ def compare_sides(
         left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
         left_out_cells=[cell for cell, _ in left_out],
         differences=differences(headers, pairs),
-        notes=[*_machine_note(headers), *notes(rows, pairs, paired=False)],
+        notes=[*_machine_note(headers), *notes(rows, pairs)],
     )
 
 
@@ -112,25 +121,103 @@ def _machine_note(headers: tuple[RunHeader, RunHeader]) -> list[str]:
     return ["the machines differ, and each ratio includes this difference"]
 
 
-def _trials_of_runs(side: Side) -> dict[Cell, list[list[Outcome]]]:
-    """Cell → the trials of each run that has the cell."""
-    by_cell: dict[Cell, list[list[Outcome]]] = {}
-    for outcomes in side.outcomes:
+def _trials_of_runs(side: Side) -> dict[Cell, _CellRuns]:
+    """Cell → the trials of each run that has the cell, with the time at which the run began."""
+    by_cell: dict[Cell, _CellRuns] = {}
+    for header, outcomes in zip(side.headers, side.outcomes, strict=True):
         for cell, trials in trials_by_cell(outcomes).items():
-            by_cell.setdefault(cell, []).append(trials)
+            by_cell.setdefault(cell, []).append((header.created_at, trials))
     return by_cell
 
 
-def _flat(runs: list[list[Outcome]]) -> list[Outcome]:
-    return [trial for run in runs for trial in run]
+def _rows(pairs: Sequence[Pair], names: Sequence[str], rule: StopRule) -> list[ComparisonRow]:
+    """One row for each pair; the tests of a figure are a family."""
+    wanted = [[of.name for of in figures_for(names, pair.trials)] for pair in pairs]
+    by_figure: dict[str, dict[int, Comparison]] = {}
+    for name in dict.fromkeys(name for of_pair in wanted for name in of_pair):
+        found = {
+            number: _estimate(pair, name)
+            for number, pair in enumerate(pairs)
+            if name in wanted[number]
+        }
+        by_figure[name] = _compared(pairs, found, name, rule)
+    return rows_of(pairs, by_figure)
 
 
-def _pair(
-    cells: tuple[Cell, Cell], before: list[list[Outcome]], after: list[list[Outcome]]
-) -> Pair:
-    sides = ([valid for run in side if (valid := valid_trials(run))] for side in (before, after))
-    first, second = sides
-    return Pair(baseline=cells[0], other=cells[1], before=first, after=second)
+def _estimate(pair: Pair, name: str) -> RunsEstimate:
+    sides = (pair.after_began, pair.after), (pair.before_began, pair.before)
+    after, before = (
+        [run_value(at, run, name) for at, run in zip(began, runs, strict=True)]
+        for began, runs in sides
+    )
+    return compare_run_values(after, before)
+
+
+def _compared(
+    pairs: Sequence[Pair], found: dict[int, RunsEstimate], name: str, rule: StopRule
+) -> dict[int, Comparison]:
+    """The comparisons by one figure. A test is what has an interval; the others have no answer."""
+    more_is_better = COMPARED_FIGURES[name].more_is_better
+    tested = {number: of.estimate for number, of in found.items() if of.pairs and of.estimate}
+    decisions = decide(tested, rule, more_is_better=more_is_better)
+    compared: dict[int, Comparison] = {}
+    for number, of in found.items():
+        decision, pair = decisions.get(number), pairs[number]
+        plain = Comparison(
+            figure=name,
+            first=pair.other,
+            second=pair.baseline,
+            ratio=of.estimate.ratio(rule.confidence) if of.estimate else None,
+            unit="pair of runs" if of.pairs else "run",
+            counts=(len(pair.after), len(pair.before)),
+            first_value=_own(pair.after, name) if of.estimate else None,
+            second_value=_own(pair.before, name) if of.estimate else None,
+            tested=decision is not None,
+            lost=of.lost,
+            why=of.why,
+        )
+        if of.estimate is None or decision is None:
+            compared[number] = plain
+            continue
+        is_open = decision.answer == "open"
+        compared[number] = msgspec.structs.replace(
+            plain,
+            answer=decision.answer,
+            p_holm=decision.p_holm,
+            spread=of.estimate.spread,
+            one_tells_most=of.estimate.one_tells_most,
+            needed=needed(of.estimate, rule, len(tested)) if is_open else None,
+        )
+    return compared
+
+
+def _own(runs: Runs, name: str) -> Interval | None:
+    """A side's own figure: over its runs, or over the trials of its only run."""
+    figure = COMPARED_FIGURES[name]
+    if len(runs) == 1:
+        return over_trials(runs[0], figure)
+    values = [run_value("", run, name).value for run in runs]
+    known = [value for value in values if value]
+    return absolute_figure(known) if len(known) == len(values) else None
+
+
+def _flat(runs: _CellRuns) -> list[Outcome]:
+    return [trial for _, run in runs for trial in run]
+
+
+def _pair(cells: tuple[Cell, Cell], before: _CellRuns, after: _CellRuns) -> Pair:
+    first, second = (
+        [(at, valid) for at, run in side if (valid := valid_trials(run))]
+        for side in (before, after)
+    )
+    return Pair(
+        baseline=cells[0],
+        other=cells[1],
+        before=[run for _, run in first],
+        after=[run for _, run in second],
+        before_began=[at for at, _ in first],
+        after_began=[at for at, _ in second],
+    )
 
 
 def _incomparable_reason(

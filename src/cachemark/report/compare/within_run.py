@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import Contrast, Figure, Tests, paired
+from cachemark.analysis.number_format import count_of
+from cachemark.analysis.rounds.comparing import (
+    Looked,
+    compare_pairs,
+    decide_pairs,
+    look,
+    own_errors,
+    with_family_interval,
+)
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.statistics import Comparison
 from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import NO_SERVER
-from cachemark.report.compare.model import ComparisonReport
+from cachemark.model.plan import NO_SERVER, cells
+from cachemark.report.compare.in_turns import with_values
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.pairs import (
     Pair,
-    Runs,
     count_tests,
-    decided_rows,
-    level_of,
     missing_figures,
     notes,
     reason_lines,
+    rows_of,
 )
 from cachemark.report.compare.selection import (
     CellFilter,
+    figures_for,
     rejection_reason,
     trials_by_cell,
     valid_trials,
 )
+from cachemark.runs.next_trials.questions import asked, stop_rule
 from cachemark.runs.storage.store import RunHeader
 
 # Workloads are not: an operation of one is not an operation of the other.
@@ -41,49 +54,91 @@ def compare_within_run(
     margin_percent: float,
 ) -> ComparisonReport:
     """Compare every other name with the first one. Raises UsageError if nothing can be paired."""
-    factor = factor_of(wanted)
-    cells = trials_by_cell(outcomes)
-    wanted.check(cells, header.id)
-    baseline, *others = getattr(wanted, factor)
-    pairs: list[Pair] = []
-    lost: list[tuple[Cell, str]] = []
-    left_out: list[tuple[Cell, str]] = []
-    for first in [cell for cell in cells if wanted.has(cell) and getattr(cell, factor) == baseline]:
-        for second in [c for n in others for c in _counterparts(first, factor, n, cells)]:
-            before, after = valid_trials(cells[first]), valid_trials(cells.get(second, []))
-            if before and after:
-                pairs.append(Pair(baseline=first, other=second, before=[before], after=[after]))
-            elif before and second in cells:
-                lost.append((second, rejection_reason(cells[second])))
-            else:
-                cell = second if before else first
-                left_out.append((cell, rejection_reason(cells.get(cell, []))))
+    played = trials_by_cell(outcomes)
+    baseline, *others = getattr(wanted, factor_of(wanted))
+    wanted.check(played, header.id)
+    pairs, lost, left_out = _sorted_out(wanted, played)
     if not pairs and not lost:
         raise UsageError(
             f"{header.id}: no cell of {baseline} can be compared with one of {', '.join(others)}",
             reason_lines(left_out)[0] if left_out else "",
         )
-    level = level_of([header.experiment])
-    rows = decided_rows(pairs, figures, margin_percent, _by_block, level)
+    rule = msgspec.structs.replace(stop_rule(header.experiment), margin=margin_percent / 100)
+    rows = _rows(pairs, outcomes, figures, rule, header.experiment)
     return ComparisonReport(
         baseline=baseline,
         other=others[0] if len(others) == 1 else "",
         paired=True,
         margin_percent=margin_percent,
-        level=level,
+        level=rule.level,
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
         lost_cells=[cell for cell, _ in lost],
         left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
         left_out_cells=[cell for cell, _ in left_out],
-        notes=notes(rows, pairs, paired=True),
+        notes=notes(rows, pairs),
     )
 
 
-def _by_block(figure: Figure, before: Runs, after: Runs, margin: float, tests: Tests) -> Contrast:
-    """The contrast of the only run on each side."""
-    return paired(figure, before[0], after[0], margin, tests)
+def _sorted_out(
+    wanted: CellFilter, played: Mapping[Cell, list[Outcome]]
+) -> tuple[list[Pair], list[tuple[Cell, str]], list[tuple[Cell, str]]]:
+    """The pairs with valid trials on both sides; cells that only the baseline has; all others."""
+    factor = factor_of(wanted)
+    baseline, *others = getattr(wanted, factor)
+    pairs: list[Pair] = []
+    lost: list[tuple[Cell, str]] = []
+    left_out: list[tuple[Cell, str]] = []
+    for first in [
+        cell for cell in played if wanted.has(cell) and getattr(cell, factor) == baseline
+    ]:
+        for second in [c for n in others for c in _counterparts(first, factor, n, played)]:
+            before, after = valid_trials(played[first]), valid_trials(played.get(second, []))
+            if before and after:
+                pairs.append(Pair(baseline=first, other=second, before=[before], after=[after]))
+            elif before and second in played:
+                lost.append((second, rejection_reason(played[second])))
+            else:
+                cell = second if before else first
+                left_out.append((cell, rejection_reason(played.get(cell, []))))
+    return pairs, lost, left_out
+
+
+def _rows(
+    pairs: Sequence[Pair],
+    outcomes: Sequence[Outcome],
+    names: Sequence[str],
+    rule: StopRule,
+    experiment: Experiment,
+) -> list[ComparisonRow]:
+    """The comparisons of the run's own report, in families of what is compared here."""
+    wanted = [[of.name for of in figures_for(names, pair.trials)] for pair in pairs]
+    shown = list(dict.fromkeys(name for of_pair in wanted for name in of_pair))
+    looked = look(read_sittings(outcomes, shown), rule, final=True)
+    played = {outcome.trial.cell for outcome in outcomes if outcome.measure is not None}
+    questions = asked(experiment, [cell for cell in cells(experiment) if cell in played])
+    by_figure: dict[str, dict[int, Comparison]] = {}
+    for name in shown:
+        numbers = [number for number, of in enumerate(wanted) if name in of]
+        both = {number: (pairs[number].other, pairs[number].baseline) for number in numbers}
+        errors = own_errors(looked, questions, name)
+        bounds = {pair: errors.of(pair) for pair in both.values()}
+        compared = compare_pairs(looked, decide_pairs(looked, bounds, name), name, len(bounds))
+        by_figure[name] = {
+            number: _told(compared[pair], pairs[number], looked, len(bounds))
+            for number, pair in both.items()
+        }
+    return rows_of(pairs, by_figure)
+
+
+def _told(of: Comparison, pair: Pair, looked: Looked, tests: int) -> Comparison:
+    """With each side's own figure, why there is no answer, and where the correction decides."""
+    of = with_values(of, pair.trials)
+    if of.ratio is not None and of.ratio.p is None:
+        least = count_of(looked.rule.first, of.unit)
+        return msgspec.structs.replace(of, why=f"{count_of(of.count, of.unit)}: {least} are needed")
+    return with_family_interval(looked, of, tests)
 
 
 def factor_of(wanted: CellFilter) -> str:

@@ -1,7 +1,7 @@
 """The cells in Bencher Metric Format: `throughput` in ops/s, `latency-p50` and `-p99` in ns.
 
 Values are the report's, geometric means over the valid trials; `lower_value` and `upper_value` are
-their 95 % interval, left out where there is none (with fewer than ten trials).
+their 95 % interval, left out where there is none (with fewer than 60 trials).
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ def _name(series: Series, part: OperationSeries) -> str:
 
 def _measures(part: OperationSeries) -> dict[str, dict[str, float]]:
     summary = part.summary
+    times = summary.response.intervals if summary.response else {}
     figures = {
         "throughput": summary.rate,
-        "latency-p50": summary.p50_ns,
-        "latency-p99": summary.p99_ns,
+        "latency-p50": times.get(50.0),
+        "latency-p99": times.get(99.0),
     }
     return {name: _metric(figure) for name, figure in figures.items() if figure}
 

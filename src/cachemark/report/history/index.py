@@ -12,7 +12,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cachemark.analysis.statistics import FIGURES, Figure, withholds
+import msgspec
+
+from cachemark.analysis.statistics import FIGURES, Figure, over_trials, withholds
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
@@ -21,10 +23,12 @@ from cachemark.report.hosts import placement_text
 from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 4
+VERSION = 5
 # Stands for a figure that the verdict on a trial withholds.
 WITHHELD = "withheld"
 _FIGURES = list(FIGURES)
+# A percentile is that of all valid trials of a cell together: no mean of theirs.
+_POOLED = [name for name, figure in FIGURES.items() if figure.percent is not None]
 _PATIENCE_S = 30.0
 
 _RUN = (
@@ -35,6 +39,10 @@ _TRIAL = (
     "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
     "is_replay", "valid", "verdict", "reason", "library_version", "runtime", "server_version",
 )  # fmt: skip
+_POOL = (
+    "folder", "client", "server", "workload", "load", "work", "figure",
+    "value", "low", "high", "bounds",
+)  # fmt: skip
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -44,6 +52,7 @@ def _columns(names: Sequence[str]) -> str:
 _SCHEMA = f"""
 CREATE TABLE run ({_columns(_RUN)}, PRIMARY KEY (folder));
 CREATE TABLE trial ({_columns([*_TRIAL, *_FIGURES])}, PRIMARY KEY (folder, trial));
+CREATE TABLE pool ({_columns(_POOL)}, PRIMARY KEY ({_columns(_POOL[:7])}));
 CREATE INDEX by_cell ON trial (client, server, workload, load);
 PRAGMA user_version = {VERSION};
 """
@@ -125,8 +134,8 @@ def _refresh(connection: sqlite3.Connection, root: Path) -> None:
     for folder in known.keys() | stamps.keys():
         if known.get(folder) == stamps.get(folder):
             continue
-        connection.execute("DELETE FROM run WHERE folder = ?", (folder,))
-        connection.execute("DELETE FROM trial WHERE folder = ?", (folder,))
+        for table in ("run", "trial", "pool"):
+            connection.execute(f"DELETE FROM {table} WHERE folder = ?", (folder,))
         if folder in stamps:
             _add(connection, root, folder, stamps[folder])
 
@@ -154,26 +163,35 @@ def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) ->
 
 
 def _add_rows(
-    connection: sqlite3.Connection, run: tuple[object, ...], trials: list[tuple[object, ...]]
+    connection: sqlite3.Connection,
+    run: tuple[object, ...],
+    trials: list[tuple[object, ...]],
+    pools: list[tuple[object, ...]],
 ) -> None:
     _insert(connection, "trial", [*_TRIAL, *_FIGURES], trials)
+    _insert(connection, "pool", _POOL, pools)
     _insert(connection, "run", _RUN, [run])
 
 
 def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, problem: str) -> None:
-    connection.execute("DELETE FROM trial WHERE folder = ?", (folder,))
+    for table in ("trial", "pool"):
+        connection.execute(f"DELETE FROM {table} WHERE folder = ?", (folder,))
     blank: dict[str, object] = dict.fromkeys(_RUN, "")
     row = blank | {"folder": folder, "stamp": stamp, "planned": 0, "problem": problem}
     _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
 
 
-def index_rows(run: Run, stamp: str) -> tuple[tuple[object, ...], list[tuple[object, ...]]]:
-    """The row of a run, and the rows of its trials. Raises UsageError."""
+def index_rows(
+    run: Run, stamp: str
+) -> tuple[tuple[object, ...], list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """The row of a run, those of its trials, and those of its percentiles. Raises UsageError."""
     folder, experiment = run.folder.name, run.header.experiment
     # Indexes of replays go on after those of the plan; so do those of a search, which has none.
     planned = None if experiment.until_valid is None else trial_count(experiment)
-    trials = [_trial_row(folder, outcome, planned) for outcome in run.outcomes()]
-    return _run_row(run, folder, stamp), trials
+    # If two processes wrote, a trial may be there twice: the later one counts.
+    outcomes = list({outcome.trial.index: outcome for outcome in run.outcomes()}.values())
+    trials = [_trial_row(folder, outcome, planned) for outcome in outcomes]
+    return _run_row(run, folder, stamp), trials, _pool_rows(folder, outcomes)
 
 
 def _insert(
@@ -183,8 +201,7 @@ def _insert(
     rows: Sequence[tuple[object, ...]],
 ) -> None:
     marks = ", ".join("?" * len(columns))
-    # If two processes wrote, a trial may have two rows: the later one counts.
-    connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
 def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
@@ -212,6 +229,21 @@ def _trial_row(folder: str, outcome: Outcome, planned: int | None) -> tuple[obje
         server.version if server else "",
         *[_figure(outcome, figure) if valid else None for figure in FIGURES.values()],
     )  # fmt: skip
+
+
+def _pool_rows(folder: str, outcomes: Sequence[Outcome]) -> list[tuple[object, ...]]:
+    """A row for each percentile that the valid trials of a cell have together."""
+    cells: dict[tuple[str, ...], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.verdict == "VALID" and outcome.measure is not None:
+            key = (*msgspec.structs.astuple(outcome.trial.cell), fingerprint(outcome))
+            cells.setdefault(key, []).append(outcome)
+    return [
+        (folder, *key, name, of.value, of.low, of.high, of.bounds)
+        for key, trials in cells.items()
+        for name in _POOLED
+        if (of := over_trials(trials, FIGURES[name])) is not None
+    ]
 
 
 def _figure(outcome: Outcome, figure: Figure) -> float | str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import absolute_figure, geometric_mean
+from cachemark.analysis.statistics import FIGURES, Interval, absolute_figure
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
@@ -37,13 +37,6 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.names or self.server or self.workload or self.load)
 
 
-class _EntryValues(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry with the values from which its figures are computed."""
-
-    entry: Entry
-    values: dict[str, list[float] | None]
-
-
 def query_history(index: RunIndex, query: HistoryQuery) -> History:
     """The lines of the requested cells; if there are none, the runs. Raises UsageError."""
     if not query.cells:
@@ -54,7 +47,7 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
         msgspec.structs.replace(
             line,
             entries=[
-                msgspec.structs.replace(each.entry, ratio_to_previous=ratio)
+                msgspec.structs.replace(each, ratio_to_previous=ratio)
                 for each, ratio in zip(known, _ratios_to_previous(line, known), strict=True)
             ],
         )
@@ -116,8 +109,8 @@ def _matches(text: str, names: Sequence[str]) -> bool:
 
 def _cell_history(
     index: RunIndex, query: HistoryQuery, cell: Cell, work: str
-) -> list[tuple[CellHistory, list[_EntryValues]]]:
-    """A cell's line, and the figures of its trials; None if no requested machine played it."""
+) -> list[tuple[CellHistory, list[Entry]]]:
+    """A cell's line, and its entries; none if no requested machine played it."""
     sql = """
         SELECT trial.*, run.created_at, run.cachemark, run.host, run.machine
         FROM trial JOIN run USING (folder)
@@ -132,18 +125,17 @@ def _cell_history(
         return []
     closed = next(iter(runs.values()))[0]["schedule"] == "closed"
     figures = list(query.figures) or (["rate", "p99"] if closed else ["p50", "p99"])
-    known = [_entry_values(rows, figures) for rows in runs.values()]
+    known = [_entry(index, rows, figures) for rows in runs.values()]
     known = known[-query.last :] if query.last else known
     return [(CellHistory(cell=cell, work=work, figures=figures, entries=[]), known)]
 
 
-def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
+def _entry(index: RunIndex, rows: list[sqlite3.Row], figures: list[str]) -> Entry:
     valid = [row for row in rows if row["valid"]]
-    values = {name: _values(valid, name) for name in figures}
     # What never began has no versions.
     named = next((row for row in rows if row["library_version"]), rows[0])
     served = next((row for row in rows if row["server_version"]), rows[0])
-    entry = Entry(
+    return Entry(
         folder=named["folder"],
         created_at=named["created_at"],
         cachemark=named["cachemark"],
@@ -156,12 +148,21 @@ def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
         replays=sum(bool(row["is_replay"]) for row in rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
-        figures={
-            name: absolute_figure(figure_values) if figure_values else None
-            for name, figure_values in values.items()
-        },
+        figures={name: _figure(index, valid, name) for name in figures},
     )
-    return _EntryValues(entry=entry, values=values)
+
+
+def _figure(index: RunIndex, valid: list[sqlite3.Row], name: str) -> Interval | None:
+    """A figure as the report of the run shows it: a percentile of all trials, or their mean."""
+    if FIGURES[name].percent is None:
+        values = _values(valid, name)
+        return absolute_figure(values) if values else None
+    keys = ("folder", *CELL_FIELDS, "work")
+    sql = f"SELECT * FROM pool WHERE {' AND '.join(f'{key} = ?' for key in keys)} AND figure = ?"
+    known = index.rows(sql, [*(valid[0][key] for key in keys), name]) if valid else iter(())
+    for row in known:
+        return Interval(value=row["value"], low=row["low"], high=row["high"], bounds=row["bounds"])
+    return None
 
 
 def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
@@ -171,14 +172,13 @@ def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
     return values if values and len(values) == len(shown) else None
 
 
-def _ratios_to_previous(line: CellHistory, known: list[_EntryValues]) -> list[float | None]:
+def _ratios_to_previous(line: CellHistory, known: list[Entry]) -> list[float | None]:
     """The first figure of each entry, relative to the previous entry of the same machine."""
     before: dict[tuple[str, str], float] = {}
     ratios: list[float | None] = []
-    for each in known:
-        machine = each.entry.host, each.entry.machine
-        values = each.values[line.figures[0]]
-        previous, now = before.get(machine), geometric_mean(values).value if values else None
+    for entry in known:
+        machine, of = (entry.host, entry.machine), entry.figures[line.figures[0]]
+        previous, now = before.get(machine), of.value if of else None
         ratios.append(now / previous if now and previous else None)
         if now:
             before[machine] = now

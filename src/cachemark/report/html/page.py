@@ -131,9 +131,13 @@ def _answers(report: Report, anchors: list[str]) -> list[Answer]:
     """The answers, each with the anchor of its group; answers of sittings are all linked to one."""
     if report.rounds is not None:
         return [_answer(text, "rounds") for text in report.answers]
-    if not report.groups:
-        return [_answer(text, "results") for text in report.answers]
-    return [_answer(text, to) for text, to in zip(report.answers, anchors, strict=True)]
+    places = {
+        f"{group.workload}, {group.load}, {group.common}": anchor
+        for group, anchor in zip(report.groups, anchors, strict=True)
+    }
+    return [
+        _answer(text, places.get(text.partition(": ")[0], "results")) for text in report.answers
+    ]
 
 
 def _answer(text: str, anchor: str) -> Answer:

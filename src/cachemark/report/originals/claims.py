@@ -8,12 +8,14 @@ constcache: one of the same kind, and its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from cachemark.analysis.number_format import interval
-from cachemark.analysis.statistics import Interval, paired_ratio
+from cachemark.analysis.rounds.estimate import mean_of_logs
+from cachemark.analysis.statistics import CONFIDENCE, Interval
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import PublishedTable
 from cachemark.report.originals.figures import measured_value, store_bytes
@@ -98,7 +100,8 @@ def _judge(claim: _Claim, store: str, rows: Mapping[str, _Row], table: Published
     blocks = sorted(over.keys() & under.keys())
     if not blocks:
         return ""
-    ratio = paired_ratio([over[block] for block in blocks], [under[block] for block in blocks])
+    logs = [math.log(over[block] / under[block]) for block in blocks]
+    ratio = mean_of_logs(logs).ratio(CONFIDENCE)
     return f"{_answer(claim, ratio, _processes(table))}, {interval(ratio, '{:.3g}')} {claim.words}"
 
 

@@ -92,9 +92,7 @@ def _total(row: ClientRow) -> KindSummary | None:
 
 
 def _percentile(total: KindSummary | None, percent: int) -> Interval | None:
-    if total is None:
-        return None
-    return total.p50_ns if percent == 50 else total.p99_ns
+    return total.response.intervals.get(percent) if total and total.response else None
 
 
 def _table(clients: list[str], groups: list[Group], percent: int) -> Table:

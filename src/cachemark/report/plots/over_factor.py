@@ -10,11 +10,10 @@ from cachemark.analysis.number_format import number, time
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.units import parse_size
-from cachemark.report.model import Group, Report
+from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.plots.ranking import ranked_figure
 from cachemark.report.tables import Table
 
 # With a larger ratio of its values, a factor has a logarithmic axis.
@@ -137,7 +136,7 @@ def _line(factor: _Factor, name: str, points: _Points) -> Line:
     series: int | None = None
     for value, group in points:
         row = next((row for row in group.rows if row.name == name), None)
-        of = ranked_figure(row, group.metric) if row else None
+        of = ranked_figure(row.summary, group.metric) if row else None
         if row is None or of is None:
             continue
         series = row.series

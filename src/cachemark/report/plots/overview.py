@@ -7,14 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from cachemark.analysis.number_format import size, size_with_error
-from cachemark.analysis.statistics import Interval, Metric
+from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
-from cachemark.report.model import ClientRow, Report
+from cachemark.report.model import ClientRow, Metric, Report, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role, identity
 from cachemark.report.plots.plot import Plot
-from cachemark.report.plots.ranking import formatted, is_settled, leader, ranked_figure
+from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import Table
 
@@ -82,7 +82,7 @@ def _panel(report: Report, work: ServerGroups) -> Panel:
 
 
 def _figure_getter(metric: Metric) -> _Getter:
-    return lambda row: ranked_figure(row, metric)
+    return lambda row: ranked_figure(row.summary, metric)
 
 
 def _figure_formatter(metric: Metric) -> _Formatter:

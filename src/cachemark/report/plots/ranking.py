@@ -11,8 +11,8 @@ from cachemark.analysis.number_format import (
     time,
     time_with_error,
 )
-from cachemark.analysis.statistics import Interval, Metric
-from cachemark.report.model import ClientRow, Group, TrialRow
+from cachemark.analysis.statistics import Interval
+from cachemark.report.model import ClientRow, Group, Metric, TrialRow, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role, identity
@@ -41,14 +41,6 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
     )
 
 
-def ranked_figure(row: ClientRow, metric: Metric) -> Interval | None:
-    """The figure by which a group is ranked."""
-    total = row.summary.total
-    if total is None:
-        return None
-    return total.rate if metric == "rate" else total.p99_ns
-
-
 def formatted(of: Interval | None, metric: Metric) -> str:
     """A figure with its interval as a percentage."""
     if of is None:
@@ -69,22 +61,31 @@ def leader(group: Group) -> str:
 
     Empty if nobody is.
     """
-    if group.no_first:
+    if is_unnamed(group):
         return ""
     if group.lead is not None:
-        return group.lead.baseline
-    measured = [row for row in group.rows if ranked_figure(row, group.metric) is not None]
+        return group.name_of(group.lead.first)
+    measured = [row for row in group.rows if ranked_figure(row.summary, group.metric) is not None]
     libraries = [row for row in measured if not row.yardstick]
     return next((row.name for row in libraries or measured), "")
 
 
+def is_unnamed(group: Group) -> bool:
+    """Whether nobody is named first though several have a figure.
+
+    A single block has one trial of each, so nothing tells how far their ratio can be trusted.
+    """
+    lead = group.lead.ratio if group.lead else None
+    return bool(group.no_first) or (lead is not None and lead.low is None)
+
+
 def is_settled(group: Group) -> bool:
     """Whether the lead of the first over the second is shown."""
-    return group.lead is not None and group.lead.answer in ("faster", "slower")
+    return group.lead is not None and group.lead.answer == "better"
 
 
 def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
-    client, of = row.name, ranked_figure(row, group.metric)
+    client, of = row.name, ranked_figure(row.summary, group.metric)
     first = client == leader(group) and is_settled(group)
     role: Role = "yardstick" if row.yardstick else identity(row.series, first=first)
     unit = " ops/s" if group.metric == "rate" else ""
@@ -133,7 +134,7 @@ def _table(group: Group) -> Table:
     write = number if group.metric == "rate" else time
     rows: list[list[str]] = []
     for row in group.rows:
-        of = ranked_figure(row, group.metric)
+        of = ranked_figure(row.summary, group.metric)
         ends = (of.value, of.low, of.high) if of else (None, None, None)
         cells = ["–" if end is None else write(end) for end in ends]
         counted = f"{row.summary.valid}/{row.summary.trials}"

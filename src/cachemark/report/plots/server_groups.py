@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.model import Group, Report
+from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.plot import slug
-from cachemark.report.plots.ranking import ranked_figure
 
 # Where the longest bar is shorter than this part of its axis, all of them are slivers: in a small
 # panel, thinner than the lines of their own intervals.
@@ -74,5 +73,5 @@ def _dwarfs(groups: list[Group]) -> bool:
 
 
 def _highest(groups: list[Group]) -> float:
-    figures = [ranked_figure(row, group.metric) for group in groups for row in group.rows]
+    figures = [ranked_figure(row.summary, group.metric) for group in groups for row in group.rows]
     return max((of.value for of in figures if of), default=0.0)

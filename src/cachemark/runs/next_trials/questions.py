@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.rounds.looks import LOOKS, StopRule, looks_that_fit
+from cachemark.analysis.rounds.looks import LOOKS, MIN_BLOCKS, StopRule, looks_that_fit
 from cachemark.analysis.rounds.questions import Question, questions_of
 from cachemark.endpoints.clients import NATIVE, is_null_client
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat, uses_rounds
 from cachemark.runs.planning.planned_time import block_s
 
 # A time limit is refused if even a machine that needs less than planned has too little time.
@@ -19,9 +19,12 @@ _PART_OF_PLANNED = 0.75
 
 def stop_rule(experiment: Experiment) -> StopRule:
     """The margin and the looks of an experiment; without looks, it answers once, at its end."""
+    margin = experiment.margin_percent / 100
+    if not uses_rounds(experiment):
+        return StopRule(margin=margin, looks=(), least=MIN_BLOCKS, unit="block")
     settled = experiment.rounds.until == "settled"
     looks = tuple(at for at in LOOKS if at <= experiment.blocks) if settled else ()
-    return StopRule(margin=experiment.margin_percent / 100, looks=looks)
+    return StopRule(margin=margin, looks=looks, planned=experiment.blocks)
 
 
 def check_looks(plan: Plan, cpus: int) -> None:

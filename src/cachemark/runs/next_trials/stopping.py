@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from cachemark.analysis.rounds.contrast import decide_family, look
+from cachemark.analysis.rounds.comparing import answer_questions, look
 from cachemark.analysis.rounds.family import may_retire
 from cachemark.analysis.rounds.pairs import (
     PRIMARY_FIGURES,
@@ -97,11 +97,13 @@ class Stopping:
         past = [outcome for outcome in outcomes if outcome.trial.block < count]
         looked = look(read_sittings(past, PRIMARY_FIGURES), self._rule, final=False)
         left = set(self._cells)
+        tested = {name: answer_questions(looked, self._questions, name) for name in PRIMARY_FIGURES}
         for question in self._questions:
             is_closed = self._plan.load(question.cells[0]).schedule == "closed"
             figure = primary_figure(closed=is_closed)
-            decisions = decide_family(looked, question.family, figure)
-            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure])
+            decisions = {pair: tested[figure].pairs[pair] for pair in question.family}
+            bound = tested[figure].errors.of((question.cells[0], question.cells[1]))
+            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure], bound)
             left -= set(question.cells) - may_retire(decisions, needed)
         return frozenset(left)
 

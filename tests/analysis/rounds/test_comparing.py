@@ -1,4 +1,4 @@
-"""Contrasts of a run as it is looked at: before, between and after its looks."""
+"""Comparisons of a run as it is looked at: before, between and after its looks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ import math
 import msgspec
 import pytest
 
-from cachemark.analysis.rounds.contrast import contrast_alone, contrast_family, look
-from cachemark.analysis.rounds.family import all_pairs
+from cachemark.analysis.rounds.comparing import (
+    Looked,
+    compare_alone,
+    compare_pairs,
+    decide_pairs,
+    look,
+)
+from cachemark.analysis.rounds.family import Pair, all_pairs
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import ROUND_FIGURES, read_sittings, retired_arms
 from cachemark.analysis.rounds.ranking import rank
+from cachemark.analysis.statistics import Comparison
 from cachemark.model.outcome import Cell
 from tests.builders.rounds import outcome, run, sitting
 
@@ -24,21 +31,26 @@ A, B, C = cell("a"), cell("b"), cell("c")
 RATES = {"a": 30_000, "b": 20_000, "c": 20_000}
 
 
+def family_of(looked: Looked, pairs: tuple[Pair, ...], figure: str) -> dict[Pair, Comparison]:
+    decisions = decide_pairs(looked, dict.fromkeys(pairs, 1.0), figure)
+    return compare_pairs(looked, decisions, figure, len(pairs))
+
+
 @pytest.mark.parametrize(
     ("sittings", "final", "answer", "scope"),
     [
         (3, True, "open", "within"),
-        (5, False, "open", "sittings"),
-        (6, False, "above", "sittings"),
-        (8, False, "above", "sittings"),
+        (5, False, "open", "over"),
+        (6, False, "better", "over"),
+        (8, False, "better", "over"),
     ],
 )
 def test_answers_come_with_the_first_look(
     sittings: int, final: bool, answer: str, scope: str
 ) -> None:
     looked = look(read_sittings(run(RATES, sittings)), StopRule(), final=final)
-    found = contrast_family(looked, all_pairs([A, B, C]), "rate")[A, B]
-    assert (found.answer, found.scope, found.sittings) == (answer, scope, sittings)
+    found = family_of(looked, all_pairs([A, B, C]), "rate")[A, B]
+    assert (found.answer, found.scope, found.count) == (answer, scope, sittings)
     assert found.answered_at == (sittings // 3 * 3 if sittings >= 6 else 0)
     assert found.ratio is not None
     assert found.ratio.low is not None
@@ -51,17 +63,17 @@ def test_answers_come_with_the_first_look(
 def test_a_fixed_number_of_sittings_answers_at_its_end() -> None:
     sittings = read_sittings(run(RATES, 4))
     rule = StopRule(looks=())
-    pair = contrast_alone(look(sittings, rule, final=True), (A, B), "rate")
-    assert (pair.answer, pair.answered_at, pair.confidence) == ("above", 4, 0.95)
+    pair = compare_alone(look(sittings, rule, final=True), (A, B), "rate")
+    assert (pair.answer, pair.answered_at, pair.confidence) == ("better", 4, 0.95)
 
 
 def test_an_open_pair_says_how_many_sittings_it_needs() -> None:
     noisy = look(read_sittings(run(RATES, 6, deviation=0.1)), StopRule(), final=True)
-    found = contrast_family(noisy, all_pairs([A, B, C]), "rate")
+    found = family_of(noisy, all_pairs([A, B, C]), "rate")
     assert found[B, C].answer == "open"
     assert (found[B, C].needed or 0) > 6
     quiet = look(read_sittings(run(RATES, 6, deviation=0.002)), StopRule(), final=True)
-    settled = contrast_family(quiet, all_pairs([A, B, C]), "rate")[B, C]
+    settled = family_of(quiet, all_pairs([A, B, C]), "rate")[B, C]
     assert (settled.answer, settled.needed) == ("equal", None)
 
 
@@ -75,7 +87,7 @@ def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> N
         for block in range(6)
         for arm, slices in enumerate(sitting(2, 12, rate, block))
     ]
-    found = contrast_alone(look(read_sittings(made), StopRule(), final=True), (A, B), "rate")
+    found = compare_alone(look(read_sittings(made), StopRule(), final=True), (A, B), "rate")
     assert found.gap
     assert found.typical is not None
     assert found.typical.value == pytest.approx(1)
@@ -88,21 +100,21 @@ def test_a_pair_of_a_retired_arm_is_marked_and_keeps_its_answer() -> None:
     rule = StopRule()
     retired = retired_arms(made, rule.looks)
     looked = look(read_sittings(made), rule, final=True, retired=retired)
-    found = contrast_family(looked, all_pairs([A, B, C]), "rate")
-    assert (found[A, B].answer, found[A, B].stopped_early, found[A, B].sittings) == (
-        "above",
+    found = family_of(looked, all_pairs([A, B, C]), "rate")
+    assert (found[A, B].answer, found[A, B].stopped_early, found[A, B].count) == (
+        "better",
         True,
         6,
     )
-    assert (found[B, C].stopped_early, found[B, C].sittings) == (False, 9)
+    assert (found[B, C].stopped_early, found[B, C].count) == (False, 9)
 
 
 def test_an_arm_that_never_played_leaves_the_pair_open() -> None:
     looked = look(read_sittings(run({"a": 30_000, "b": 20_000}, 6)), StopRule(), final=True)
-    found = contrast_family(looked, all_pairs([A, B, C]), "rate")
+    found = family_of(looked, all_pairs([A, B, C]), "rate")
     assert (found[A, C].answer, found[A, C].ratio) == ("open", None)
     assert found[A, C].why
-    assert found[A, B].answer == "above"
+    assert found[A, B].answer == "better"
 
 
 def test_arms_are_ranked_by_what_they_did_beside_each_other() -> None:

@@ -1,0 +1,58 @@
+"""A figure of a cell over its trials: the value that every table, comparison and export shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.percentiles import min_sample_size
+from cachemark.analysis.statistics.figures import Figure, figures_of, showing
+from cachemark.analysis.statistics.interval import (
+    MIN_INTERVAL_TRIALS,
+    Interval,
+    absolute_figure,
+    t_interval,
+)
+from cachemark.analysis.statistics.pooled_times import TrialTimes, pooled_percentile
+from cachemark.model.outcome import Outcome
+from cachemark.model.protocol import Operation
+
+
+def over_trials(trials: Sequence[Outcome], figure: Figure) -> Interval | None:
+    """A figure of some valid trials, with its range or interval; None if one of them lacks it.
+
+    What a verdict withholds is left out.
+    """
+    shown = showing(trials, figure)
+    if figure.percent is not None:
+        windows = [trial.measure for trial in shown if trial.measure is not None]
+        operations = [list(window.operations.values()) for window in windows]
+        return percentile_over_trials(operations, figure.percent)
+    values = figures_of(shown, figure)
+    return absolute_figure(values) if values else None
+
+
+def percentile_over_trials(
+    operations: Sequence[Sequence[Operation]], percent: float
+) -> Interval | None:
+    """A percentile in ns of all trials together, each with its operations.
+
+    With few trials it has their range, as any other figure of a cell; else the jackknife's
+    interval. A trial with too few operations for a percentile of its own has none in a range.
+    """
+    trials = tuple(map(TrialTimes, operations))
+    pooled = pooled_percentile(trials, percent)
+    if pooled is None:
+        return None
+    value = float(round(math.exp(pooled.value)))
+    if len(trials) < MIN_INTERVAL_TRIALS:
+        small = any(trial.counts.sum() < min_sample_size(percent) for trial in trials)
+        if small or len(trials) < 2:
+            return Interval(value=value)
+        low, high = (float(round(math.exp(log))) for log in pooled.own)
+        return Interval(value=value, low=low, high=high, bounds="range")
+    error = max(pooled.error or 0.0, pooled.step / 12**0.5)
+    reach = t_interval(pooled.value, error, len(trials) - 1)
+    return msgspec.structs.replace(reach, value=value, p=None)

@@ -1,0 +1,117 @@
+"""The ratio of a figure of stored runs to that of other runs: each run is one value.
+
+The trials of a run are not independent of each other: they share the run's state (memory layout,
+neighbours, temperature). And runs are not exchangeable: a machine is faster on some days than on
+others. So two sets of runs are compared only if they were played in turns. Then neighbours are
+pairs: what the machine is like at the time cancels in the difference of their logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+
+from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
+from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
+from cachemark.analysis.statistics import (
+    Figure,
+    TrialTimes,
+    figures_of,
+    pooled_percentile,
+    showing,
+)
+from cachemark.model.outcome import Outcome
+
+# With fewer runs on a side, two sets of runs get no answer.
+MIN_RUNS = 4
+NOT_IN_TURNS = "these runs were not played in turns"
+_FEW = f"an answer needs {MIN_RUNS} runs on each side"
+
+
+class RunValue(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's figure; None if it lacks it. `began` is when the run began, as ISO 8601 in UTC."""
+
+    began: str
+    value: float | None
+
+
+class RunsEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """ln(first / second) of two sets of runs; `pairs` are neighbours, 0 if there are none.
+
+    `why`: the reason if there is no estimate, or no answer. `lost`: only the second has the figure.
+    """
+
+    estimate: LogEstimate | None = None
+    pairs: int = 0
+    lost: bool = False
+    why: str = ""
+
+
+def run_value(began: str, trials: Sequence[Outcome], name: str) -> RunValue:
+    """A figure of one run's valid trials of a cell.
+
+    A percentile is that of all trials together, any other figure is their geometric mean.
+    """
+    figure = COMPARED_FIGURES[name]
+    shown = showing(trials, figure)
+    value = _percentile(shown, figure) if figure.percent is not None else _mean(shown, figure)
+    return RunValue(began=began, value=value)
+
+
+def _mean(trials: Sequence[Outcome], figure: Figure) -> float | None:
+    values = figures_of(trials, figure)
+    return float(np.exp(np.log(values).mean())) if values else None
+
+
+def _percentile(trials: Sequence[Outcome], figure: Figure) -> float | None:
+    windows = [trial.measure for trial in trials if trial.measure is not None]
+    times = tuple(TrialTimes(list(window.operations.values())) for window in windows)
+    pooled = pooled_percentile(times, figure.percent or 0.0)
+    return math.exp(pooled.value) if pooled else None
+
+
+def compare_run_values(first: Sequence[RunValue], second: Sequence[RunValue]) -> RunsEstimate:
+    """ln of the ratio of two sets of runs.
+
+    Runs in turns have an interval over pairs of neighbours. Others have the ratio of their
+    geometric means, without an interval: nobody can tell a change of the machine from one of what
+    was measured. A run without a neighbour, at either end, is left out.
+    """
+    lacks = [not side or any(run.value is None for run in side) for side in (first, second)]
+    if any(lacks):
+        who = "either" if all(lacks) else "the other" if lacks[0] else "the baseline"
+        return RunsEstimate(why=f"some trials of {who} lack it", lost=lacks == [True, False])
+    pairs = _neighbours(first, second)
+    if len(pairs) >= MIN_RUNS:
+        return RunsEstimate(estimate=mean_of_logs(pairs), pairs=len(pairs))
+    means = [sum(map(_log, side)) / len(side) for side in (first, second)]
+    estimate = LogEstimate(value=means[0] - means[1], error=None, degrees_of_freedom=0)
+    few = min(len(first), len(second)) < MIN_RUNS
+    return RunsEstimate(estimate=estimate, why=_FEW if few else NOT_IN_TURNS)
+
+
+def _neighbours(first: Sequence[RunValue], second: Sequence[RunValue]) -> list[float]:
+    """ln(first / second) of neighbours in time; none if the two sides did not take turns.
+
+    Side by side, as in A B A B or A B B A. At most one run may have no partner, at an end.
+    """
+    marked = [(run.began, True, _log(run)) for run in first]
+    marked += [(run.began, False, _log(run)) for run in second]
+    marked.sort()
+    began = [at for at, _, _ in marked]
+    if any(one == other for one, other in pairwise(began)):
+        return []
+    for start in (0, 1) if len(marked) % 2 else (0,):
+        run = marked[start : start + len(marked) // 2 * 2]
+        pairs = list(zip(run[::2], run[1::2], strict=True))
+        if all(one[1] != other[1] for one, other in pairs):
+            return [one[2] - other[2] if one[1] else other[2] - one[2] for one, other in pairs]
+    return []
+
+
+def _log(run: RunValue) -> float:
+    return math.log(run.value or math.nan)
