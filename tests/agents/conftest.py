@@ -5,6 +5,7 @@ They serve one coordinator after the other, so each test plays its own run with 
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
 from collections.abc import Generator
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from cachemark.agents.certificates import COORDINATOR, write_certificates
 from tests.agents.agents import Agents
 from tests.agents.hosts_files import HostRows, write_hosts
 
@@ -26,17 +28,20 @@ class SharedAgents(NamedTuple):
 
     agents: Agents
     port: int
+    certificates: Path
 
     def hosts_file(
         self, folder: Path, *, hosts: HostRows = TWO_HOSTS, on_lost: str = "stop"
     ) -> Path:
         """Write a hosts file for a run with them."""
-        return _write(folder, self.port, hosts, on_lost)
+        return _write(folder, self.port, hosts, on_lost, self.certificates)
 
 
-def _write(folder: Path, port: int, hosts: HostRows, on_lost: str) -> Path:
+def _write(folder: Path, port: int, hosts: HostRows, on_lost: str, certificates: Path) -> Path:
+    with contextlib.suppress(FileExistsError):
+        (folder / "certs").symlink_to(certificates)
     return write_hosts(
-        folder, hosts, coordinator=_COORDINATOR, port=port, start="there", on_lost=on_lost
+        folder, hosts, coordinator=_COORDINATOR, port=port, start="there", on_lost=on_lost, tls=True
     )
 
 
@@ -45,7 +50,10 @@ def shared_agents(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedA
     """The agents, for tests in the group `agents`."""
     with socket.create_server((_COORDINATOR, 0)) as probe:
         port = int(probe.getsockname()[1])
-    file = _write(tmp_path_factory.mktemp("agents"), port, TWO_HOSTS, "stop")
+    certificates = tmp_path_factory.mktemp("certificates") / "certs"
+    write_certificates(certificates, [COORDINATOR, *(name for name, _, _ in TWO_HOSTS)])
+    folder = tmp_path_factory.mktemp("agents")
+    file = _write(folder, port, TWO_HOSTS, "stop", certificates)
     agents = Agents(
         {
             name: [sys.executable, "-m", "cachemark", "agent", str(file), name]
@@ -53,6 +61,6 @@ def shared_agents(tmp_path_factory: pytest.TempPathFactory) -> Generator[SharedA
         }
     )
     try:
-        yield SharedAgents(agents, port)
+        yield SharedAgents(agents, port, certificates)
     finally:
         agents.stop()

@@ -34,7 +34,6 @@ def test_roles_and_addresses_are_read(tmp_path: Path) -> None:
         ((SERVER, ("c", "load", "127.0.0.2")), "no host has the role client"),
         ((SERVER, ("c", "client+load", "127.0.0.2")), "host 'c' has the roles client and load"),
         ((SERVER, ("c", "client", "server1")), "'server1' is no IPv4 address"),
-        ((SERVER, ("c", "client", "10.0.0.2")), "hosts that are not loopback need TLS"),
     ],
 )
 def test_hosts_that_cannot_be_played_on(
@@ -68,6 +67,15 @@ def test_settings_that_are_wrong(tmp_path: Path, line: str, text: str) -> None:
 def test_agents_elsewhere_have_to_know_the_port(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="port 0 is only for hosts"):
         load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), start="there"))
+
+
+def test_only_agents_that_start_here_go_without_a_folder_of_certificates(tmp_path: Path) -> None:
+    """Each run makes certificates for them; others would have none."""
+    assert not load_hosts(write_hosts(tmp_path, (SERVER, CLIENT))).tls
+    with pytest.raises(UsageError, match="needs certificates") as caught:
+        load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), port=1, start="there"))
+    assert "hosts certs" in caught.value.remedy
+    assert load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), port=1, start="there", tls=True)).tls
 
 
 @pytest.mark.parametrize("text", ["a" + ".a" * 20_000 + " = 1", "a = '" + "x" * 5_000_000 + "'"])

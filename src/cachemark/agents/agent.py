@@ -16,7 +16,7 @@ from collections.abc import Callable
 from distributed import Worker
 
 from cachemark.agents.dask_settings import NOWHERE, RESOURCE, configure
-from cachemark.agents.security import protocol, security, tls_context
+from cachemark.agents.security import SCHEME, security, tls_context
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
 from cachemark.host.temporary import temporary_folder
@@ -72,7 +72,7 @@ async def be_agent(hosts: Hosts, entry: Host, session: Session, folder: str) -> 
 
     coordinator = hosts.coordinator
     worker = AgentWorker(
-        f"{protocol(hosts)}://{coordinator.address}:{coordinator.port}",
+        f"{SCHEME}://{coordinator.address}:{coordinator.port}",
         name=entry.name,
         host=entry.address,
         port=entry.port,
@@ -117,9 +117,9 @@ def _wait_for_coordinator(hosts: Hosts, name: str) -> None:
             time.sleep(_RETRY_S)
 
 
-def _greet(plain: socket.socket, context: ssl.SSLContext | None) -> None:
-    """Read the first byte that a scheduler sends; with TLS, only to whom it accepts."""
-    connection = context.wrap_socket(plain) if context else plain
+def _greet(plain: socket.socket, context: ssl.SSLContext) -> None:
+    """Read the first byte that a scheduler sends, only to whom it accepts."""
+    connection = context.wrap_socket(plain)
     try:
         if not connection.recv(1):
             raise TrialError("the coordinator closed the connection")

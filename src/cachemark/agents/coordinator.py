@@ -32,7 +32,7 @@ from cachemark.agents.certificates import COORDINATOR
 from cachemark.agents.clock import ClockReading, ClockResponder
 from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
 from cachemark.agents.messages import Answer, EndTrial, ReadClock, Request
-from cachemark.agents.security import protocol, security
+from cachemark.agents.security import SCHEME, security, with_certificates
 from cachemark.agents.task import perform
 from cachemark.host import process
 from cachemark.model.errors import HostLostError, TrialError, UsageError
@@ -68,6 +68,10 @@ class Coordinator:
     def clock_key(self) -> bytes:
         """With it hosts recognise the answers of this coordinator's clock."""
         return self._clock_key
+
+    def addresses(self) -> list[str]:
+        """Where this process and the agents listen, as Dask writes it: `tls://HOST:PORT`."""
+        return [self._scheduler.address, *(agent.address for agent in self._agents.values())]
 
     def wait_for_agents(self, refused: Sequence[str], timeout_s: float) -> None:
         """Wait until each host's agent has connected. Raises UsageError."""
@@ -283,6 +287,7 @@ def coordinating(
     configure()
     with ExitStack() as stack:
         refused = stack.enter_context(_refusals())
+        hosts = stack.enter_context(with_certificates(hosts))
         cluster = stack.enter_context(_scheduler(hosts))
         client = stack.enter_context(Client(cluster))
         port = int(cluster.scheduler_address.rpartition(":")[2])
@@ -290,10 +295,10 @@ def coordinating(
         place = hosts.coordinator
         stack.enter_context(ClockResponder(place.address, port, coordinator.clock_key))
         # The kernel kills a child with the thread that started it, so that has to be this one.
-        for host in hosts.hosts:
-            if host.start == "here":
-                command = [sys.executable, "-m", "cachemark", "agent", str(file), host.name]
-                stack.enter_context(process.start([*command, "--once", "--port", str(port)]))
+        agent = [sys.executable, "-m", "cachemark", "agent", str(file)]
+        options = ["--once", "--port", str(port), "--certs", hosts.tls]
+        for host in (host for host in hosts.hosts if host.start == "here"):
+            stack.enter_context(process.start([*agent, host.name, *options]))
         announce(f"waits for {len(hosts.hosts)} agents on {place.address}:{port}")
         coordinator.wait_for_agents(refused, connect_s)
         try:
@@ -310,7 +315,7 @@ def _scheduler(hosts: Hosts) -> Generator[LocalCluster]:
         "n_workers": 0,
         "host": place.address,
         "scheduler_port": place.port,
-        "protocol": f"{protocol(hosts)}://",
+        "protocol": f"{SCHEME}://",
         "scheduler_kwargs": {"dashboard": False, "dashboard_address": NOWHERE},
         "security": security(hosts, COORDINATOR),
         "silence_logs": logging.CRITICAL,

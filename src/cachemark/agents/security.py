@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from distributed.security import Security
 
-from cachemark.agents.certificates import certificate_files
+from cachemark.agents.certificates import COORDINATOR, certificate_files, write_certificates
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.hosts import Hosts
 
+SCHEME = "tls"
 
-def security(hosts: Hosts, name: str) -> Security | None:
-    """What the coordinator or a host shows and accepts; None without TLS. Raises UsageError."""
-    if not hosts.tls:
-        return None
+
+def security(hosts: Hosts, name: str) -> Security:
+    """What the coordinator or a host shows and accepts. Raises UsageError."""
     files = certificate_files(Path(hosts.tls), name)
     pair = {"cert": str(files.certificate), "key": str(files.key)}
     parts = {
@@ -25,10 +29,8 @@ def security(hosts: Hosts, name: str) -> Security | None:
     return Security(require_encryption=True, tls_ca_file=str(files.authority), **parts)
 
 
-def tls_context(hosts: Hosts, name: str) -> ssl.SSLContext | None:
-    """The same for a plain socket that connects to the coordinator; None without TLS."""
-    if not hosts.tls:
-        return None
+def tls_context(hosts: Hosts, name: str) -> ssl.SSLContext:
+    """The same for a plain socket that connects to the coordinator. Raises UsageError."""
     files = certificate_files(Path(hosts.tls), name)
     context = ssl.create_default_context(cafile=str(files.authority))
     # The authority is ours alone, so any certificate of it is a party of these hosts.
@@ -37,6 +39,13 @@ def tls_context(hosts: Hosts, name: str) -> ssl.SSLContext | None:
     return context
 
 
-def protocol(hosts: Hosts) -> str:
-    """The scheme of Dask's addresses."""
-    return "tls" if hosts.tls else "tcp"
+@contextmanager
+def with_certificates(hosts: Hosts) -> Generator[Hosts]:
+    """The same hosts with certificates: those of the file, or new ones until the end of the run."""
+    if hosts.tls:
+        yield hosts
+        return
+    with temporary_folder() as folder:
+        certificates = folder / "certs"
+        write_certificates(certificates, [COORDINATOR, *(host.name for host in hosts.hosts)])
+        yield msgspec.structs.replace(hosts, tls=str(certificates))

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from cachemark.agents.dask_settings import check_installed
 from cachemark.agents.hosts_file import load_hosts
+from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 
 
@@ -24,6 +25,9 @@ def agent(
     port: Annotated[
         int | None, Parameter(help="the coordinator's port; default: the one in the file")
     ] = None,
+    certs: Annotated[
+        Path | None, Parameter(help="folder of the certificates; default: the one in the file")
+    ] = None,
 ) -> None:
     """Wait for `cachemark run --hosts` elsewhere, and start servers and workers for it here.
 
@@ -34,6 +38,13 @@ def agent(
     from cachemark.agents.agent import serve  # noqa: PLC0415
 
     hosts = load_hosts(file)
+    if certs is not None:
+        hosts = msgspec.structs.replace(hosts, tls=str(certs.resolve()))
+    if not hosts.tls:
+        raise UsageError(
+            f"{file}: without tls, only a run starts its agents itself",
+            'write tls = "certs" and make certificates with `cachemark hosts certs FILE`',
+        )
     if port is not None:
         place = msgspec.structs.replace(hosts.coordinator, port=port)
         hosts = msgspec.structs.replace(hosts, coordinator=place)

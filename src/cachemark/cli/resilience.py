@@ -100,9 +100,7 @@ def resilience(
     faults: Annotated[
         tuple[str, ...], completers.repeated(completers.faults, "only these faults")
     ] = (),
-    lasting: Annotated[
-        str, Parameter(name="--for", help="how long each fault lasts: --faults frozen --for 30s")
-    ] = "",
+    lasting: Annotated[str, Parameter(name="--for", help="how long a fault lasts: 30s")] = "",
     profile: Annotated[
         tuple[Literal["common", "defaults", "tuned"], ...],
         Parameter(
@@ -133,8 +131,7 @@ def resilience(
     if storage.resume is not None:
         if clients or faults or lasting or profile or quick or sittings is not None:
             raise UsageError("--resume plays what the run was made with", _RESUMED)
-        name = "" if storage.resume == "latest" else storage.resume
-        return _play_and_show(open_resilience_run(name, storage.runs), known, playing, json=json)
+        return _play_and_show(_stopped(storage), known, playing, json=json)
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
@@ -142,6 +139,12 @@ def resilience(
         sittings=_sittings(sittings, quick=quick),
     )
     return _play_plan(plan, storage.runs, known, playing, json=json)
+
+
+def _stopped(storage: Storage) -> ResilienceRun:
+    """The run to continue. Raises UsageError."""
+    name = "" if storage.resume in (None, "latest") else storage.resume
+    return open_resilience_run(name, storage.runs)
 
 
 def _play_plan(

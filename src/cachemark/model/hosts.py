@@ -52,6 +52,7 @@ class Host(TomlTable, frozen=True, kw_only=True):
 class Hosts(TomlTable, frozen=True, kw_only=True):
     """A hosts file. `tls` is the folder of the certificates that `cachemark hosts certs` makes.
 
+    It may be empty if all agents start here: then each run makes its own certificates.
     `on_lost` is what a run does after the trial in which it lost a host.
     """
 
@@ -128,10 +129,11 @@ def check_hosts(hosts: Hosts) -> None:
             'coordinator: port 0 is only for hosts with start = "here"',
             "agents elsewhere have to know the port: write one, such as 8786",
         )
-    if not hosts.tls and not _all_loopback(hosts):
+    if not hosts.tls and any(host.start == "there" for host in hosts.hosts):
         raise UsageError(
-            "hosts that are not loopback need TLS: whoever reaches an agent can run programs there",
-            'make certificates with `cachemark hosts certs FILE`, and write tls = "certs"',
+            "an agent that is not started here needs certificates: whoever reaches one without "
+            "them, another user of its machine too, could run programs there",
+            'write tls = "certs" and make them with `cachemark hosts certs FILE`',
         )
 
 
@@ -168,11 +170,6 @@ def _is_ipv4(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _all_loopback(hosts: Hosts) -> bool:
-    addresses = [hosts.coordinator.address, *(host.address for host in hosts.hosts)]
-    return all(ipaddress.IPv4Address(address).is_loopback for address in addresses)
 
 
 def _repeated(names: Iterable[str]) -> str:
