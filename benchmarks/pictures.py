@@ -24,18 +24,26 @@ from cachemark.runs.storage.store import latest_own_run
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 # The options of `cachemark run` for each suite. With 32 callers, a read of 50 keys lasts longer
 # than a slice of the usual length.
-_IN_TURNS = ["--quick", "--design", "rounds"]
+_IN_TURNS = ["--quick", "--set", "design=rounds"]
 SUITES = {
     "clients": ["--quick"],
     "quick": [],
-    "java-clients": [*_IN_TURNS, "--slice-ms", "200", "--blocks", "4", "--warmup-ms", "1500"],
+    "java-clients": [
+        *_IN_TURNS,
+        "--set",
+        "rounds.slice_ms=200",
+        "--blocks",
+        "4",
+        "--set",
+        "timing.warmup_ms=1500",
+    ],
     "ruby-clients": [
         *[*_IN_TURNS, "--blocks", "6"],
         *["--workload", "set", "--workload", "get", "--workload", "multiget"],
         *["--workload", "store-mixed", "--workload", "store-big-read-multi"],
     ],
     "server-modes": [
-        *["--blocks", "3", "--warmup-ms", "1000", "--workload", "txn-20000"],
+        *["--blocks", "3", "--set", "timing.warmup_ms=1000", "--workload", "txn-20000"],
         *["--load", "text-1-threads", "--load", "text-20-threads", "--server", "memcached"],
         *["--server", "embedded:io=blocking", "--server", "embedded:io=events"],
     ],

@@ -1,6 +1,6 @@
 """Does a live page disturb what it shows? The same run with and without viewers, in turns.
 
-Each run plays the native client and itself once more (`--twice`). Runs without viewers are compared
+Each run plays the native client and itself once more (`twice`). Runs without viewers are compared
 with runs that three viewers watch, by `cachemark compare`: one value for each run. The viewers
 receive the stream of events; they draw nothing, since browsers of other people run elsewhere.
 """
@@ -94,7 +94,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True, help="folder for the runs")
     given = parser.parse_args()
     options = [
-        "--client", "native", "--twice", "native", "--server", "embedded", "--until", "fixed",
+        *("--client", "native", "--set", "twice=native", "--server", "embedded"),
+        *("--set", "rounds.until=fixed"),
         "--blocks", str(given.blocks),
     ]  # fmt: skip
     given.runs.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ exit $status
 NAMESPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
 CACHEMARK = [sys.executable, "-m", "cachemark"]
 ENGINE = process.binary_path()
-QUICK = "--client native --server embedded --blocks 1 --measure-ms 50 --warmup-ms 10"
+QUICK = "--client native --server embedded --blocks 1 --measure-ms 50 --set timing.warmup_ms=10"
 
 
 class Case(NamedTuple):
@@ -59,9 +59,9 @@ CASES = [
     Case("completion bash > c"),
     Case("protocol > c"),
     Case("hosts certs hosts.toml", 8),
-    Case(f"run quick {QUICK} --design trials"),
-    Case(f"run quick {QUICK} --design trials", 16, resumable=True),
-    Case(f"run quick {QUICK} --design trials --out o/p"),
+    Case(f"run quick {QUICK} --set design=trials"),
+    Case(f"run quick {QUICK} --set design=trials", 16, resumable=True),
+    Case(f"run quick {QUICK} --set design=trials --out o/p"),
     Case(f"run quick {QUICK}", 256, temporary=True),
     Case("calibrate native", temporary=True),
     Case("resilience reference --faults refused --profile common --sittings 1"),

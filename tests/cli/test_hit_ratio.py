@@ -19,8 +19,10 @@ __all__ = ["inside"]
 
 _KEYS = 20_000
 _WORK = ("--mix", "fetch=1", "--keys", str(_KEYS), "--distribution", "uniform", "--prefill", "0")
-_RUN = ("run", "--client", "native", "--server", "memcached", *_WORK, "--ops", "10000",
-        "--blocks", "1", "--noise", "note")  # fmt: skip
+_RUN = ("run", "--client", "native", "--server", "memcached", "--mix", "fetch=1",
+        "--keys", str(_KEYS), "--set", "workloads.prefill=0",
+        "--set", "workloads.keys.distribution=uniform", "--ops", "10000",
+        "--blocks", "1", "--set", "noise=note")  # fmt: skip
 
 
 def _is_theory(fetches: int, misses: int) -> bool:
@@ -43,7 +45,7 @@ def test_a_run_that_fills_its_cache_finds_what_theory_says(inside: Inside, tmp_p
 
 
 def test_hits_of_a_repeated_tape_are_in_no_report(inside: Inside, tmp_path: Path) -> None:
-    ended = inside(*_RUN, "--records", "2000")
+    ended = inside(*_RUN, "--set", "workloads.records=2000")
     assert ended.returncode == 0, ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.measure is not None
@@ -51,7 +53,7 @@ def test_hits_of_a_repeated_tape_are_in_no_report(inside: Inside, tmp_path: Path
     told = outcome.measure.operations["fetch"]
     assert told.hits > 8000
     assert "hits and misses withheld in 1 of 1 trials" in " ".join(ended.stdout.split())
-    assert "--records 20000 makes it long enough" in " ".join(ended.stdout.split())
+    assert "workloads.records = 20000 makes it long enough" in " ".join(ended.stdout.split())
     (folder,) = (tmp_path / "results").iterdir()
     for form in ("table", "csv", "json", "markdown", "html", "openmetrics", "google-benchmark"):
         made = inside("report", folder.name, "--format", form)
@@ -61,11 +63,11 @@ def test_hits_of_a_repeated_tape_are_in_no_report(inside: Inside, tmp_path: Path
 
 
 def test_a_warm_up_that_fills_the_cache_withholds_hits(inside: Inside, tmp_path: Path) -> None:
-    ended = inside(*_RUN, "--warmup-ms", "200")
+    ended = inside(*_RUN, "--set", "timing.warmup_ms=200")
     assert ended.returncode == 0, ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert hits_withheld(outcome)
-    assert "--warmup-ms 0" in " ".join(ended.stdout.split())
+    assert "timing.warmup_ms = 0" in " ".join(ended.stdout.split())
 
 
 def test_the_engine_counts_the_hits_of_a_tape_that_it_plays_once() -> None:

@@ -9,6 +9,7 @@ import pytest
 from cachemark.cli.new import answered
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.run_options import RunOptions
 from cachemark.model import suites
 from cachemark.model.experiment_file import load, parse
 from cachemark.model.experiment_text import experiment_text
@@ -47,7 +48,7 @@ def test_every_suite_is_read_as_it_is_written(name: str) -> None:
 def test_answers_are_options() -> None:
     said = iter(["native go/*", "", "get=1", "1k..4k", "", "1, 4", "20k"])
     typed = answered(lambda _question, offered: next(said) or offered)
-    assert typed == Overrides(
+    assert typed == RunOptions(
         client=("native", "go/*"),
         server=("memcached",),
         mix="get=1",

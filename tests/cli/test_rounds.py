@@ -101,7 +101,7 @@ def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
     name = write(tmp_path, text, servers='["embedded", "embedded:io=blocking"]')
     ended = cli("run", name, "--blocks", "1")
     assert ended.returncode == 1
-    assert "give --slice-ms" in ended.stderr
+    assert "give --set rounds.slice_ms" in ended.stderr
 
 
 def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
@@ -113,4 +113,4 @@ def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
         ended = cli("run", name, "--blocks", "1")
     assert ended.returncode == 1
     assert "slices of 20 ms are shorter than the operations" in ended.stderr
-    assert "give --slice-ms" in ended.stderr
+    assert "give --set rounds.slice_ms" in ended.stderr

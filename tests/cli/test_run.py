@@ -86,9 +86,7 @@ def test_reports_in_every_form(cli: Cli, inside: Inside, tmp_path: Path) -> None
 
 
 def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
-    ended = cli(
-        "run", write(tmp_path), "--schedule", "poisson", "--rate", "500", "--connections", "8"
-    )
+    ended = cli("run", write(tmp_path), "--rate", "500", "--connections", "8")
     assert ended.returncode in (0, 1), ended.stderr  # a noisy machine may make it INVALID
     for outcome in read_outcomes(tmp_path):
         assert outcome.measure is not None
@@ -98,7 +96,7 @@ def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_several_processes_are_one_client(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("run", write(tmp_path), "--processes", "2", "--blocks", "1")
+    ended = cli("run", write(tmp_path), "--set", "loads.processes=2", "--blocks", "1")
     assert ended.returncode == 0, ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.verdict == "VALID"
@@ -266,7 +264,7 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
         (["run", "experiment.toml", "--server", "command:x"], "put {port} in it"),
         (["run", "experiment.toml", "--rate", "-1"], "for '--rate <RATE>': \"-1\" is no number"),
         (
-            ["run", "experiment.toml", "--schedule", "closed", "--rate", "10"],
+            ["run", "experiment.toml", "--set", "loads.schedule=closed", "--rate", "10"],
             "a closed loop has no rate",
         ),
         (["run", "experiment.toml", "--threads", "0"], "--threads: Expected `int` >= 1"),
@@ -274,7 +272,10 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
         (["run", "experiment.toml", "--threads", "9" * 30], "--threads: Expected `int` <="),
         (["run", "experiment.toml", "--server", "cluster:-1:embedded"], "'cluster:-1:embedded'"),
         (["run", "experiment.toml", "--blocks", "many"], "many"),
-        (["run", "experiment.toml", "--worker-cpus", "999"], "CPU 999 cannot be used here"),
+        (
+            ["run", "experiment.toml", "--set", "placement.worker=999"],
+            "CPU 999 cannot be used here",
+        ),
         (["run", "experiment.toml", "--workload", "none"], "it has: mixed"),
         (["run", "--resume"], "holds no run"),
         (["run", "--nonsense"], "--nonsense"),
@@ -352,7 +353,7 @@ def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path
     assert len(first.stdout.splitlines()) == 6
     summary = inside("run", name, "--dry-run").stdout.splitlines()
     assert [line.split(" × ")[0].strip() for line in summary] == ["3", "3"]
-    assert inside(*words, "--seed", "2").stdout != first.stdout
+    assert inside(*words, "--set", "seed=2").stdout != first.stdout
 
 
 @pytest.mark.slow("fills a server to 80 %")

@@ -12,7 +12,7 @@ from tests.conftest import Cli
 
 __all__ = ["inside"]
 
-SEARCH = ("--search", "p50<10s", "--blocks", "1", "--noise", "note")
+SEARCH = ("--search", "p50<10s", "--blocks", "1", "--set", "noise=note")
 
 
 @pytest.mark.slow("plays open loops at several rates, twice")
@@ -53,9 +53,12 @@ def test_a_dry_run_says_how_much_is_searched(inside: Inside) -> None:
     [
         (("--search", "p99"), "'p99' is no objective"),
         (("--search", "p99<1ms", "--rate", "5k"), "leave out --rate"),
-        (("--search", "p99<1ms", "--schedule", "closed"), "a closed loop or a replay has no rate"),
-        (("--search", "p99<1ms", "--think", "1ms"), "leave out --think"),
-        (("--search", "p99<1ms", "--design", "rounds"), "leave out --design rounds"),
+        (
+            ("--search", "p99<1ms", "--set", "loads.schedule=closed"),
+            "a closed loop or a replay has no rate",
+        ),
+        (("--search", "p99<1ms", "--set", "loads.think=1ms"), "leave out --set loads.think"),
+        (("--search", "p99<1ms", "--set", "design=rounds"), "leave out --set design=rounds"),
     ],
 )
 def test_bad_input_is_one_clear_error(inside: Inside, words: tuple[str, ...], says: str) -> None:

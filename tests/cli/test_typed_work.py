@@ -12,7 +12,16 @@ __all__ = ["inside"]
 
 
 def test_typed_work_is_played_and_kept(cli: Cli, tmp_path: Path) -> None:
-    words = ["--mix", "get=95,set=5", "--size", "1k", "--keys", "1k", "--distribution", "zipf:0.9"]
+    words = [
+        "--mix",
+        "get=95,set=5",
+        "--size",
+        "1k",
+        "--keys",
+        "1k",
+        "--set",
+        "workloads.keys.distribution=zipf:0.9",
+    ]
     ended = cli("run", write(tmp_path, blocks="1"), *words)
     assert ended.returncode == 0, ended.stderr
     assert "get 95 : set 5 on 1.00 k items of 1044 bytes on average" in ended.stderr
@@ -43,17 +52,18 @@ def test_the_first_line_says_what_load_is_played(inside: Inside) -> None:
 
 def test_a_sequence_keeps_its_steps_whatever_else_is_typed(inside: Inside) -> None:
     """The workload's name is made of the steps and of the size, which is no step."""
-    typed = ("--sequence", "set@0 get@0", "--size", "1024", "--client", "native")
+    typed = ("--set", "workloads.sequence=set@0 get@0", "--size", "1024", "--client", "native")
     ended = inside("run", *typed, "--dry-run")
     assert ended.returncode == 0, ended.stderr
     assert "set-0-get-0-1024" in ended.stdout
 
 
 def test_an_option_of_rounds_that_has_no_effect_is_said(inside: Inside) -> None:
-    rounds = ("--max", "30s", "--slice-ms", "20", "--until", "fixed")
+    rounds = ("--max", "30s", "--set", "rounds.slice_ms=20", "--set", "rounds.until=fixed")
     typed = ("--client", "native", "--server", "embedded", *rounds, "--dry-run")
     said = inside("run", *typed).stderr
-    assert all(f"{option} has no effect" in said for option in rounds[::2])
+    for option in ("--max", "--set rounds.slice_ms", "--set rounds.until"):
+        assert f"{option} has no effect" in said
     assert "no effect" not in inside("run", *typed, "--server", "memcached").stderr
 
 

@@ -10,7 +10,16 @@ from cachemark.cli.experiment_docs import PAGE, document, example_files
 from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 
-QUICK = ["--blocks", "1", "--design", "trials", "--warmup-ms", "20", "--measure-ms", "100"]
+QUICK = [
+    "--blocks",
+    "1",
+    "--set",
+    "design=trials",
+    "--set",
+    "timing.warmup_ms=20",
+    "--measure-ms",
+    "100",
+]
 
 
 def test_the_page_is_that_of_the_code() -> None:

@@ -77,7 +77,7 @@ def test_its_cpu_time_is_ours_and_cpu_pressure_is_not_reported() -> None:
 
 
 def test_a_run_reports_that_it_kept_cpus_awake(cli: Cli, tmp_path: Path) -> None:
-    asked = cli("run", write(tmp_path), "--awake", "--blocks", "1")
+    asked = cli("run", write(tmp_path), "--set", "awake=true", "--blocks", "1")
     assert asked.returncode in (0, 1), asked.stderr
     (report,) = tmp_path.glob("results/*/report.md")
     assert "idle CPUs kept awake" in report.read_text()

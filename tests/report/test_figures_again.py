@@ -28,11 +28,18 @@ TRACE = "time,op,key,size\n" + "".join(
 WORK = {
     "by time": ["--mix", "get=90,set=10", "--keys", "500", "--measure-ms", "700"],
     "by number": ["--mix", "get=50,set=50", "--keys", "500", "--ops", "3000"],
-    "a trace, closed": ["--trace", "day.csv", "--schedule", "closed"],
-    "a trace, replayed": ["--trace", "day.csv", "--schedule", "replay:1"],
+    "a trace, closed": ["--trace", "day.csv", "--set", "loads.schedule=closed"],
+    "a trace, replayed": ["--trace", "day.csv", "--set", "loads.schedule=replay:1"],
     "several callers": ["--mix", "get=1", "--keys", "500", "--threads", "3", "--measure-ms", "700"],
     "depth": ["--mix", "get=9,set=1", "--keys", "500", "--depth", "8", "--measure-ms", "700"],
-    "a sequence": ["--sequence", "set@0 get@0 mget@0-5", "--keys", "500", "--measure-ms", "700"],
+    "a sequence": [
+        "--set",
+        "workloads.sequence=set@0 get@0 mget@0-5",
+        "--keys",
+        "500",
+        "--measure-ms",
+        "700",
+    ],
     "cas that others disturb": [
         *["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
     ],
@@ -40,11 +47,20 @@ WORK = {
         *["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
     ],
     "add of what is there": ["--mix", "add=1,get=3", "--keys", "50", "--ops", "2000"],
-    "misses": ["--mix", "get=1", "--keys", "500", "--hit-ratio", "0.5", "--measure-ms", "700"],
+    "misses": [
+        "--mix",
+        "get=1",
+        "--keys",
+        "500",
+        "--set",
+        "workloads.hit_ratio=0.5",
+        "--measure-ms",
+        "700",
+    ],
     "all verbs": [
         "--mix",
         "get=5,gets=1,set=1,add=1,replace=1,append=1,prepend=1,delete=1,touch=1,gat=1,incr=1,decr=1",
-        *["--keys", "300", "--counters", "20", "--ops", "6000"],
+        *["--keys", "300", "--set", "workloads.keys.counters=20", "--ops", "6000"],
     ],
 }
 ROUNDS = {
@@ -150,8 +166,17 @@ def check(inside: Inside, lines: list[Line]) -> None:
 @pytest.mark.parametrize("work", WORK)
 def test_a_trial_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
-    common = ["--client", "native", "--server", "embedded", "--blocks", "1", "--warmup-ms", "0"]
-    noise = ["--noise", "note", "--design", "trials"]
+    common = [
+        "--client",
+        "native",
+        "--server",
+        "embedded",
+        "--blocks",
+        "1",
+        "--set",
+        "timing.warmup_ms=0",
+    ]
+    noise = ["--set", "noise=note", "--set", "design=trials"]
     ended = inside("run", *common, *noise, *WORK[work])
     assert ended.returncode in (0, 1), ended.stderr
     lines = read_lines(tmp_path)
@@ -162,8 +187,17 @@ def test_a_trial_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: P
 @pytest.mark.parametrize("work", ROUNDS)
 def test_a_sitting_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
     common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
-    short = ["--blocks", "1", "--warmup-ms", "100", "--until", "fixed", "--noise", "note"]
-    ended = inside("run", *common, *short, "--design", "rounds", *ROUNDS[work])
+    short = [
+        "--blocks",
+        "1",
+        "--set",
+        "timing.warmup_ms=100",
+        "--set",
+        "rounds.until=fixed",
+        "--set",
+        "noise=note",
+    ]
+    ended = inside("run", *common, *short, "--set", "design=rounds", *ROUNDS[work])
     assert ended.returncode in (0, 1), ended.stderr
     check(inside, read_lines(tmp_path))
 
@@ -183,8 +217,17 @@ def test_a_wrong_divisor_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
-    common = ["--client", "native", "--server", "embedded", "--blocks", "1", "--warmup-ms", "0"]
-    inside("run", *common, "--noise", "note", "--design", "trials", *WORK[work])
+    common = [
+        "--client",
+        "native",
+        "--server",
+        "embedded",
+        "--blocks",
+        "1",
+        "--set",
+        "timing.warmup_ms=0",
+    ]
+    inside("run", *common, "--set", "noise=note", "--set", "design=trials", *WORK[work])
     lines = read_lines(tmp_path)
     assert [line.raw["verdict"] for line in lines] == ["VALID"]
     name, function = wrong

@@ -179,9 +179,23 @@ def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: P
 @pytest.mark.slow("it plays a run")
 def test_a_run_writes_its_events(cli: Cli, tmp_path: Path) -> None:
     ended = cli(
-        "run", "quick", "--client", "native", "--server", "embedded", "--design", "trials",
-        "--blocks", "2", "--measure-ms", "200", "--warmup-ms", "100", "--noise", "note",
-    )  # fmt: skip
+        "run",
+        "quick",
+        "--client",
+        "native",
+        "--server",
+        "embedded",
+        "--set",
+        "design=trials",
+        "--blocks",
+        "2",
+        "--measure-ms",
+        "200",
+        "--set",
+        "timing.warmup_ms=100",
+        "--set",
+        "noise=note",
+    )
     (folder,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
     events = [line.event for line in EventReader(folder).new_lines()]
     assert isinstance(events[0], Started), ended.stderr

@@ -1,4 +1,7 @@
-"""The command line: one file for each verb. Verbs are imported late, so that `--help` is quick."""
+"""The command line: one file for each verb.
+
+Verbs, and all that is only needed with them, are imported late, so that `--help` is quick.
+"""
 
 from __future__ import annotations
 
@@ -11,64 +14,90 @@ from types import FrameType
 import cyclopts
 
 from cachemark.cli import standard_streams
-from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE, help_table, verb_epilogue
-from cachemark.host.program_version import version_text
-from cachemark.model.errors import TrialError, UsageError, with_remedy
-from cachemark.report.console import plain_console
+from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE, verb_epilogue
 
-_IN_WORDS = (
-    cyclopts.CycloptsError, UsageError, TrialError, OSError, UnicodeEncodeError, MemoryError,
-)  # fmt: skip
 # Longer than any error of this program, with the longest path in it.
 _MAX_ERROR_LINE = 6000
 _STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
+
+def _version() -> str:
+    from cachemark.host.program_version import version_text  # noqa: PLC0415
+
+    return version_text()
+
+
 app = cyclopts.App(
     name="cachemark",
     help="Measures memcached clients and servers of all languages with the same work.",
-    version=version_text,
+    version=_version,
     version_flags=["--version"],
     help_format="plaintext",
-    help_epilogue=help_table(),
+    help_epilogue="Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted. "
+    "`cachemark VERB --help` says what 1 and 3 mean for a verb.",
 )
-_VERBS = {
-    "run": "Run a suite or an experiment file, and print its table",
-    "drive": "Load one server with the native client, and keep the results as a run",
-    "new": "Write an experiment file with comments, from options or from answers",
-    "report": "Print the report of a stored run",
-    "explain": "Explain how a figure was computed, or what a verdict or a rule means",
-    "compare": "Compare two runs, or two clients, servers or loads of one run",
-    "web": "Serve pages of all runs: search, reports, comparisons",
-    "history": "List the runs, or show cells over time, machines and versions",
-    "export": "Write a run to one file",
-    "import": "Import a run that was exported elsewhere",
-    "suites": "List the suites",
-    "clients": "List the clients, and what each needs to run on this machine",
-    "servers": "List the kinds of servers",
-    "probe": "Check whether servers behave like memcached",
-    "memory": "Fill servers and report how much memory an item takes",
-    "calibrate": "Measure the clients' own cost, and the highest rate at which they are on time",
-    "doctor": "Check whether this machine is suitable for measurements",
-    "setup": "Build the workers of every language",
-    "agent": "Let this host take part in runs over several hosts",
-    "hosts": "Make certificates for the hosts of a file, or check all of them",
-    "jmh": "Run Java clients under JMH",
-    "conform": "Run the conformance cases on a client's worker",
-    "fidelity": "Compare what clients report with a scripted server's log and known answers",
-    "resilience": "Find out what clients do when their server freezes, dies or answers wrongly",
-    "protocol": "Print the worker protocol, for authors of workers",
-    "completion": "Print a script that completes verbs and options in a shell",
-    "man": "Write manual pages into a folder",
+VERBS = {
+    "Measure": {
+        "run": "Run a suite or an experiment file, and print its table",
+        "drive": "Load one server with the native client, and keep the results as a run",
+        "new": "Write an experiment file with comments, from options or from answers",
+        "memory": "Fill servers and report how much memory an item takes",
+        "resilience": "Find out what clients do when their server freezes, dies or answers wrongly",
+        "jmh": "Run Java clients under JMH",
+    },
+    "Compare": {
+        "compare": "Compare two runs, or two clients, servers or loads of one run",
+        "history": "List the runs, or show cells over time, machines and versions",
+    },
+    "Look": {
+        "report": "Print the report of a stored run",
+        "explain": "Explain how a figure was computed, or what a verdict or a rule means",
+        "web": "Serve pages of all runs: search, reports, comparisons",
+        "suites": "List the suites",
+        "clients": "List the clients, and what each needs to run on this machine",
+        "servers": "List the kinds of servers",
+        "export": "Write a run to one file",
+        "import": "Import a run that was exported elsewhere",
+    },
+    "Check": {
+        "doctor": "Check whether this machine is suitable for measurements",
+        "probe": "Check whether servers behave like memcached",
+        "conform": "Run the conformance cases on a client's worker",
+        "fidelity": "Compare what clients report with a scripted server's log and known answers",
+        "calibrate": "Measure the clients' own cost, and the highest rate at which they are on "
+        "time",
+    },
+    "Set up": {
+        "setup": "Build the workers of every language",
+        "agent": "Let this host take part in runs over several hosts",
+        "hosts": "Make certificates for the hosts of a file, or check all of them",
+        "protocol": "Print the worker protocol, for authors of workers",
+        "completion": "Print a script that completes verbs and options in a shell",
+        "man": "Write manual pages into a folder",
+    },
 }
-for _verb, _help in _VERBS.items():
-    # No module can be called `import`.
-    _name = f"{_verb}_" if keyword.iskeyword(_verb) else _verb
-    app.command(
-        f"cachemark.cli.{_name}:{_name}",
-        name=_verb,
-        help=_help,
-        help_epilogue=verb_epilogue(_verb),
-    )
+
+
+def _register() -> None:
+    for place, (title, verbs) in enumerate(VERBS.items()):
+        group = cyclopts.Group(title, sort_key=place)
+        for order, (verb, summary) in enumerate(verbs.items()):
+            # No module can be called `import`.
+            name = f"{verb}_" if keyword.iskeyword(verb) else verb
+            app.command(
+                f"cachemark.cli.{name}:{name}",
+                name=verb,
+                help=summary,
+                help_epilogue=verb_epilogue(verb),
+                group=group,
+                sort_key=order,
+            )
+    options = cyclopts.Group("Options", sort_key=len(VERBS))
+    for flag in ("--help", "--version"):
+        app[flag].group = (options,)
+
+
+_register()
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -76,7 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
     # A parent may have left them blocked: then nothing but SIGKILL would end a run.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup has the terminal's end ignored.
+        # Under nohup SIGHUP is ignored; keep it so.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     standard_streams.prepare()
@@ -93,13 +122,23 @@ def _status(arguments: list[str]) -> int:
         standard_streams.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except _IN_WORDS as error:
+    except _in_words() as error:
         return _fail(*_explained(error))
     return status if isinstance(status, int) else OK
 
 
-def _explained(error: BaseException) -> tuple[str, int]:
+def _in_words() -> tuple[type[Exception], ...]:
+    """The errors that are no bugs."""
+    from cachemark.model.errors import TrialError, UsageError  # noqa: PLC0415
+
+    own = (cyclopts.CycloptsError, UsageError, TrialError)
+    return (*own, OSError, UnicodeEncodeError, MemoryError)
+
+
+def _explained(error: Exception) -> tuple[str, int]:
     """An error in words, and the exit status."""
+    from cachemark.model.errors import TrialError, with_remedy  # noqa: PLC0415
+
     match error:
         case cyclopts.CycloptsError():
             return f"{error}\n  see `cachemark --help` and `cachemark VERB --help`", USAGE
@@ -116,6 +155,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
 
 
 def _fail(text: str, status: int) -> int:
+    from cachemark.report.console import plain_console  # noqa: PLC0415
+
     lines = "\n".join(map(_shortened, f"cachemark: {text}".split("\n")))
     plain_console(stderr=True, soft_wrap=True).print(lines, markup=False)
     return status

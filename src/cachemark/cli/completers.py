@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from cyclopts.completion import CompletionContext
 
 from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS
@@ -34,9 +34,11 @@ Offers = Iterable[str | tuple[str, str]]
 Completer = Callable[[CompletionContext], Offers]
 
 
-def repeated(completer: Completer, what: str) -> Parameter:
+def repeated(completer: Completer, what: str, group: Group | None = None) -> Parameter:
     """An option that may be repeated, whose values a shell offers."""
-    return Parameter(negative="", completer=completer, help=f"{what} (may be repeated)")
+    return Parameter(
+        negative="", completer=completer, group=group, help=f"{what} (may be repeated)"
+    )
 
 
 def runs(context: CompletionContext) -> Offers:

@@ -1,4 +1,4 @@
-"""The exit statuses of all verbs, in one table: the program, `--help` and docs/exit-status.md."""
+"""The exit statuses of all verbs: the program, the verbs' `--help` and the table of docs/ci.md."""
 
 from __future__ import annotations
 
@@ -30,14 +30,6 @@ FAILURES: dict[str, str] = {
 }
 
 
-def help_table() -> str:
-    """The table as lines of text, for the end of `cachemark --help`."""
-    rows = [f"  {status:>3}  {meaning}" for status, meaning in EXIT_STATUSES.items()]
-    failures = [f"       {verb}: {meaning}" for verb, meaning in FAILURES.items()]
-    at = list(EXIT_STATUSES).index(FAILED)
-    return "\n".join(["Exit status:", *rows[: at + 1], *failures, *rows[at + 1 :]])
-
-
 def verb_epilogue(verb: str) -> str:
     """The exit statuses of one verb in a sentence, for the end of its `--help`."""
     if verb not in FAILURES:
@@ -49,7 +41,7 @@ def verb_epilogue(verb: str) -> str:
 
 
 def markdown_table() -> str:
-    """The table of docs/exit-status.md."""
+    """The table of docs/ci.md."""
     lines = ["| status | verb | meaning |", "|:--|:--|:--|"]
     for status, meaning in EXIT_STATUSES.items():
         if status == FAILED:

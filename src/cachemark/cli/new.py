@@ -13,6 +13,8 @@ from cyclopts import Parameter
 from cachemark.cli.output import print_text, write_out
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.run_options import RunOptions
+from cachemark.cli.set_option import named_by_path
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
@@ -27,7 +29,7 @@ Ask = Callable[[str, str], str]
 def new(
     file: Annotated[Path, Parameter(help="the file to write, such as mine.toml")],
     *,
-    overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
+    options: Annotated[RunOptions | None, Parameter(name="*")] = None,
     force: Annotated[bool, Parameter(negative="", help="replace the file if it exists")] = False,
 ) -> None:
     """Write an experiment file with comments. On a terminal it asks for what no option says.
@@ -38,17 +40,18 @@ def new(
         raise UsageError(f"{file}: an experiment is a TOML file", f"write {file}.toml")
     if file.exists() and not force:
         raise UsageError(f"{file} exists", "choose another name, or --force")
-    typed = overrides or Overrides()
-    if typed == Overrides() and sys.stdin.isatty():
-        typed = answered(_ask)
-    text = experiment_text(_experiment(file, typed))
+    options = options or RunOptions()
+    if not options.are_given and sys.stdin.isatty():
+        options = answered(_ask)
+    with named_by_path(RunOptions.names()):
+        text = experiment_text(_experiment(file, options.overrides()))
     # What is written is what is read: an error here would be an error of ours.
     parse(text, str(file))
     write_out(file, text)
     print_text(f"{file} is written; see what it plays: cachemark run {file} --dry-run")
 
 
-def answered(ask: Ask) -> Overrides:
+def answered(ask: Ask) -> RunOptions:
     """The options that follow from the answers. An empty answer takes the default."""
     clients = ask("Clients, such as native, python/pymemcache or go/*", "python/*")
     servers = ask("Servers, such as memcached:memory=1g or remote:HOST:PORT", "memcached")
@@ -57,7 +60,7 @@ def answered(ask: Ask) -> Overrides:
     keys = ask("Number of keys", "10k")
     threads = ask("Callers; several numbers are compared", "1")
     rate = ask("Operations per second of an open loop; empty: as fast as possible", "")
-    return Overrides(
+    return RunOptions(
         client=_words(clients),
         server=_words(servers),
         mix=mix,

@@ -6,135 +6,63 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
-from cyclopts import Parameter
 
-from cachemark.cli import completers
 from cachemark.cli.changed_settings import replaced, without_none
+from cachemark.cli.set_option import with_others
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
 from cachemark.cli.typed_search import searched
 from cachemark.cli.typed_window import with_end, without_own_warmup
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
+from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.work_settings import WorkSettings, load_settings
 
 
 @dataclass(frozen=True)
 class Overrides(WorkOptions):
-    """Options that replace settings of the experiment."""
+    """What replaces settings of the experiment, from options or from `--set`.
 
-    client: Annotated[
-        tuple[str, ...],
-        completers.repeated(
-            completers.clients, "use this client instead, or all that match 'go/*'"
-        ),
-    ] = ()
-    server: Annotated[
-        tuple[str, ...],
-        completers.repeated(completers.servers, "use this server instead"),
-    ] = ()
-    add_server: Annotated[
-        tuple[str, ...],
-        completers.repeated(completers.servers, "use this server too"),
-    ] = ()
-    workload: Annotated[
-        tuple[str, ...],
-        completers.repeated(
-            completers.in_suite("workloads"), "only this workload of the experiment"
-        ),
-    ] = ()
-    load: Annotated[
-        tuple[str, ...],
-        completers.repeated(completers.in_suite("loads"), "only this load of the experiment"),
-    ] = ()
-    blocks: Annotated[
-        int | None,
-        Parameter(help="number of blocks (repetitions of the grid); rounds: number of sittings"),
-    ] = None
-    until_valid: Annotated[
-        int | None,
-        Parameter(help="trials: number of blocks, with replays of trials that noise disturbed"),
-    ] = None
-    seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
-    warmup_ms: Annotated[
-        int | None, Parameter(help="length of the warm-up of each trial, in ms")
-    ] = None
-    measure_ms: Annotated[
-        int | None, Parameter(help="length of the measured window of each trial, in ms")
-    ] = None
-    ops: Annotated[
-        int | None, Parameter(help="play this number of operations in the window of each trial")
-    ] = None
-    fill: Annotated[
-        float | None,
-        Parameter(help="end a workload that fills a server at this percentage of its memory"),
-    ] = None
-    scale: Annotated[
-        float | None,
-        Parameter(help="make workloads that end by themselves this many times as long"),
-    ] = None
-    timeout_ms: Annotated[int | None, Parameter(help="time-out of one operation, in ms")] = None
-    threads: Annotated[
-        tuple[int, ...],
-        Parameter(negative="", help="number of callers; may be repeated, one load for each"),
-    ] = ()
-    connections: Annotated[int | None, Parameter(help="connections of each worker process")] = None
-    depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
-    refill: Annotated[
-        Literal["each", "all"] | None,
-        Parameter(help="with a depth: begin the next when one has ended, or when all have"),
-    ] = None
-    processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
+    `others` are settings that change nothing but themselves, by their paths.
+    """
+
+    client: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
+    add_server: tuple[str, ...] = ()
+    workload: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
+    blocks: int | None = None
+    until_valid: int | None = None
+    seed: int | None = None
+    warmup_ms: int | None = None
+    measure_ms: int | None = None
+    ops: int | None = None
+    fill: float | None = None
+    scale: float | None = None
+    timeout_ms: int | None = None
+    threads: tuple[int, ...] = ()
+    connections: int | None = None
+    depth: int | None = None
+    refill: Literal["each", "all"] | None = None
+    processes: int | None = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
-    server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
-    worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
-    noise: Annotated[
-        NoisePolicy | None,
-        Parameter(help="noise makes trials invalid (refuse) or is noted (note); auto: by load"),
-    ] = None
-    twice: Annotated[
-        str | None,
-        Parameter(
-            completer=completers.clients, help="A/A test: a client to play twice in each block"
-        ),
-    ] = None
-    awake: Annotated[
-        bool,
-        Parameter(
-            negative="", help="keep idle CPUs awake, with threads that give way to all others"
-        ),
-    ] = False
-    design: Annotated[
-        Literal["auto", "rounds", "trials"] | None,
-        Parameter(help="play cells in turns (rounds), or one after the other (trials)"),
-    ] = None
-    slice_ms: Annotated[
-        float | None, Parameter(help="rounds: length of a turn, in ms (5 to 500)")
-    ] = None
-    until: Annotated[
-        Literal["settled", "fixed"] | None,
-        Parameter(help="rounds: stop when all pairs are answered, or play all sittings"),
-    ] = None
-    max: Annotated[
-        str | None,
-        Parameter(help="rounds: begin no sitting that would end after this time, such as 10m"),
-    ] = None
-    search: Annotated[
-        str | None,
-        Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
-    ] = None
-    rank: Annotated[
-        Literal["clients", "servers"] | None,
-        Parameter(help="rank the clients of each server, or the servers of each client"),
-    ] = None
-    margin: Annotated[
-        float | None, Parameter(help="smallest difference that matters, in percent")
-    ] = None
-    quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
+    server_cpus: str | None = None
+    worker_cpus: str | None = None
+    noise: NoisePolicy | None = None
+    twice: str | None = None
+    awake: bool = False
+    design: Literal["auto", "rounds", "trials"] | None = None
+    slice_ms: float | None = None
+    until: Literal["settled", "fixed"] | None = None
+    max: str | None = None
+    search: str | None = None
+    rank: Literal["clients", "servers"] | None = None
+    margin: float | None = None
+    quick: bool = False
+    others: tuple[tuple[str, Any], ...] = ()
 
 
 def apply(
@@ -156,12 +84,7 @@ def apply(
         margin_percent=overrides.margin,
         rank=overrides.rank,
     )
-    changed["rounds"] = replaced(
-        experiment.rounds,
-        slice_ms=overrides.slice_ms,
-        until=overrides.until,
-        max_s=None if overrides.max is None else _seconds(overrides.max),
-    )
+    changed["rounds"] = _rounds(experiment, overrides)
     changed |= _clients(experiment, overrides, in_process)
     changed["timing"] = replaced(
         experiment.timing,
@@ -182,11 +105,22 @@ def apply(
     changed["workloads"] = typed_workloads(ended, typed, preset)
     if overrides.warmup_ms is not None:
         changed["workloads"] = without_own_warmup(changed["workloads"])
-    result = replaced(experiment, **changed)
+    result = with_others(replaced(experiment, **changed), overrides.others)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
-    result = _designed(result, overrides, typed, changed=bool(typed) or ended != workloads)
+    result = _designed(
+        result, overrides, typed, changed=bool(typed or overrides.others) or ended != workloads
+    )
     check(result, "command line")
     return result
+
+
+def _rounds(experiment: Experiment, overrides: Overrides) -> RoundsTiming:
+    return replaced(
+        experiment.rounds,
+        slice_ms=overrides.slice_ms,
+        until=overrides.until,
+        max_s=None if overrides.max is None else _seconds(overrides.max),
+    )
 
 
 def _blocks(experiment: Experiment, overrides: Overrides) -> dict[str, int | None]:

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli import completers
+from cachemark.cli.exit_status import OK
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
@@ -27,6 +28,8 @@ from cachemark.cli.play import (
     tapes_of_traces,
     warn,
 )
+from cachemark.cli.run_options import PLAY, RunOptions
+from cachemark.cli.set_option import named_by_path
 from cachemark.cli.web import check_packages
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
@@ -37,7 +40,6 @@ from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
-from cachemark.runs.planning.planned_time import Tapes
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
 from cachemark.runs.storage.trust import named_programs
 
@@ -46,14 +48,20 @@ from cachemark.runs.storage.trust import named_programs
 class StorageOptions:
     """Where the run is stored, and whether to continue a stopped one."""
 
-    out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
-        "results"
-    )
+    out: Annotated[
+        Path, Parameter(name=["--runs", "--out"], group=PLAY, help="folder of all runs")
+    ] = Path("results")
     resume: Annotated[
-        bool, Parameter(negative="", help="continue a stopped run (its id; default: the latest)")
+        bool,
+        Parameter(
+            negative="", group=PLAY, help="continue a stopped run (its id; default: the latest)"
+        ),
     ] = False
     trust_commands: Annotated[
-        bool, Parameter(negative="", help="with --resume: start the programs of an imported run")
+        bool,
+        Parameter(
+            negative="", group=PLAY, help="with --resume: start the programs of an imported run"
+        ),
     ] = False
 
 
@@ -66,19 +74,23 @@ def run(
         ),
     ] = None,
     *,
-    overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
+    options: Annotated[RunOptions | None, Parameter(name="*")] = None,
     storage: Annotated[StorageOptions | None, Parameter(name="*")] = None,
     hosts: Annotated[
-        Path | None, Parameter(help="play over the hosts of this file (docs/hosts.md)")
+        Path | None, Parameter(group=PLAY, help="play over the hosts of this file (docs/hosts.md)")
     ] = None,
     web: Annotated[
-        bool, Parameter(negative="", help="show the run in a browser while it goes on")
+        bool, Parameter(negative="", group=PLAY, help="show the run in a browser while it goes on")
     ] = False,
-    dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
+    dry_run: Annotated[
+        bool, Parameter(negative="", group=PLAY, help="only print the plan")
+    ] = False,
     details: Annotated[
         bool,
         Parameter(
-            negative="", help="print every table, or with --dry-run every trial, not only a summary"
+            negative="",
+            group=PLAY,
+            help="print every table, or with --dry-run every trial, not only a summary",
         ),
     ] = False,
 ) -> int:
@@ -88,29 +100,30 @@ def run(
     cell are INVALID. OVERLOAD and NON_STATIONARY are results, so they do not change it.
     """
     storage = storage or StorageOptions()
-    overrides = overrides or Overrides()
+    options = options or RunOptions()
     if web:
         _check_web(hosts)
     if storage.resume:
         _check_continues(dry_run=dry_run)
-        return _resume(experiment, storage, overrides, hosts, details=details, web=web)
-    planned = _planned(experiment, overrides)
-    _warn_of_rounds(planned, overrides)
-    planned = for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
-    parties = parties_of(planned)
-    if dry_run:
-        plan = check_playable(planned, parties)
-        _print_plan(plan, tapes_of_traces(plan, parties), details=details)
-        return 0
-    if hosts is not None:
-        return _show(*play_new(planned, parties, hosts, storage.out), details=details)
-    stored_run = new_run(planned, parties, storage.out)
-    return play_and_show(stored_run, parties, details=details, web=web)
+        return _resume(experiment, storage, options, hosts, details=details, web=web)
+    with named_by_path(RunOptions.names()):
+        planned = _planned(experiment, options.overrides(), hosts)
+        parties = parties_of(planned)
+        if dry_run:
+            return _print_plan(check_playable(planned, parties), parties, details=details)
+        if hosts is not None:
+            return _show(*play_new(planned, parties, hosts, storage.out), details=details)
+        stored_run = new_run(planned, parties, storage.out)
+        return play_and_show(stored_run, parties, details=details, web=web)
 
 
 def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
     """Warn of each typed option that says how rounds are played, if none are."""
-    values = {"--slice-ms": typed.slice_ms, "--until": typed.until, "--max": typed.max}
+    values = {
+        "--set rounds.slice_ms": typed.slice_ms,
+        "--set rounds.until": typed.until,
+        "--max": typed.max,
+    }
     for option, value in values.items():
         if value is not None and not uses_rounds(planned):
             warn(f"{option} has no effect: this run plays trials, not rounds")
@@ -132,7 +145,7 @@ def _check_web(hosts: Path | None) -> None:
         )
 
 
-def _planned(name: str | None, overrides: Overrides) -> Experiment:
+def _planned(name: str | None, overrides: Overrides, hosts: Path | None) -> Experiment:
     """The experiment with the typed options. Raises UsageError."""
     if name is None and not overrides.client:
         raise UsageError(
@@ -140,7 +153,9 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
             "name a suite or a TOML file (`cachemark suites` lists the suites), or clients with "
             "--client: then the options change the suite `quick`",
         )
-    return planned_experiment(name or suites.BASE, overrides)
+    planned = planned_experiment(name or suites.BASE, overrides)
+    _warn_of_rounds(planned, overrides)
+    return for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
 
 
 def play_and_show(stored_run: Run, parties: Parties, *, details: bool, web: bool = False) -> int:
@@ -160,13 +175,13 @@ def _show(stored_run: Run, outcomes: list[Outcome], *, details: bool) -> int:
 def _resume(
     name: str | None,
     storage: StorageOptions,
-    overrides: Overrides,
+    options: RunOptions,
     hosts: Path | None,
     *,
     details: bool,
     web: bool,
 ) -> int:
-    if overrides != Overrides():
+    if options.are_given:
         raise UsageError(
             "--resume continues a run with the options that it was started with",
             "leave the other options out",
@@ -197,9 +212,9 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     plain_console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
-def _print_plan(plan: Plan, tapes: Tapes, *, details: bool) -> None:
+def _print_plan(plan: Plan, parties: Parties, *, details: bool) -> int:
     """How much it plays, and a line for each cell; with `details`, for each trial in its order."""
-    line = f"{plan.experiment.name}: {extent(plan, tapes)}"
+    line = f"{plan.experiment.name}: {extent(plan, tapes_of_traces(plan, parties))}"
     plain_console(stderr=True).print(line, markup=False, soft_wrap=True)
     if details:
         for trial in plan.trials:
@@ -207,11 +222,12 @@ def _print_plan(plan: Plan, tapes: Tapes, *, details: bool) -> None:
                 f"{trial.index + 1:4} block {trial.block + 1}  {_names(trial.cell)}  "
                 f"tape seed {trial.tape_seed}"
             )
-        return
+        return OK
     blocks = Counter(trial.cell for trial in plan.trials)
     for cell in plan.cells:
         if count := blocks[cell]:
             print_text(f"{count:4} × {_names(cell)}")
+    return OK
 
 
 def _names(cell: Cell) -> str:

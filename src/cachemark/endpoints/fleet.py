@@ -239,7 +239,7 @@ class _Collector:
                         f"{worker.name}: the prefill was given up: {answer.errors} operations "
                         f"failed and {answer.ops} succeeded, most likely because the server does "
                         "not answer in time",
-                        "a longer --timeout-ms, or another server",
+                        "a longer timing.timeout_ms, or another server",
                     )
                 self._witnesses[worker].progress(answer.ops + answer.errors)
                 self._ops[worker] = answer.ops

@@ -23,5 +23,5 @@ def awake(cpus: Sequence[int]) -> Generator[int]:
         if child.popen.stdout is None or not child.popen.stdout.readline():
             child.wait(1.0)
             reason = child.last_stderr_line().removeprefix(f"{process.ENGINE}: ")
-            raise UsageError(f"the CPUs cannot be kept awake: {reason}", "run without --awake")
+            raise UsageError(f"the CPUs cannot be kept awake: {reason}", "run without awake = true")
         yield child.pid

@@ -9,7 +9,7 @@ from cachemark.model.errors import UsageError
 
 # Below this the kernel begins to reclaim and to swap, and every figure is about that.
 MIN_FREE_BYTES = 256 * 2**20
-_REMEDY = "use fewer clients or servers at once, or --design trials"
+_REMEDY = "use fewer clients or servers at once, or --set design=trials"
 _CGROUP = Path("sys/fs/cgroup")
 
 

@@ -11,7 +11,7 @@ from cachemark.model.work_length import plays_to_an_end
 # An open loop waits for what is outstanding at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000
 MAX_CLOSED_SLICE_MS = 500
-_AS_TRIALS = 'set design = "trials", or give --design trials'
+_AS_TRIALS = 'set design = "trials" (--set design=trials)'
 
 
 def check(experiment: Experiment, where: str) -> None:

@@ -89,7 +89,7 @@ def test_withheld_hits_are_in_no_summary() -> None:
     assert hits_withheld(judged)
     (finding,) = judged.findings
     assert (finding.weight, finding.figure) == ("withheld", 2.5)
-    assert "--records 4000" in finding.text
+    assert "workloads.records = 4000" in finding.text
     (summary,) = summarise([judged])
     assert [(kind.hits, kind.misses) for kind in summary.kinds] == [(None, None)]
     (shown,) = summarise([trial])

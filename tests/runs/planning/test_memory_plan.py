@@ -73,4 +73,4 @@ def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="14 clients: together they need about 769 MiB") as found:
         check_planned_memory("14 clients", 769 * MIB, tmp_path)
     assert "768 MiB are free" in str(found.value)
-    assert "--design trials" in found.value.remedy
+    assert "--set design=trials" in found.value.remedy

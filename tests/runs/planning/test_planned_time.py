@@ -239,7 +239,7 @@ def test_a_limit_without_room_for_the_first_look_is_refused() -> None:
     assert needed_s == pytest.approx(planned_s(plan_of(), 2) / 2, rel=0.1)
     with pytest.raises(UsageError, match=f"6 sittings, which take about {needed_s:.0f} s") as found:
         check_looks(plan_of(max_s=round(0.7 * needed_s)), 2)
-    assert "--until fixed" in found.value.remedy
+    assert "--set rounds.until=fixed" in found.value.remedy
     # The plan is an estimate: what may do is not refused.
     check_looks(plan_of(max_s=round(0.8 * needed_s)), 2)
     check_looks(plan_of(max_s=10, until="fixed"), 2)

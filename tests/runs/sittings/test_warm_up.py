@@ -28,11 +28,17 @@ def test_is_warm(ops: list[int], expected: bool) -> None:
 
 
 TOO_SHORT = [
-    ("one caller waits 100 ms", played([1, 1], 100), 1, "lasted 100 ms", "--slice-ms 400,"),
-    ("so do 64", played([64, 64], 100), 64, "shorter than the operations", "--slice-ms 400,"),
-    ("beside a few fast ones", played([1, 5, 1, 2], 100), 1, "lasted 100 ms", "--slice-ms 400,"),
-    ("no slice is long enough", played([1], 400), 1, "lasted 400 ms", "use --design trials"),
-    ("few operations fit", played([0, 2]), 1, "room for 2 operations", "--slice-ms 40,"),
+    ("one caller waits 100 ms", played([1, 1], 100), 1, "lasted 100 ms", "rounds.slice_ms=400,"),
+    ("so do 64", played([64, 64], 100), 64, "shorter than the operations", "rounds.slice_ms=400,"),
+    (
+        "beside a few fast ones",
+        played([1, 5, 1, 2], 100),
+        1,
+        "lasted 100 ms",
+        "rounds.slice_ms=400,",
+    ),
+    ("no slice is long enough", played([1], 400), 1, "lasted 400 ms", "use --set design=trials"),
+    ("few operations fit", played([0, 2]), 1, "room for 2 operations", "rounds.slice_ms=40,"),
 ]
 
 

@@ -36,7 +36,7 @@ def test_two_rounds_are_enough() -> None:
     played = rounds(done(8, timeout=2), done(9, timeout=1), done(10))
     with pytest.raises(TrialError, match="1 × timeout") as caught:
         run_prefill(lambda: next(played))
-    assert "--timeout-ms" in caught.value.remedy
+    assert "timing.timeout_ms" in caught.value.remedy
 
 
 @pytest.mark.parametrize("errors", [{"server": 2}, {"server": 1, "timeout": 1}])

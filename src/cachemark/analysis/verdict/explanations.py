@@ -32,7 +32,7 @@ VERDICTS: dict[str, Explanation] = {
     "NON_STATIONARY": Explanation(
         meaning="The response time of an open loop rose throughout the window, so its percentiles "
         "depend on how long the window was. Closed loops never get this verdict.",
-        remedy="Lower --rate, or play a longer --warmup-ms.",
+        remedy="Lower --rate, or play a longer timing.warmup_ms.",
     ),
 }
 
@@ -77,8 +77,8 @@ RULES: dict[str, Explanation] = {
     "lost-without-reply": Explanation(
         meaning="A connection was lost while operations without a reply were on their way, and "
         "the server has no counter that tells how many of them arrived.",
-        remedy="Look for time-outs in the log of the trial; raise --timeout-ms, or use a server "
-        "that counts as memcached does: `cachemark probe SERVER`.",
+        remedy="Look for time-outs in the log of the trial; raise timing.timeout_ms, or use a "
+        "server that counts as memcached does: `cachemark probe SERVER`.",
     ),
     "distrust": Explanation(
         meaning="The probe found that the server's counters are wrong, so the client's counts "
@@ -116,11 +116,11 @@ RULES: dict[str, Explanation] = {
     "send-lag": Explanation(
         meaning="The client itself sent late, so its response times have a part that is not the "
         "server's. Percentiles that this can have moved too far are withheld.",
-        remedy="Use fewer callers than CPUs, more --processes, or a lower --rate.",
+        remedy="Use fewer callers than CPUs, more loads.processes, or a lower --rate.",
     ),
     "warm-up": Explanation(
         meaning="The beginning of the window was slower than the rest.",
-        remedy="Play a longer --warmup-ms.",
+        remedy="Play a longer timing.warmup_ms.",
     ),
     "levels": Explanation(
         meaning="The window has parts of different speed, such as before and after the machine "
@@ -128,7 +128,7 @@ RULES: dict[str, Explanation] = {
     ),
     "drift": Explanation(
         meaning="Speed or response time changed steadily throughout the window.",
-        remedy="Play a longer --warmup-ms; in an open loop, lower --rate.",
+        remedy="Play a longer timing.warmup_ms; in an open loop, lower --rate.",
     ),
     "steal": Explanation(
         meaning="The hypervisor gave the CPU's time to other machines.",
@@ -203,7 +203,7 @@ RULES: dict[str, Explanation] = {
         "rate. Percentiles that their times can have moved too far are withheld. With more than a "
         "tenth of the slices void, the arm does not count.",
         remedy="A network with shorter round trips between the hosts, less load on them, or "
-        "--design trials. `cachemark hosts check` shows the clocks.",
+        "--set design=trials. `cachemark hosts check` shows the clocks.",
     ),
     "host-differs": Explanation(
         meaning="One host of clients had another rate, or another median response time, than the "

@@ -76,11 +76,11 @@ def _finding(before: int, played: int, ops: int) -> Finding:
     """The same words for all trials of a cell, whatever each of them played."""
     if before and played <= ops:
         why = "the warm-up played the first operations of the tape, and the window began with them"
-        remedy = "--warmup-ms 0 begins with the server as it was stored"
+        remedy = "timing.warmup_ms = 0 begins with the server as it was stored"
     else:
         why = f"a tape of {ops:,} operations was played more than once"
-        remedy = f"--records {_advised(before + played)} makes it long enough"
-        remedy += ", with --warmup-ms 0" if before else ""
+        remedy = f"workloads.records = {_advised(before + played)} makes it long enough"
+        remedy += ", with timing.warmup_ms = 0" if before else ""
     return Finding(
         rule=TAPE_REPEATED,
         weight="withheld",

@@ -115,7 +115,9 @@ def _late_sleeps(length_s: float) -> Check:
     while (slept_from := time.perf_counter_ns()) - begin < length_s * 1e9:
         time.sleep(0.001)
         worst_ns = max(worst_ns, time.perf_counter_ns() - slept_from - 1_000_000)
-    remedy = "the machine is busy, or its CPUs sleep: `cachemark run --awake` keeps them awake"
+    remedy = (
+        "the machine is busy, or its CPUs sleep: `cachemark run --set awake=true` keeps them awake"
+    )
     return limit_check("latest sleep", worst_ns / 1e3, _LATE, remedy)
 
 

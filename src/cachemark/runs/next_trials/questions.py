@@ -41,7 +41,7 @@ def check_looks(plan: Plan, cpus: int) -> None:
             f"the first answer comes after {rule.first} sittings, which take about "
             f"{rule.first * each_s:.0f} s; the time limit is {limit_s} s",
             "a longer --max (rounds.max_s), fewer clients or servers, a shorter "
-            "timing.measure_ms, or --until fixed",
+            "timing.measure_ms, or --set rounds.until=fixed",
         )
 
 

@@ -77,5 +77,5 @@ def _remedy(operation_ms: float) -> str:
     """What to do about operations that last so long."""
     needed_ms = math.ceil(_SUGGESTED_OPS * operation_ms / _STEP_MS) * _STEP_MS
     if needed_ms > MAX_CLOSED_SLICE_MS:
-        return "use --design trials"
-    return f"give --slice-ms {needed_ms}, or --design trials"
+        return "use --set design=trials"
+    return f"give --set rounds.slice_ms={needed_ms}, or --set design=trials"

@@ -24,7 +24,7 @@ def run_prefill(play: Callable[[], Done]) -> Done:
         why = ", ".join(f"{count} × {kind}" for kind, count in found.items())
         raise TrialError(
             f"keys could not be stored before the window: {why}",
-            "a longer --timeout-ms, or fewer callers"
+            "a longer timing.timeout_ms, or fewer callers"
             if found.keys() == {_TIMEOUT}
             else "smaller values, or a server with a larger item limit",
         )

@@ -1,0 +1,240 @@
+"""`--set PATH=VALUE`: any setting of an experiment file, checked as in the file.
+
+A path names the tables of the file, such as `loads.refill` or `workloads.keys.length`: it changes
+the setting in every workload, or in every load. The grammar of the work is that of the options of
+`cachemark drive` (`10k`, `16..40`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+from cyclopts.completion import CompletionContext
+
+from cachemark.host import process
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_settings import TABLES, in_words, schema_of
+from cachemark.model.presets import load_presets
+
+# The tables that a path may name, and the settings of each that no path reaches.
+_PLACES = {
+    "": "",
+    "workloads": "workloads.",
+    "keys": "workloads.keys.",
+    "values": "workloads.values.",
+    "loads": "loads.",
+    "measure": "loads.measure.",
+    "timing": "timing.",
+    "rounds": "rounds.",
+    "placement": "placement.",
+}
+_NOT_SET = {"name", "in_process", "workloads.loads", *_PLACES, "quick"}
+# Work whose text the engine reads, as it reads the option of `cachemark drive`.
+ENGINE_PATHS = {
+    "workloads.mix": "mix",
+    "workloads.order": "order",
+    "workloads.sequence": "sequence",
+    "workloads.key_step": "key_step",
+    "workloads.run": "run",
+    "workloads.prefill": "prefill",
+    "workloads.hit_ratio": "hit_ratio",
+    "workloads.exptime_s": "exptime",
+    "workloads.records": "records",
+    "workloads.preset": "preset",
+    "workloads.trace": "trace",
+    "workloads.trace_format": "trace_format",
+    "workloads.trace_columns": "columns",
+    "workloads.trace_gets": "gets",
+    "workloads.trace_left_out": "left_out",
+    "workloads.keys.count": "keys",
+    "workloads.keys.counters": "counters",
+    "workloads.keys.distribution": "distribution",
+    "workloads.keys.length": "key_length",
+    "workloads.keys.pattern": "key_pattern",
+    "workloads.keys.names": "key_names",
+    "workloads.values.size": "size",
+    "workloads.values.compressibility": "compressibility",
+    "loads.schedule": "schedule",
+    "loads.think": "think",
+    "loads.rate": "rate",
+}
+# Settings that change more than themselves, such as the names of loads: `overrides.apply` does.
+_OVERRIDES = {
+    "clients": "client",
+    "servers": "server",
+    "rank": "rank",
+    "seed": "seed",
+    "blocks": "blocks",
+    "until_valid": "until_valid",
+    "margin_percent": "margin",
+    "noise": "noise",
+    "twice": "twice",
+    "awake": "awake",
+    "design": "design",
+    "search": "search",
+    "workloads.ops": "ops",
+    "workloads.fill_percent": "fill",
+    "loads.processes": "processes",
+    "loads.threads": "threads",
+    "loads.connections": "connections",
+    "loads.depth": "depth",
+    "loads.refill": "refill",
+    "loads.wire": "wire",
+    "timing.warmup_ms": "warmup_ms",
+    "timing.measure_ms": "measure_ms",
+    "timing.timeout_ms": "timeout_ms",
+    "rounds.slice_ms": "slice_ms",
+    "rounds.until": "until",
+    "placement.server": "server_cpus",
+    "placement.worker": "worker_cpus",
+}
+# No setting of a file: it multiplies the length of workloads that end by themselves.
+SCALE = "scale"
+
+_PATHS = {
+    field.replace("_", "-"): path
+    for path, field in {**ENGINE_PATHS, **_OVERRIDES, SCALE: SCALE}.items()
+}
+_ANY_OPTION = "|".join(sorted(_PATHS, key=len, reverse=True))
+# An option, and the value that a remedy gives it.
+_NAMED = re.compile(rf"--({_ANY_OPTION})\b(?![-\w])(?: ([0-9][0-9.]*|trials|rounds)\b)?")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Typed settings: fields of `Overrides`, and the other paths with their values."""
+
+    overrides: dict[str, Any] = {}
+    others: tuple[tuple[str, Any], ...] = ()
+
+
+def paths() -> dict[str, type[msgspec.Struct]]:
+    """Every path, and the table that its setting stands in."""
+    found = {
+        f"{prefix}{field.name}": TABLES[table]
+        for table, prefix in _PLACES.items()
+        for field in msgspec.structs.fields(TABLES[table])
+        if f"{prefix}{field.name}" not in _NOT_SET and field.name not in ("name", *_PLACES)
+    }
+    return {**found, SCALE: Experiment}
+
+
+def typed_settings(typed: Iterable[str]) -> Settings:
+    """Read `PATH=VALUE`. Raises UsageError, which names the path."""
+    overrides: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    known = paths()
+    for word in typed:
+        path, equals, text = word.partition("=")
+        if path not in known:
+            near = get_close_matches(path, known, n=3) or ["loads.wire", "timing.warmup_ms"]
+            raise UsageError(f"--set {path}: no such setting", f"there are {', '.join(near)}, …")
+        if not equals:
+            raise UsageError(f"--set {path}: a value is missing", f"write --set {path}=VALUE")
+        if path in ENGINE_PATHS:
+            overrides[ENGINE_PATHS[path]] = text
+        elif path == SCALE:
+            overrides[SCALE] = _converted(path, text, float)
+        else:
+            value = _converted(path, text, _type_of(known[path], path))
+            name = _OVERRIDES.get(path)
+            if name is None:
+                others[path] = value
+            else:
+                overrides[name] = _as_option(path, value)
+    return Settings(overrides=overrides, others=tuple(others.items()))
+
+
+@contextmanager
+def named_by_path(options: Iterable[str]) -> Generator[None]:
+    """Errors of this context name settings without an option of `options` by their paths."""
+    own = set(options)
+
+    def renamed(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
+        if name in own:
+            return match[0]
+        return f"--set {_PATHS[name]}{f'={value}' if value else ''}"
+
+    try:
+        yield
+    except UsageError as error:
+        text, remedy = (_NAMED.sub(renamed, part) for part in (error.text, error.remedy))
+        raise UsageError(text, remedy) from error
+
+
+def with_others(experiment: Experiment, others: Iterable[tuple[str, Any]]) -> Experiment:
+    """The experiment with these settings. Raises UsageError for a table that it does not have."""
+    for path, value in others:
+        experiment = _changed(experiment, path.split("."), value, path)
+    return experiment
+
+
+def set_paths(context: CompletionContext) -> list[str]:
+    """The paths, and behind `=` the values that a setting may have."""
+    path, equals, _ = context.incomplete.partition("=")
+    if not equals:
+        return [f"{path}=" for path in paths()]
+    return [f"{path}={value}" for value in _choices(path)]
+
+
+def _choices(path: str) -> list[str]:
+    table = paths().get(path)
+    if table is None:
+        return []
+    if path == "workloads.preset":
+        return list(load_presets(process.binary_path()))
+    shape = schema_of(table).get(path.rpartition(".")[2], {})
+    shapes = [shape, *shape.get("anyOf", [])]
+    if any(each.get("type") == "boolean" for each in shapes):
+        return ["true", "false"]
+    return [str(value) for each in shapes for value in each.get("enum", []) if value is not None]
+
+
+def _type_of(table: type[msgspec.Struct], path: str) -> Any:
+    """The type of a setting; one load for each of several numbers of threads."""
+    name = path.rpartition(".")[2]
+    of = next(field.type for field in msgspec.structs.fields(table) if field.name == name)
+    return of | list[of] if path == "loads.threads" else of
+
+
+def _converted(path: str, text: str, of: Any) -> Any:
+    """A value as the file would have it; quotes may be left out."""
+    failure = ""
+    for value in _readings(text):
+        try:
+            return msgspec.convert(value, of)
+        except msgspec.ValidationError as error:
+            failure = failure or in_words(str(error))
+    raise UsageError(f"--set {path}={text}: {failure}", "docs/experiment.md has every setting")
+
+
+def _readings(text: str) -> list[Any]:
+    try:
+        return [tomllib.loads(f"value = {text}")["value"], text]
+    except tomllib.TOMLDecodeError:
+        return [text]
+
+
+def _as_option(path: str, value: Any) -> Any:
+    if path == "loads.threads":
+        return tuple(value) if isinstance(value, list) else (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _changed(of: Any, names: list[str], value: Any, path: str) -> Any:
+    """A table, or each table of a list, with the setting that the names lead to."""
+    if isinstance(of, list):
+        tables: list[Any] = of
+        return [_changed(table, names, value, path) for table in tables]
+    if of is None:
+        raise UsageError(f"--set {path}: the experiment has no such table", "write it in a file")
+    first, *rest = names
+    new = _changed(getattr(of, first), rest, value, path) if rest else value
+    return msgspec.structs.replace(of, **{first: new})
