@@ -94,6 +94,10 @@ test-python: setup ## The orchestrator's and the workers' tests, end to end, wit
 test-python-all: setup
 	$(PYTEST) $(AGAIN)
 
+.PHONY: surroundings
+surroundings: languages ## Play every verb, and a client of each language, in all strange surroundings (about 40 minutes); ROWS="nohup 'umask 077'"
+	@$(RUN) python -m tests.surroundings $(ROWS)
+
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
 	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python check-workers
 

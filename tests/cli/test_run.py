@@ -46,7 +46,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.parametrize(
     "server",
-    ["embedded", "embedded:io=blocking", "memcached", "command:memcached {user} -p {port}"],
+    ["embedded", "embedded:io=blocking", "memcached", "command:memcached -c 100 {user} -p {port}"],
 )
 def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> None:
     server = server.replace("{user}", "-u root" if os.geteuid() == 0 else "")

@@ -105,9 +105,10 @@ def main(arguments: list[str] | None = None) -> None:
     # A parent may have left them blocked: then nothing but SIGKILL would end a run.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Under nohup SIGHUP is ignored; keep it so.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+        # nohup has the terminal's end ignored: it stays so here. But programs that this one starts
+        # inherit no handler: a server, or a run of `cachemark web`, must end when it is asked to.
+        ignored = signal.getsignal(number) is signal.SIG_IGN
+        signal.signal(number, _do_nothing if ignored else _interrupt)
     standard_streams.prepare()
     status = _status(sys.argv[1:] if arguments is None else arguments)
     standard_streams.discard()
@@ -172,6 +173,10 @@ def _system_error_text(error: OSError) -> str:
     if error.filename is None and error.errno in _STDOUT_ERRORS:
         return f"stdout cannot be written: {error.strerror}"
     return str(error) if error.filename is None else f"{error.filename}: {error.strerror}"
+
+
+def _do_nothing(_signal: int, _frame: FrameType | None) -> None:
+    pass
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -18,6 +18,9 @@ from pathlib import Path
 
 _PREFIX = "cachemark-"
 _LOCK = ".lock"
+# The kernel allows 108 bytes for a socket's path, with the zero at its end.
+_SOCKET_PATH_MAX_BYTES = 107
+_RANDOM_CHARACTERS = 8  # of mkdtemp's names
 
 
 @contextmanager
@@ -32,6 +35,20 @@ def temporary_folder(inside: Path | None = None) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+@contextmanager
+def temporary_socket() -> Generator[Path]:
+    """The path of a socket that does not exist yet, in a temporary folder of its own.
+
+    The folder is below /tmp if a path below the system's temporary folder would be too long.
+    """
+    name = "socket"
+    below = len(f"/{_PREFIX}{'x' * _RANDOM_CHARACTERS}/{name}")
+    root = tempfile.gettempdir()
+    fits = len(os.fsencode(root)) + below <= _SOCKET_PATH_MAX_BYTES
+    with temporary_folder(Path(root if fits else "/tmp")) as folder:
+        yield folder / name
 
 
 def _lock_new(folder: Path) -> int:

@@ -51,7 +51,8 @@ def memcached(tmp_path: Path) -> Generator[Start]:
         *arguments: str, port: str = "-1", udp: str = "0"
     ) -> tuple[subprocess.Popen[bytes], str]:
         ports = tmp_path / f"ports-{len(children)}"
-        command = ["memcached", "-l", "127.0.0.1", "-p", port, "-U", udp, "-u", getpass.getuser()]
+        command = ["memcached", "-l", "127.0.0.1", "-p", port, "-U", udp, "-c", "100"]
+        command += ["-u", getpass.getuser()]
         env = {**os.environ, "MEMCACHED_PORT_FILENAME": str(ports), "SASL_CONF_PATH": str(tmp_path)}
         children.append(subprocess.Popen([*command, *arguments], env=env))
         until(lambda: ports.exists() and "TCP" in ports.read_text(), "no memcached")

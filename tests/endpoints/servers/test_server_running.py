@@ -31,7 +31,7 @@ REAL = [
     pytest.param("memcached:threads=1,memory=16", marks=needs_memcached),
     pytest.param("memcached:threads=1,memory=16,unix=yes", marks=needs_memcached),
     pytest.param(
-        f"command:{MEMCACHED} -l 127.0.0.1 -U 0 -u {USER} -p {{port}}", marks=needs_memcached
+        f"command:{MEMCACHED} -l 127.0.0.1 -U 0 -c 100 -u {USER} -p {{port}}", marks=needs_memcached
     ),
     "embedded:io=events,threads=1,memory=16m",
     "embedded:io=blocking,memory=16m",
@@ -256,7 +256,7 @@ def accepts(path: Path) -> bool:
 @needs_memcached
 def test_a_remote_server_can_be_a_unix_socket(tmp_path: Path) -> None:
     path = tmp_path / "socket"
-    command = [str(MEMCACHED), "-s", str(path), "-u", USER, "-t", "1", "-m", "16"]
+    command = [str(MEMCACHED), "-s", str(path), "-u", USER, "-t", "1", "-m", "16", "-c", "100"]
     with process.start(command):
         while not accepts(path):
             os.sched_yield()

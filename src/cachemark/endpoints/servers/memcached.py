@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import resource
 import shutil
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from cachemark.endpoints.servers import tls
@@ -20,7 +21,7 @@ from cachemark.endpoints.servers.spec import (
     read_options,
 )
 from cachemark.host import process
-from cachemark.host.temporary import temporary_folder
+from cachemark.host.temporary import temporary_folder, temporary_socket
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 from cachemark.model.units import MIB
@@ -31,6 +32,7 @@ _VERBOSE = ("1", "2", "3")
 _LISTENING = "TCP INET: "
 REMEDY = "apt-get install memcached"
 _RETRY_S = 0.005
+_DEFAULT_CONNECTIONS = 1024
 
 
 def parse(text: str, details: str) -> ServerSpec:
@@ -64,8 +66,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
     """
     if absent := missing(spec):
         raise absent.error()
-    with temporary_folder() as folder:
-        socket = folder / "socket" if spec.options.get("unix") == "yes" else None
+    at = temporary_socket() if spec.options.get("unix") == "yes" else nullcontext()
+    with temporary_folder() as folder, at as socket:
         # memcached writes the port on which it listens into this file.
         ports = folder / "ports"
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
@@ -110,8 +112,7 @@ def _listening(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None)
 
 
 def _command(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -> list[str]:
-    # memcached only runs as root if -u says so.
-    command = [_program(spec), *_listening(spec, socket, own), "-u", getpass.getuser()]
+    command = [_program(spec), *_listening(spec, socket, own), *_for_this_user(spec)]
     for name, flag in _FLAGS.items():
         if name in spec.options:
             value = spec.options[name]
@@ -119,6 +120,17 @@ def _command(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -
     if "verbose" in spec.options:
         command.append("-" + "v" * int(spec.options["verbose"]))
     return command
+
+
+def _for_this_user(spec: ServerSpec) -> list[str]:
+    """What memcached needs to start as this user."""
+    # It only runs as root if -u says so.
+    words = ["-u", "root"] if os.geteuid() == 0 else []
+    # It ends if it may not open as many files as it has connections.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if "connections" not in spec.options and resource.RLIM_INFINITY != most < _DEFAULT_CONNECTIONS:
+        words += [_FLAGS["connections"], str(most)]
+    return words
 
 
 def _ports(count: int, path: Path, child: process.Child, ready_s: float) -> tuple[int, int]:
