@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import count_of
+from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable
+from cachemark.analysis.rounds.drift import ArmDrift
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
 from cachemark.analysis.rounds.texts import (
@@ -27,7 +28,8 @@ def sections(answers: Answers | None) -> list[Section]:
         return []
     pairs = [section for group in answers.groups if (section := _pairs(group))]
     stolen = [_steal(answers.steal)] if answers.steal else []
-    return [*pairs, *map(_carry_over, answers.carry_over), *stolen]
+    drift = [_drift(answers.drifts)] if answers.drifts else []
+    return [*pairs, *map(_carry_over, answers.carry_over), *drift, *stolen]
 
 
 def _pairs(group: GroupAnswer) -> Section | None:
@@ -105,6 +107,30 @@ def _carry_over(table: CarryOverTable) -> Section:
         ],
         rows=rows,
         notes=carry_over_texts(table),
+    )
+
+
+def _drift(drifts: list[ArmDrift]) -> Section:
+    rows = [
+        [
+            f"{of.cell.client} · {of.cell.server}",
+            ratio_words(of.halves),
+            interval(of.slope, "{:.2f}") if of.slope else "–",
+        ]
+        for of in drifts
+    ]
+    return Section(
+        title="Changes beside the others",
+        topic="rounds",
+        columns=["client", "second half / first half", "% for 1 % of the others"],
+        rows=rows,
+        notes=[
+            "The second half of a sitting relative to the first, divided by the same of the other "
+            "clients: above 1, a client still gained speed when its warm-up was over.",
+            "By how many percent a client's rate changed from sitting to sitting where that of the "
+            "others changed by 1 %. Where this is not 1, its ratios are those of this machine in "
+            "its state during the run. –: the machine's speed changed by too little to tell.",
+        ],
     )
 
 

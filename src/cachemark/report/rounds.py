@@ -10,7 +10,13 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.texts import figure_words, ratio_words, steal_text, texts
+from cachemark.analysis.rounds.texts import (
+    figure_words,
+    gain_text,
+    ratio_words,
+    steal_text,
+    texts,
+)
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
@@ -60,6 +66,7 @@ def sentences(answers: Answers, outcomes: Sequence[Outcome], rank: Kind = "clien
         lines += [f"{place}: {line}" for line in own]
     if several:
         lines += _server_lines(_servers(answers))
+    lines += [gain_text(of) for of in answers.drifts if of.gains]
     if answers.steal and answers.steal.moves > 1 + answers.rule.margin:
         lines.append(f"{steal_text(answers.steal)} That is more than the margin.")
     return lines

@@ -24,6 +24,7 @@ from cachemark.analysis.rounds.comparing import (
     holding_together,
     look,
 )
+from cachemark.analysis.rounds.drift import ArmDrift, drifts
 from cachemark.analysis.rounds.family import Pair
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.narrowing import Narrowing, narrowings
@@ -131,6 +132,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """All answers of a run after `sittings` sittings, as of the look at `answered_at`; 0: none yet.
 
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
+    `drifts` are those of all sets, once the run is over.
     `steal` is None if the hypervisor took nothing.
     `more_sittings`: how many more would settle what is open; None: nothing is, or nobody knows.
     """
@@ -141,6 +143,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     next_look: int | None
     groups: list[GroupAnswer]
     carry_over: list[CarryOverTable]
+    drifts: list[ArmDrift] = []
     steal: Steal | None = None
     more_sittings: int | None
 
@@ -176,6 +179,7 @@ def answers(
         next_look=None if final else next((at for at in rule.looks if at > looked.played), None),
         groups=groups,
         carry_over=_carry_over(sittings),
+        drifts=[of for arms in _whole_sets(sittings) for of in drifts(arms)] if final else [],
         steal=steal(sittings),
         more_sittings=_more_sittings(groups),
     )
@@ -308,13 +312,18 @@ def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
 
 
 def _carry_over(sittings: Sittings) -> list[CarryOverTable]:
-    """A table for each set of arms; a set that has lost arms is counted as long as it had all."""
+    """A table for each set of arms."""
+    tables = [carry_over(of) for of in _whole_sets(sittings)]
+    return [table for table in tables if table is not None]
+
+
+def _whole_sets(sittings: Sittings) -> list[dict[SittingKey, Mapping[Cell, ArmFigures]]]:
+    """The sittings of each set; one that has lost arms is counted as long as it had all."""
     sets: dict[frozenset[Cell], dict[SittingKey, Mapping[Cell, ArmFigures]]] = {}
     for key, arms in by_set(sittings):
         home = next((whole for whole in sets if whole >= arms.keys()), frozenset(arms))
         sets.setdefault(home, {})[key] = arms
-    tables = [carry_over(of) for of in sets.values()]
-    return [table for table in tables if table is not None]
+    return list(sets.values())
 
 
 def _more_sittings(groups: Sequence[GroupAnswer]) -> int | None:

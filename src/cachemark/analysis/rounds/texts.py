@@ -7,6 +7,7 @@ import math
 from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
 from cachemark.analysis.rounds.carry_over import CarryOverTable
+from cachemark.analysis.rounds.drift import ArmDrift
 from cachemark.analysis.rounds.looks import MAX_SITTINGS, StopRule
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
@@ -274,6 +275,15 @@ def carry_over_texts(table: CarryOverTable) -> list[str]:
                 f" {ratio_words(arm.successor)} × the rate of those after the others."
             )
     return [*lines, f"As estimated, carry-over moves ratios by {_percent(table.moves)}."]
+
+
+def gain_text(of: ArmDrift) -> str:
+    """That a client still gained speed after its warm-up, beside the others."""
+    return (
+        f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
+        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others. A"
+        " longer warm-up (--warmup-ms) shows what it reaches."
+    )
 
 
 def steal_text(of: Steal) -> str:

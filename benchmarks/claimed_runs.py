@@ -1,0 +1,298 @@
+"""Runs with a known truth, judged by the functions that judge real runs; see claims.py.
+
+A figure of a sitting is the truth times the noise of an arm; deviations are those of logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cachemark.analysis.rounds.comparing import (
+    Looked,
+    answer_questions,
+    compare_alone,
+    holding_together,
+    look,
+)
+from cachemark.analysis.rounds.estimate import mean_of_logs
+from cachemark.analysis.rounds.family import decide
+from cachemark.analysis.rounds.looks import LOOKS, StopRule
+from cachemark.analysis.rounds.pairs import (
+    ROUND_FIGURES,
+    ArmFigures,
+    SittingKey,
+    Sittings,
+    estimate_pair,
+)
+from cachemark.analysis.rounds.questions import Question, questions_of
+from cachemark.analysis.rounds.ranking import standing
+from cachemark.analysis.statistics import TrialTimes
+from cachemark.analysis.stored_runs import RunValue, compare_run_values
+from cachemark.model import histogram
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import REPEAT_SUFFIX
+from cachemark.model.protocol import Operation
+
+RATE = ROUND_FIGURES["rate"]
+SITTINGS = 8
+AT_ONCE = StopRule(margin=0.05, looks=(), planned=SITTINGS)
+Random = np.random.Generator
+
+
+def cell(client: str, server: str = "one") -> Cell:
+    """A cell of the only workload and load."""
+    return Cell(client=client, server=server, workload="mixed", load="one")
+
+
+def sittings_of(logs: dict[Cell, np.ndarray]) -> Sittings:
+    """The logarithms of each arm's rates, one for each sitting."""
+    count = len(next(iter(logs.values())))
+    return {
+        SittingKey(block): {
+            of: ArmFigures(figures={"rate": math.exp(10 + values[block])})
+            for of, values in logs.items()
+        }
+        for block in range(count)
+    }
+
+
+def looked(
+    truths: dict[Cell, float],
+    deviations: dict[Cell, float],
+    draw: Random,
+    rule: StopRule = AT_ONCE,
+    sittings: int = SITTINGS,
+) -> Looked:
+    """A run at its end, of arms whose rates are known; the machine's speed is common to all."""
+    speed = draw.normal(0, 0.1, sittings)
+    logs = {
+        of: math.log(truth) + speed + draw.normal(0, deviations[of], sittings)
+        for of, truth in truths.items()
+    }
+    return look(sittings_of(logs), rule, final=True)
+
+
+# Stored runs: equal builds, whose machine changes from run to run.
+
+
+def stored(order: str, runs: int, walk: float, day: float) -> Callable[[Random], bool]:
+    """Whether equal builds are answered as different, by margin; `order` is of base and head."""
+
+    def wrong(draw: Random) -> bool:
+        count = 2 * runs
+        heads = {
+            "one side first": [number >= runs for number in range(count)],
+            "in turns": [number % 4 in (1, 2) for number in range(count)],
+        }[order]
+        drift = np.cumsum(draw.normal(0, walk, count))
+        # One day is half of the time.
+        drift = drift + draw.normal(0, day, 2).repeat(runs)
+        logs = drift + draw.normal(0, 0.02, count)
+        values = [
+            [
+                RunValue(began=f"2026-01-01T{number:02}:00:00+00:00", value=math.exp(logs[number]))
+                for number in range(count)
+                if heads[number] == head
+            ]
+            for head in (True, False)
+        ]
+        found = compare_run_values(*values)
+        tested = {0: found.estimate} if found.pairs else {}
+        rule = StopRule(margin=0.05, looks=(), unit="pair of runs")
+        return any(of.answer in ("better", "worse") for of in decide(tested, rule).values())
+
+    return wrong
+
+
+# Families: the grid of `quick`, all equal.
+
+
+def quick_questions(servers: Sequence[str]) -> tuple[list[Cell], list[Question]]:
+    """Five clients against some servers, one of them twice."""
+    clients = ["a", "b", "c", "d", "e", f"a{REPEAT_SUFFIX}"]
+    cells = [cell(client, server) for server in servers for client in clients]
+    return cells, questions_of(cells, "a")
+
+
+def family(servers: Sequence[str], deviation: float, kind: str) -> Callable[[Random], bool]:
+    """Whether any pair of a kind of question is told apart, before the margin."""
+    cells, questions = quick_questions(servers)
+    asked = [of for of in questions if of.kind == kind]
+
+    def wrong(draw: Random) -> bool:
+        run = looked(dict.fromkeys(cells, 1.0), dict.fromkeys(cells, deviation), draw)
+        tested = answer_questions(run, asked, "rate")
+        return any(of.p_holm is not None and of.p_holm < 0.05 for of in tested.pairs.values())
+
+    return wrong
+
+
+def own_error(groups: int) -> Callable[[Random], bool]:
+    """Whether the A/A interval of any of several groups, corrected, leaves 1 out."""
+    cells, questions = quick_questions([f"s{number}" for number in range(groups)])
+    twice = [of.twice for of in questions if of.twice is not None]
+
+    def wrong(draw: Random) -> bool:
+        run = looked(dict.fromkeys(cells, 1.0), dict.fromkeys(cells, 0.05), draw)
+        for pair in twice:
+            of = holding_together(run, compare_alone(run, pair, "rate"), len(twice))
+            if (
+                of.ratio
+                and of.ratio.low
+                and of.ratio.high
+                and not of.ratio.low <= 1 <= of.ratio.high
+            ):
+                return True
+        return False
+
+    return wrong
+
+
+def table(arms: int) -> Callable[[Random], bool]:
+    """Whether all intervals beside the first of a table of equal arms hold."""
+    cells = [cell(f"c{number}") for number in range(arms)]
+
+    def holds(draw: Random) -> bool:
+        run = looked(dict.fromkeys(cells, 1.0), dict.fromkeys(cells, 0.05), draw)
+        first, *others = standing(run, cells, RATE).ranks
+        rows = [
+            holding_together(
+                run, compare_alone(run, (of.cell, first.cell), "rate"), math.comb(arms, 2)
+            )
+            for of in others
+        ]
+        return all(
+            of.ratio and of.ratio.low and of.ratio.high and of.ratio.low <= 1 <= of.ratio.high
+            for of in rows
+        )
+
+    return holds
+
+
+# The winner.
+
+
+def named(
+    truths: Sequence[float], deviations: Sequence[float], margin: float, looks: tuple[int, ...]
+) -> Callable[[Random], str]:
+    """Who is named first at the first look that names somebody; empty if nobody is."""
+    cells = [cell(chr(ord("A") + number)) for number in range(len(truths))]
+    end = looks[-1] if looks else SITTINGS
+    rule = StopRule(margin=margin, looks=looks, planned=end)
+
+    def play(draw: Random) -> str:
+        run = looked(
+            dict(zip(cells, truths, strict=True)),
+            dict(zip(cells, deviations, strict=True)),
+            draw,
+            rule,
+            end,
+        )
+        for at in looks or (end,):
+            part = {key: arms for key, arms in run.sittings.items() if key.block < at}
+            found = standing(look(part, rule, final=at == end), cells, RATE)
+            if found.lead is not None and found.lead.answer == "better":
+                return found.lead.first.client
+        return ""
+
+    return play
+
+
+def is_named(
+    who: Callable[[Random], str], right: str, *, wrongly: bool
+) -> Callable[[Random], bool]:
+    """Whether another arm than the right one is named, or the right one."""
+    return lambda draw: (name := who(draw)) != "" and (name != right) == wrongly
+
+
+# Looks, single sittings and percentiles.
+
+
+def settled_wrongly(blocks: int) -> Callable[[Random], bool]:
+    """Whether equal arms are told apart at a look of a run that ends when it is settled."""
+    looks = tuple(at for at in LOOKS if at <= blocks)
+    rule = StopRule(margin=0.0, looks=looks, planned=blocks)
+
+    def wrong(draw: Random) -> bool:
+        logs = draw.normal(0, 0.05, blocks)
+        ends = sorted({*looks, blocks})
+        return any(
+            (ratio := mean_of_logs(logs[:at].tolist()).ratio(rule.confidence)).p is not None
+            and ratio.p < rule.level
+            for at in ends
+        )
+
+    return wrong
+
+
+def marked(sittings: int, rare: float) -> Callable[[Random], bool]:
+    """Whether a sitting is marked; the first one is slower by `rare`, on logarithms."""
+
+    def is_marked(draw: Random) -> bool:
+        logs = draw.normal(0, 0.03, sittings)
+        logs[0] += rare
+        return mean_of_logs(logs.tolist()).one_tells_most
+
+    return is_marked
+
+
+def percentile(percent: float, often: float, seldom: float) -> Callable[[Random], bool]:
+    """Whether the interval holds: pauses of one arm are above the percentile, the other's below."""
+    arms = (cell("often"), cell("seldom"))
+    figure = f"p{percent:g}"
+    truths = [_quantile(share, percent) for share in (often, seldom)]
+
+    def holds(draw: Random) -> bool:
+        sittings: dict[SittingKey, dict[Cell, ArmFigures]] = {}
+        for block in range(SITTINGS):
+            sittings[SittingKey(block)] = {
+                arm: ArmFigures(figures={}, times=_times(draw, share))
+                for arm, share in zip(arms, (often, seldom), strict=True)
+            }
+        estimate = estimate_pair(sittings, *arms, figure).estimate
+        ratio = estimate.ratio(0.95) if estimate else None
+        if ratio is None or ratio.low is None or ratio.high is None:
+            return False
+        truth = truths[0] / truths[1]
+        return ratio.low * 0.998 <= truth <= ratio.high * 1.002
+
+    return holds
+
+
+_FAST_US, _PAUSE_US, _OPERATIONS = 100.0, 2500.0, 20_000
+_STEPS = 101
+# The times that occur: around those of fast operations and of pauses, within 5 %.
+_NS = [
+    round(1000 * around * (0.95 + 0.1 * at / (_STEPS - 1)))
+    for around in (_FAST_US, _PAUSE_US)
+    for at in range(_STEPS)
+]
+
+
+def _quantile(share: float, percent: float) -> float:
+    """The true percentile: uniform within 5 %, around a fast operation or a pause."""
+    above = 1 - percent / 100
+    low, at = (
+        (_PAUSE_US, 1 - above / share) if above < share else (_FAST_US, (1 - above) / (1 - share))
+    )
+    return low * (0.95 + 0.1 * at)
+
+
+def _times(draw: Random, share: float) -> TrialTimes:
+    # Pauses of a sitting come in bursts: their number varies more than by chance.
+    expected = share * _OPERATIONS * draw.gamma(20, 1 / 20)
+    pauses = min(_OPERATIONS, int(draw.poisson(expected)))
+    counts = np.zeros(1 + max(map(histogram.bucket_index, _NS)), dtype=np.int64)
+    for ns, count in zip(_NS, _spread(draw, _OPERATIONS - pauses, pauses), strict=True):
+        counts[histogram.bucket_index(ns)] += count
+    times = histogram.encode(histogram.Histogram(counts))
+    return TrialTimes([Operation(attempts=_OPERATIONS, ok=_OPERATIONS, response=times)])
+
+
+def _spread(draw: Random, fast: int, pauses: int) -> np.ndarray:
+    """How many operations took each of the times of `_NS`."""
+    alike = np.full(_STEPS, 1 / _STEPS)
+    return np.concatenate([draw.multinomial(fast, alike), draw.multinomial(pauses, alike)])

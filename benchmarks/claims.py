@@ -1,0 +1,143 @@
+"""How often the statements of a report hold: nominal beside simulated, for equal and other arms.
+
+    python benchmarks/claims.py                       all claims, some minutes
+    python benchmarks/claims.py --runs 2000           the same, finer
+    python benchmarks/claims.py --only winner         claims that have this word
+
+Each run has a known truth, and is judged by the functions that judge real runs. A figure of a
+sitting is the truth times the noise of an arm; deviations are those of logarithms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from claimed_runs import (
+    SITTINGS,
+    Random,
+    family,
+    is_named,
+    marked,
+    named,
+    own_error,
+    percentile,
+    settled_wrongly,
+    stored,
+    table,
+)
+
+from cachemark.analysis.rounds.looks import LOOKS
+
+
+class Claim(NamedTuple):
+    """A statement about a run, and the part of runs in which it holds.
+
+    It holds in at most `nominal` of them if this is below a half, else in at least as many. `holds`
+    plays a run.
+    """
+
+    name: str
+    nominal: float
+    holds: Callable[[Random], bool]
+
+    def agrees(self, found: float, runs: int) -> bool:
+        """Whether so many runs agree with the claim, but for 3.3 standard errors."""
+        slack = 3.3 * math.sqrt(self.nominal * (1 - self.nominal) / runs)
+        if self.nominal < 0.5:
+            return found <= self.nominal + slack
+        return found >= self.nominal - slack
+
+
+def _three(truths: Sequence[float], noisy: float, margin: float, looks: tuple[int, ...]) -> Claim:
+    """A quiet first and second, and a noisy third that is truly first."""
+    who = named(truths, (0.01, 0.01, noisy), margin, looks)
+    when = "3 looks" if looks else f"{SITTINGS} sittings"
+    return Claim(
+        f"winner: a wrong arm is named, noisy third {noisy:.0%}, margin {margin:.0%}, {when}",
+        0.05,
+        is_named(who, "C", wrongly=True),
+    )
+
+
+def _lead(arms: int) -> Claim:
+    who = named((1.1, *[1.0] * (arms - 1)), [0.02] * arms, 0.05, ())
+    return Claim(
+        f"winner: a lead of 10 % over {arms - 1} arms is named", 0.95,
+        is_named(who, "A", wrongly=False),
+    )  # fmt: skip
+
+
+def claims() -> list[Claim]:
+    """All claims, in the order of the table."""
+    two, one = ["one", "other"], ["one"]
+    found: list[Claim] = []
+    for runs in (4, 6):
+        for order in ("one side first", "in turns"):
+            for walk, day in ((0.02, 0.0), (0.03, 0.0), (0.05, 0.0), (0.0, 0.05)):
+                drift = f"day {day:.0%}" if day else f"walk {walk:.0%}"
+                name = f"stored runs: equal builds differ, {runs} v {runs} {order}, {drift}"
+                found.append(Claim(name, 0.05, stored(order, runs, walk, day)))
+    return [
+        *found,
+        Claim("family: clients of 2 servers, all equal", 0.05, family(two, 0.05, "clients")),
+        Claim("family: servers of 5 clients, all equal", 0.05, family(two, 0.05, "servers")),
+        Claim("family: clients of 1 server, all equal", 0.05, family(one, 0.05, "clients")),
+        Claim("A/A: any of 2 intervals leaves 1 out", 0.05, own_error(2)),
+        Claim("A/A: any of 8 intervals leaves 1 out", 0.05, own_error(8)),
+        Claim("table: all intervals of 8 equal arms hold", 0.95, table(8)),
+        Claim("table: all intervals of 13 equal arms hold", 0.95, table(13)),
+        _three((1.0, 0.94, 1.01), 0.1, 0.05, LOOKS),
+        _three((1.0, 0.94, 1.01), 0.2, 0.05, LOOKS),
+        _three((1.0, 0.94, 1.01), 0.2, 0.05, ()),
+        _three((1.0, 0.97, 1.01), 0.1, 0.02, LOOKS),
+        _three((1.0, 0.97, 1.01), 0.2, 0.02, LOOKS),
+        _lead(3),
+        _lead(6),
+        *[
+            Claim(
+                f"looks: settled within {blocks}, equal arms differ",
+                0.05,
+                settled_wrongly(blocks),
+            )
+            for blocks in (6, 7, 8, 9, 12)
+        ],
+        Claim("mark: 8 ordinary sittings", 0.05, marked(8, 0.0)),
+        Claim("mark: 1 of 8 sittings at half speed", 0.95, marked(8, math.log(0.5))),
+        Claim(
+            "p99.9: interval holds, pauses in 0.12 and 0.08 %",
+            0.95,
+            percentile(99.9, 0.0012, 0.0008),
+        ),
+        Claim("p99: interval holds, pauses in 1.1 and 0.9 %", 0.95, percentile(99.0, 0.011, 0.009)),
+        Claim("p99: interval holds, pauses in 3 and 2 %", 0.95, percentile(99.0, 0.03, 0.02)),
+    ]
+
+
+def share(claim: Claim, runs: int) -> float:
+    """In which part of so many runs a claim's function is true, always with the same seed."""
+    draw = np.random.default_rng(1)
+    return sum(claim.holds(draw) for _ in range(runs)) / runs
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=400, help="runs for each claim (400)")
+    parser.add_argument("--only", default="", help="claims that have this word")
+    options = parser.parse_args()
+    print("| claim | nominal | simulated |\n|---|--:|--:|")
+    for claim in claims():
+        if options.only in claim.name:
+            found = share(claim, options.runs)
+            sign = "≤" if claim.nominal < 0.5 else "≥"
+            print(f"| {claim.name} | {sign} {claim.nominal:.0%} | {found:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
