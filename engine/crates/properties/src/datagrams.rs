@@ -2,7 +2,7 @@
 
 use cachemark_server::answer_datagram;
 
-use crate::session::{self, NOW_S};
+use crate::{NOW_S, session};
 
 const FRAME_BYTES: usize = 8;
 const DATAGRAM_BYTES_MAX: usize = 1400;

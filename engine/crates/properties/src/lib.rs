@@ -2,21 +2,33 @@
 //! Tests call them with random inputs that are nearly valid, fuzz targets with the inputs that the fuzzer
 //! generates, and the replay test with the fuzzer's seeds and with the inputs that once failed.
 
+#[cfg(feature = "programs")]
 pub mod between;
 pub mod cases;
 pub mod client;
+#[cfg(feature = "programs")]
 pub mod connections;
+#[cfg(feature = "programs")]
 pub mod datagrams;
 #[cfg(feature = "options")]
 pub mod options;
+#[cfg(feature = "programs")]
 pub mod player;
+#[cfg(feature = "programs")]
 pub mod scripts;
+#[cfg(feature = "programs")]
 pub mod seeds;
+#[cfg(feature = "programs")]
 pub mod session;
 pub mod store;
 pub mod store_actions;
 pub mod tapes;
+#[cfg(feature = "programs")]
 pub mod targets;
 pub mod traces;
 
+/// The time at which properties of the server and of the store are tested.
+pub const NOW_S: u32 = 1_700_000_000;
+
+#[cfg(feature = "programs")]
 pub use targets::{TARGETS, Target};

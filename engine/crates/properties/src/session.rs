@@ -8,7 +8,7 @@ use cachemark_protocol::{binary, meta, text};
 use cachemark_server::{Accounts, IoMode, Session, Settings, State};
 use cachemark_storage::Mode;
 
-pub const NOW_S: u32 = 1_700_000_000;
+use crate::NOW_S;
 
 /// Low, so that short inputs exceed it.
 const ITEM_BYTES_MAX: u64 = 1024;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 
-use crate::session::NOW_S;
+use crate::NOW_S;
 
 /// A call on one of 256 keys.
 #[derive(Clone, Debug)]

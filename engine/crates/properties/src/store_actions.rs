@@ -2,7 +2,7 @@
 
 use cachemark_storage::Mode;
 
-use crate::session::NOW_S;
+use crate::NOW_S;
 use crate::store::{Action, Use, Verb};
 
 /// The bytes that are left; 0 once there are none.

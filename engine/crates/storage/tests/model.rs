@@ -1,6 +1,6 @@
 //! The store, compared with simple models, with simulated time.
 
-use cachemark_properties::session::NOW_S;
+use cachemark_properties::NOW_S;
 use cachemark_properties::store::{
     Action, Verb, counters_add_up, evicts_or_matches_a_map, matches_a_map,
 };
