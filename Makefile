@@ -116,21 +116,22 @@ check-python: setup ## The rest of it
 
 # Each linter where it is installed.
 BIOME := .tools/node/node_modules/.bin/biome
-have = command -v $(1) >/dev/null || { echo "check-workers: left out: no $(1)"; exit 0; };
+have = command -v $(1) >/dev/null || { echo "$@: left out: no $(1)"; exit 0; };
 
 .PHONY: check-workers linters quick quick-lint
 check-workers: ## Linters of the workers' languages, as far as they are installed (`make linters`)
 	@$(call have,gofmt) cd workers/go && test -z "$$(gofmt -l .)" && go vet ./...
-	@$(call have,cargo) cd workers/rust && cargo fmt --check
+	@$(call have,cargo) cd workers/rust && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
 	@$(call have,cppcheck) cd workers/c && cppcheck --quiet --std=c11 --enable=warning,performance,portability \
 	  --inline-suppr --error-exitcode=1 *.c clients/*.c
 	@$(call have,rubocop) rubocop --config workers/ruby/.rubocop.yml --format simple workers/ruby >/dev/null || \
 	  rubocop --config workers/ruby/.rubocop.yml workers/ruby
 	@$(call have,perlcritic) perlcritic --profile workers/perl/.perlcriticrc --quiet workers/perl
+	@$(call have,phpcs) cd workers/php && git ls-files '*.php' | xargs -n 1 php -l >/dev/null && phpcs -n -q --standard=phpcs.xml
 	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) lint --error-on-warnings .
 
 linters: ## Install the linters of the workers' languages: Debian packages, and those of npm into .tools
-	@missing=""; for pair in cppcheck:cppcheck rubocop:rubocop perlcritic:libperl-critic-perl; do \
+	@missing=""; for pair in cppcheck:cppcheck rubocop:rubocop perlcritic:libperl-critic-perl phpcs:php-codesniffer; do \
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	[ -z "$$missing" ] || { $(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null; }
 	@command -v npm >/dev/null || exit 0; \
@@ -142,11 +143,25 @@ quick-lint: ## Formatters and linters that take seconds
 	@$(RUN) ruff check --quiet .
 	@$(RUN) lint-imports --no-cache --no-logo >/dev/null
 	@$(RUN) python tools/ratchets.py
-	@command -v cargo >/dev/null && cd engine && cargo fmt --check
+	@$(call have,cargo) cd engine && cargo fmt --check
 
-quick: quick-lint ## What needs no network and no other program: quick linters, and the tests of model and analysis
-	@$(RUN) pytest -n 2 -m "not slow" -p no:cacheprovider tests/model tests/analysis \
-	  --ignore tests/analysis/rounds/test_simulation.py --ignore tests/analysis/statistics/test_simulated_experiments.py
+# What computes and starts no program. These files take long, need a browser or programs of others, or start some.
+QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py hit_ratio.py \
+  out_files.py typed_work.py)
+NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py \
+  analysis/statistics/test_simulated_experiments.py report/test_html_browser.py report/test_readers.py \
+  report/test_cpu_dispatch.py report/test_hostile_text.py report/test_exports.py)
+PURE_CRATES := $(addprefix -p cachemark-,protocol storage tape trace)
+
+.PHONY: quick-python quick-rust
+quick: ## What needs no network and no other program: quick linters, tests of pure rooms and of the engine's pure crates
+	@$(MAKE) --no-print-directory -j2 quick-python quick-rust
+
+quick-python: quick-lint
+	@$(RUN) pytest -n 2 -m "not slow" -p no:cacheprovider $(QUICK) $(NOT_QUICK)
+
+quick-rust:
+	@$(call have,cargo) cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked $(PURE_CRATES)
 
 format: setup ## Format everything
 	cd engine && cargo fmt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -80,6 +81,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests that passed only when the Makefile ran them once more, and keep the names."""
     config = terminalreporter.config
     if config.getoption("last_failed_no_failures", "all") != "none":
+        _keep_skips(terminalreporter)
         return
     passed = terminalreporter.getreports("passed")
     names = sorted({dict(report.user_properties)["name"] for report in passed})
@@ -87,6 +89,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     terminalreporter.section("passed only at the second try")
     terminalreporter.write_line("\n".join(names) or "none")
+
+
+def _keep_skips(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write why tests were skipped: tools/skips.py counts them after a whole run."""
+    places = [report.longrepr for report in terminalreporter.getreports("skipped")]
+    reasons = sorted(str(place[2]).removeprefix("Skipped: ") for place in places)
+    path = terminalreporter.config.rootpath / ".pytest_cache" / "skips"
+    if path.parent.is_dir():
+        path.write_text(json.dumps(reasons, indent=0), encoding="utf-8")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

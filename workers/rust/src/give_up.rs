@@ -50,7 +50,7 @@ impl GivingUp {
             return None;
         }
         self.calls += 1;
-        let given_up = self.calls % self.asked.every == 0;
+        let given_up = self.calls.is_multiple_of(self.asked.every);
         given_up.then(|| Duration::from_millis(self.asked.after_ms))
     }
 }
