@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 from tests.agents.hosts_files import write_hosts
@@ -19,6 +21,7 @@ _CLIENTS = (
 )  # fmt: skip
 _USUAL = Surrounding(name="usual", launcher=["env"])
 _TIMEOUT_S = 3600
+_DIFFERENT_LINES = 10
 
 
 def _prepare(folder: Path) -> None:
@@ -55,7 +58,8 @@ def _failures(surrounding: Surrounding, usual: dict[str, str]) -> int:
             words = " ".join(program.arguments)
             stdout, wrong = _play(surrounding, program, folder)
             if program.same and not wrong and usual.setdefault(words, stdout) != stdout:
-                wrong = f"it printed another text:\n{stdout}"
+                lines = difflib.unified_diff(usual[words].splitlines(), stdout.splitlines(), n=0)
+                wrong = "\n".join(["it printed another text:", *islice(lines, _DIFFERENT_LINES)])
             if wrong:
                 failures += 1
                 print(f"{surrounding.name}: cachemark {words}: {wrong}", flush=True)
