@@ -307,3 +307,11 @@ fn a_daemon_goes_to_the_background() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// memcached keeps its items over a restart with this option. Here it would lose them without a word.
+#[test]
+fn restartable_memory_is_refused() {
+    let refused = ours().args(["-e", "/dev/shm/never-made"]).output().expect("the engine");
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("-e: this server keeps no items"), "{told}");
+}

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use common::{PATIENCE, Served};
 
@@ -148,13 +148,14 @@ fn clients_that_do_not_read_leave_no_memory_behind() {
     for io in MODES {
         let served = Served::start(io, &[]);
         let mut stream = served.connect();
-        let set = [&b"set k 0 0 100000\r\n"[..], &[b'v'; 100_000], b"\r\n"].concat();
+        // Longer values are not copied for those who do not read.
+        let set = [&b"set k 0 0 10000\r\n"[..], &[b'v'; 10_000], b"\r\n"].concat();
         stream.write_all(&set).expect("a server that reads");
         stream.read_exact(&mut [0; 8]).expect("a server that answers");
         let before_kib = resident_kib(served.pid(), "VmRSS");
         let mut deaf: Vec<TcpStream> = (0..DEAF).map(|_| served.connect()).collect();
         for stream in &mut deaf {
-            stream.write_all(&b"get k\r\n".repeat(200)).expect("a server that reads");
+            stream.write_all(&b"get k\r\n".repeat(2000)).expect("a server that reads");
         }
         let wait_until = |what: &str, is_so: &dyn Fn(u64) -> bool| {
             let began = Instant::now();
@@ -166,5 +167,44 @@ fn clients_that_do_not_read_leave_no_memory_behind() {
         wait_until("replies are held", &|more_kib| more_kib > HELD_KIB_LEAST);
         drop(deaf);
         wait_until("nothing is left", &|more_kib| more_kib < LEFT_KIB_MOST);
+    }
+}
+
+/// More than the replies that a connection may keep, and than the input that the kernel had received by then.
+const PIPELINE_KIB_MOST: u64 = 8 << 10;
+
+#[test]
+fn a_long_pipeline_whose_sender_does_not_read_takes_little_memory() {
+    for io in MODES {
+        let served = Served::start(io, &[]);
+        let mut stream = served.connect();
+        let set = [&b"set k 0 0 100\r\n"[..], &[b'v'; 100], b"\r\n"].concat();
+        stream.write_all(&set).expect("a server that reads");
+        stream.read_exact(&mut [0; 8]).expect("a server that answers");
+        let before_kib = resident_kib(served.pid(), "VmRSS");
+        stream.set_nonblocking(true).expect("a socket");
+        let (gets, began) = (b"get k\r\n".repeat(8192), Instant::now());
+        let (mut sent, mut progress) = (0, Instant::now());
+        // Until nothing was taken for a while: the buffers of both sockets are full.
+        while progress.elapsed() < Duration::from_millis(500) {
+            if let Ok(bytes) = stream.write(&gets[sent % gets.len()..]) {
+                sent += bytes;
+                progress = Instant::now();
+            }
+            assert!(began.elapsed() < PATIENCE, "{io}: the server takes all that it is sent");
+            thread::yield_now();
+        }
+        let more_kib = resident_kib(served.pid(), "VmHWM").saturating_sub(before_kib);
+        assert!(more_kib < PIPELINE_KIB_MOST, "{io}: {more_kib} KiB for one connection");
+        // It goes on once its replies are read.
+        stream.set_nonblocking(false).expect("a socket");
+        let mut reply = vec![0; b"VALUE k 0 100\r\n".len() + 102 + 5];
+        for _ in 0..sent / 7 {
+            stream.read_exact(&mut reply).expect("a server that answers");
+            assert!(
+                reply.starts_with(b"VALUE k 0 100\r\n") && reply.ends_with(b"v\r\nEND\r\n"),
+                "{io}"
+            );
+        }
     }
 }

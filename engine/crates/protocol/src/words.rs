@@ -110,6 +110,19 @@ pub fn signed(word: &[u8]) -> Option<i64> {
     .filter(|_| word.len() <= DIGITS_MAX)
 }
 
+/// An exptime of a command other than `set` and its kind: a number of 32 bits, which may be negative.
+#[inline]
+pub fn exptime(word: &[u8]) -> Option<i64> {
+    signed(word).filter(|seconds| i32::try_from(*seconds).is_ok())
+}
+
+/// An exptime of `set` and its kind: memcached takes the lowest 32 bits of the number that C parses, so that
+/// 4294967295, with which libmemcached means -1, has passed at once.
+#[inline]
+pub fn stored_exptime(word: &[u8]) -> Option<i64> {
+    signed_as_in_c(word).map(|seconds| i64::from(seconds as i32))
+}
+
 /// A decimal number of 64 bits, as C's strtoull(3) parses it: from the first byte that is no blank to the next
 /// blank or the end of the string. It may have a plus; it may have a minus if the negated number, modulo 2^64, is
 /// below 2^63. memcached still reads some numbers so: those before the length of a `set`, and those that options

@@ -8,6 +8,7 @@ use cachemark_storage::Store;
 use crate::commands::context::RequestContext;
 use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::{binary, text};
+use crate::connection::direct_send::DirectSend;
 use crate::requests::connection_state::{ConnectionState, Consumed, Dialect};
 use crate::requests::lookahead::{Lookahead, ParsedRequest, Request};
 use crate::state::event_log::Queue;
@@ -27,6 +28,14 @@ pub struct Fed {
     pub close: bool,
     /// The session stopped because the output is long, not because it needs more input.
     pub paused: bool,
+    /// The length of the request that is not complete, if it is known; else 0.
+    pub whole: usize,
+    /// How many bytes were sent already, and are not in the output.
+    pub sent: usize,
+}
+
+impl Fed {
+    const NOTHING: Fed = Fed { consumed: 0, close: false, paused: false, whole: 0, sent: 0 };
 }
 
 /// Serves the requests of one connection: it finds where they begin, looks ahead, and lets the dispatcher of
@@ -61,8 +70,23 @@ impl Session {
 
     /// Carry out the requests in `input` and append the replies to `out`.
     pub fn feed(&mut self, input: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Fed {
+        self.feed_from(input, state, now_s, out, None)
+    }
+
+    /// The same for a socket to which long values may be sent at once, with what is in `out`.
+    pub fn feed_from(
+        &mut self,
+        input: &[u8],
+        state: &State,
+        now_s: u32,
+        out: &mut Vec<u8>,
+        direct: Option<DirectSend<'_>>,
+    ) -> Fed {
+        if self.connection.upload.is_some() {
+            return self.feed_upload(input, state, now_s, out, direct);
+        }
         let Some(first) = input.first() else {
-            return Fed { consumed: 0, close: false, paused: false };
+            return Fed::NOTHING;
         };
         // Before the first byte there is nothing to skip.
         let protocol = state.settings.protocol;
@@ -71,7 +95,7 @@ impl Session {
             _ => Dialect::Text,
         });
         if protocol == Protocol::Binary && dialect == Dialect::Text {
-            return Fed { consumed: input.len(), close: true, paused: false };
+            return Fed { consumed: input.len(), close: true, ..Fed::NOTHING };
         }
         let context = RequestContext {
             state,
@@ -79,11 +103,69 @@ impl Session {
             now_s,
             watched: state.log.wanted(),
             out,
+            direct,
+            reserved: None,
         };
         match dialect {
             Dialect::Text => self.feed_text(input, context),
             Dialect::Binary => self.feed_binary(input, context),
         }
+    }
+
+    /// Where the rest of a long value goes, which need not be fed.
+    pub fn upload_space(&mut self) -> Option<&mut [u8]> {
+        self.connection.upload.as_mut().map(|upload| upload.space())
+    }
+
+    /// So many bytes of the value were written there.
+    pub fn uploaded(&mut self, bytes: usize) {
+        if let Some(upload) = &mut self.connection.upload {
+            upload.add_filled(bytes);
+        }
+    }
+
+    /// Whether a long value has not arrived completely.
+    pub fn is_uploading(&self) -> bool {
+        self.connection.upload.is_some()
+    }
+
+    /// Take the rest of a long value from the input. Once it is complete, carry out its command and those behind it.
+    fn feed_upload(
+        &mut self,
+        input: &[u8],
+        state: &State,
+        now_s: u32,
+        out: &mut Vec<u8>,
+        direct: Option<DirectSend<'_>>,
+    ) -> Fed {
+        let is_text = self.connection.dialect == Some(Dialect::Text);
+        let Some(upload) = &mut self.connection.upload else { return Fed::NOTHING };
+        let taken = upload.fill_from(input);
+        let end_bytes = if is_text { b"\r\n".len() } else { 0 };
+        if !upload.is_complete() || input.len() < taken + end_bytes {
+            return Fed { consumed: taken, ..Fed::NOTHING };
+        }
+        let (end, rest) = input[taken..].split_at(end_bytes);
+        if let Some(mut upload) = self.connection.upload.take() {
+            let mut context = RequestContext {
+                state,
+                socket: self.connection.socket,
+                now_s,
+                watched: state.log.wanted(),
+                out,
+                direct: None,
+                reserved: upload.take_reservation(),
+            };
+            match is_text {
+                true => text::finish_upload(&upload.head, end, &mut context),
+                false => binary::finish_upload(&upload.head, &mut context),
+            }
+            if let Some(unused) = context.reserved.take() {
+                state.store.release(&unused, now_s);
+            }
+        }
+        let fed = self.feed_from(rest, state, now_s, out, direct);
+        Fed { consumed: taken + end_bytes + fed.consumed, ..fed }
     }
 
     #[inline(never)]
@@ -127,13 +209,14 @@ impl Session {
         ) -> Option<Consumed>,
         context: &mut RequestContext<'_>,
     ) -> Fed {
-        let mut fed = Fed { consumed: 0, close: false, paused: false };
+        let mut fed = Fed::NOTHING;
         let pause_at = context.out.len() + OUTPUT_PAUSE_BYTES;
         // Most inputs are one request. Then the lookahead, which has room for several, is not even made.
         let alone = ParsedRequest::alone(input);
         let mut lookahead = None;
-        while !fed.close {
-            if context.out.len() >= pause_at {
+        let mut ends = false;
+        while !ends {
+            if context.reaches(pause_at) {
                 fed.paused = true;
                 break;
             }
@@ -151,13 +234,18 @@ impl Session {
                     .request_at(fed.consumed),
             };
             match dispatch(request, rest, &mut self.connection, context, pause_at) {
-                Some(Consumed { bytes, close }) => {
+                Some(Consumed { bytes, close, waits }) => {
                     fed.consumed += bytes;
                     fed.close = close;
+                    ends = close || waits;
                 }
-                None => break,
+                None => {
+                    fed.whole = request.parsed.length().unwrap_or(0);
+                    break;
+                }
             }
         }
+        fed.sent = context.direct.as_ref().map_or(0, |direct| direct.sent);
         fed
     }
 }

@@ -5,6 +5,7 @@ mod targets;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cachemark_server::{Accounts, Endpoint, IoMode, Settings, State, start};
@@ -297,5 +298,53 @@ fn dumps_begin_with_ok() {
         let switched =
             dump("lru_crawler disable\r\nlru_crawler metadump all\r\nlru_crawler enable");
         assert_eq!(switched, "OK\r\nCLIENT_ERROR lru crawler disabled\r\nOK\r\n");
+    }
+}
+
+/// The number behind a name in the reply to `stats`.
+fn counted(target: &Target, name: &str) -> u64 {
+    let reply = String::from_utf8(target.exchange(b"stats\r\n", usize::MAX, false)).expect("text");
+    let line = reply.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {reply}")).parse().expect("a number")
+}
+
+#[test]
+fn items_that_have_expired_are_removed_without_being_asked_for() {
+    let state = Arc::new(State::new(settings(IoMode::Events), VERSION));
+    let endpoints = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
+    let server = start(&endpoints, &state).expect("a server");
+    let target = Target::embedded(server.addresses[0].clone());
+    let sets: String = (0..5000).map(|n| format!("set {n} 0 2 1 noreply\r\nx\r\n")).collect();
+    let sets = format!("{sets}set stays 0 0 1 noreply\r\nx\r\nget 7\r\n");
+    target.exchange(sets.as_bytes(), usize::MAX, false);
+    assert_eq!(counted(&target, "curr_items"), 5001);
+    state.clock.advance(5);
+    let began = Instant::now();
+    while counted(&target, "curr_items") > 1 {
+        assert!(began.elapsed() < PATIENCE, "they are still there");
+        thread::yield_now();
+    }
+    assert_eq!(counted(&target, "crawler_reclaimed"), 5000);
+    assert_eq!(counted(&target, "expired_unfetched"), 4999);
+    assert_eq!(counted(&target, "get_expired"), 0);
+    assert_eq!(
+        target.exchange(b"get stays\r\n", usize::MAX, false),
+        b"VALUE stays 0 1\r\nx\r\nEND\r\n"
+    );
+}
+
+#[test]
+fn cpu_times_have_microseconds() {
+    let (_server, target) = embedded(IoMode::Events);
+    let began = Instant::now();
+    loop {
+        let reply = target.exchange(b"stats\r\n", usize::MAX, false);
+        let reply = String::from_utf8(reply).expect("text");
+        let times = reply.lines().filter_map(|line| line.strip_prefix("STAT rusage_"));
+        // Clock ticks of 10 ms would end in four zeros.
+        if times.clone().count() == 2 && times.clone().any(|time| !time.ends_with("0000")) {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{reply}");
     }
 }

@@ -1,4 +1,7 @@
 //! libmemcached's `memccapable`, which runs 27 tests of each protocol against a server.
+//!
+//! Its tests of `delete` expect that more than one word behind the key is refused. memcached refused that until
+//! 1.6.38; the embedded server takes it, as 1.6.45 does.
 
 mod targets;
 
@@ -8,7 +11,7 @@ use cachemark_server::IoMode;
 
 const MEMCCAPABLE: &str = "memccapable on PATH: apt-get install libmemcached-tools";
 
-fn capable(protocol: &str) {
+fn capable(protocol: &str, refused: &[&str]) {
     for io in IoMode::available() {
         let (_server, target) = targets::embedded(io);
         let (host, port) = target.address.split_once(':').expect("host:port");
@@ -17,17 +20,19 @@ fn capable(protocol: &str) {
         // It reports tests that pass on stdout, and those that fail on stderr.
         let outputs =
             [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert!(run.status.success(), "{io:?}: {}", outputs.concat());
-        assert_eq!(outputs[0].matches("[pass]").count(), 27, "{io:?}: {}", outputs.concat());
+        let passes = |name: &&&str| outputs[0].contains(&format!("{name:<40}[pass]"));
+        assert_eq!(refused.iter().find(passes), None, "{io:?}: {}", outputs.concat());
+        let passed = outputs[0].matches("[pass]").count();
+        assert_eq!(passed, 27 - refused.len(), "{io:?}: {}", outputs.concat());
     }
 }
 
 #[test]
 fn memccapable_passes_in_text() {
-    capable("-a");
+    capable("-a", &["ascii delete", "ascii delete noreply"]);
 }
 
 #[test]
 fn memccapable_passes_in_binary() {
-    capable("-b");
+    capable("-b", &[]);
 }

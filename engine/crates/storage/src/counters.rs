@@ -21,7 +21,10 @@ pub struct Counters {
     pub total_items: u64,
     pub evictions: u64,
     pub evicted_unfetched: u64,
+    /// Items that nobody had read when they expired, and that were removed without a request for them.
     pub expired_unfetched: u64,
+    /// Expired items whose memory was needed.
+    pub reclaimed: u64,
 }
 
 impl Counters {
@@ -45,5 +48,6 @@ impl Counters {
         self.evictions += other.evictions;
         self.evicted_unfetched += other.evicted_unfetched;
         self.expired_unfetched += other.expired_unfetched;
+        self.reclaimed += other.reclaimed;
     }
 }

@@ -89,6 +89,7 @@ pub use store::Store;
 pub use store::entry::{Content, Entry};
 pub use store::file::Owner;
 pub use store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
+pub use store::reservation::Reservation;
 pub use store::usage::Usage;
 
 /// The example of the README is a test, too.

@@ -7,7 +7,7 @@ use crate::memcached::extended_option::Takes::{Checked, Nothing, Value};
 use crate::memcached::extended_option::{Extended, ignored, works};
 use crate::memcached::numbers::unsigned;
 
-pub static TABLE: [Extended; 9] = [
+pub static TABLE: [Extended; 10] = [
     works(
         "ssl_chain_cert",
         Value("Missing ssl_chain_cert argument", "", |text, to| {
@@ -31,7 +31,15 @@ pub static TABLE: [Extended; 9] = [
     ),
     works("ssl_verify_mode", Checked("Missing ssl_verify_mode argument", verify_mode)),
     works("ssl_min_version", Checked("Missing ssl_min_version argument", tls_version)),
-    ignored(
+    works(
+        "ssl_ciphers",
+        Value("Missing ssl_ciphers argument", "", |text, to| {
+            to.tls_ciphers = Some(text.to_owned());
+            true
+        }),
+    ),
+    // The form of a key is recognized from the file.
+    works(
         "ssl_keyformat",
         Value(
             "Missing ssl_keyformat argument",

@@ -229,13 +229,12 @@ pub static OPTIONS: [CommandOption; 37] = [
             Ok(())
         }),
     ),
-    ignored(
+    option(
         'e',
         "memory-file",
-        "no effect: nothing is kept over a restart",
-        Argument("file", |text, to| {
-            to.tuning.memory_file = Some(text.to_owned());
-            Ok(())
+        "refused: nothing is kept over a restart",
+        Argument("file", |_, _| {
+            Err(failed(FAILURE, "-e: this server keeps no items over a restart; leave -e out"))
         }),
     ),
     option('Z', "enable-ssl", "use TLS", Flag(|to| to.tls = true)),

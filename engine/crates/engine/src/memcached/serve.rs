@@ -139,6 +139,7 @@ fn tls(configuration: &Configuration) -> Result<Option<Tls>, Ending> {
             authorities: configuration.tls_authorities.clone(),
             clients: configuration.tls_clients,
             only_1_3: configuration.tls_only_1_3,
+            ciphers: configuration.tls_ciphers.clone(),
         };
         Tls::read(settings).map_err(|error| failed(FAILURE, format!("TLS: {error}")))
     };

@@ -230,6 +230,11 @@ impl Header {
         u64::from(self.body_length) - u64::from(self.extras_length)
     }
 
+    /// The bytes of the value. The header must have been checked.
+    pub fn value_bytes(&self) -> usize {
+        self.body_bytes() - usize::from(self.extras_length) - usize::from(self.key_length)
+    }
+
     /// The key, if it has arrived; the value need not have.
     pub fn key<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
         let begin = usize::from(self.extras_length);
@@ -239,10 +244,16 @@ impl Header {
     /// The body behind the header; `None` if it is not complete. The header must have been checked.
     #[inline]
     pub fn body<'a>(&self, bytes: &'a [u8]) -> Option<Body<'a>> {
-        let body = bytes.get(HEADER_BYTES..HEADER_BYTES + self.body_bytes())?;
-        let (extras, rest) = body.split_at(usize::from(self.extras_length));
-        let (key, value) = rest.split_at(usize::from(self.key_length));
-        Some(Body { extras, key, value })
+        let head = HEADER_BYTES + self.body_bytes() - self.value_bytes();
+        let value = bytes.get(head..head + self.value_bytes())?;
+        Some(Body { value, ..self.body_without_value(&bytes[..head])? })
+    }
+
+    /// The same for a request whose value is elsewhere.
+    pub fn body_without_value<'a>(&self, bytes: &'a [u8]) -> Option<Body<'a>> {
+        let (extras, key) =
+            bytes.get(HEADER_BYTES..)?.split_at_checked(self.extras_length.into())?;
+        Some(Body { extras, key: key.get(..self.key_length.into())?, value: b"" })
     }
 }
 
@@ -281,6 +292,13 @@ impl Reply<'_> {
 
     #[inline]
     pub fn append(&self, to: &Header, out: &mut Vec<u8>) {
+        self.append_head(to, out);
+        out.extend_from_slice(self.value);
+    }
+
+    /// The same without the value, which follows it.
+    #[inline]
+    pub fn append_head(&self, to: &Header, out: &mut Vec<u8>) {
         let body = self.extras.len() + self.key.len() + self.value.len();
         let mut header = [0; HEADER_BYTES];
         header[0] = REPLY_MAGIC;
@@ -294,7 +312,6 @@ impl Reply<'_> {
         out.extend_from_slice(&header);
         out.extend_from_slice(self.extras);
         out.extend_from_slice(self.key);
-        out.extend_from_slice(self.value);
     }
 }
 

@@ -6,7 +6,7 @@ use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use crate::limits::KEY_BYTES_MAX;
-use crate::words::{Words, signed, unsigned};
+use crate::words::{Words, exptime, unsigned};
 
 /// A line with more words is refused.
 const WORDS_MAX: usize = 20;
@@ -191,13 +191,13 @@ impl<'a> MetaRequest<'a> {
         }
     }
 
-    /// `me` reads no flag but `b`.
+    /// `me` reads no flag but `b`, and that only with another one behind it, as memcached does.
     fn debug_options(&self) -> Result<MetaOptions<'a>, MetaError> {
         if self.is_malformed() {
             return Err(MetaError::NoLetter);
         }
         let mut flags = self.flags;
-        let base64 = flags.next() == Some(b"b");
+        let base64 = flags.next() == Some(b"b") && flags.next().is_some();
         Ok(MetaOptions { base64, ..MetaOptions::default() })
     }
 
@@ -329,7 +329,7 @@ fn client_flags(token: &[u8]) -> Result<u32, MetaError> {
 }
 
 fn time(token: &[u8]) -> Result<i64, MetaError> {
-    signed(token).ok_or(MetaError::BadToken)
+    exptime(token).ok_or(MetaError::BadToken)
 }
 
 /// Decode a base64 key into `buffer`.

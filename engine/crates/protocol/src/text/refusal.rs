@@ -15,8 +15,6 @@ pub enum Refusal {
     BadKey,
     BadExptime,
     BadDelta,
-    /// `delete` has too many words.
-    DeleteWords,
     /// There is no reply. `swallow` bytes of data follow and are dropped.
     Silent {
         swallow: u64,
@@ -56,9 +54,6 @@ impl Refusal {
                 b"CLIENT_ERROR bad command line format\r\n"
             }
             Refusal::BadExptime => b"CLIENT_ERROR invalid exptime argument\r\n",
-            Refusal::DeleteWords => {
-                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
-            }
             Refusal::Silent { .. } => b"",
             Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
         }

@@ -11,7 +11,7 @@ use crate::text::command::{Command, ControlVerb, Store, StoreVerb};
 use crate::text::fast_path;
 use crate::text::keys::Keys;
 use crate::text::refusal::Refusal;
-use crate::words::{Words, signed, signed_as_in_c, unsigned, unsigned_as_in_c};
+use crate::words::{Words, exptime, stored_exptime, unsigned, unsigned_as_in_c};
 
 /// If the end of a line has not arrived after this many bytes, the connection is closed, unless the command is a
 /// get.
@@ -106,17 +106,17 @@ fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
 }
 
 fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
-    let exptime = words.next().ok_or(MALFORMED)?;
+    let seconds = words.next().ok_or(MALFORMED)?;
     let mut ahead = words;
     ahead.next().ok_or(MALFORMED)?;
-    let exptime = signed(exptime).ok_or(Refusal::BadExptime)?;
+    let exptime = exptime(seconds).ok_or(Refusal::BadExptime)?;
     let keys = Keys::parse(words).ok_or(MALFORMED)?;
     Ok(Command::GetAndTouch { keys, exptime, cas })
 }
 
 fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let mut word = || words.next();
-    let (Some(key), Some(flags), Some(exptime), Some(length)) = (word(), word(), word(), word())
+    let (Some(key), Some(flags), Some(seconds), Some(length)) = (word(), word(), word(), word())
     else {
         return Err(MALFORMED);
     };
@@ -128,7 +128,7 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
         _ => 0,
     };
     let flags = unsigned_as_in_c(flags).ok_or(refused)?;
-    let exptime = signed_as_in_c(exptime).ok_or(refused)?;
+    let exptime = stored_exptime(seconds).ok_or(refused)?;
     if key.len() > KEY_BYTES_MAX {
         return Err(refused);
     }
@@ -163,10 +163,7 @@ fn meta_set(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let noreply = is_noreply(words);
     let key = key(&mut words)?;
-    // Early versions allowed a time here: one word is skipped.
-    if !noreply && words.count() > 1 {
-        return Err(Refusal::DeleteWords);
-    }
+    // Early versions allowed a time here: other words are skipped.
     Ok(Command::Delete { key, noreply })
 }
 
@@ -183,10 +180,10 @@ fn arithmetic(mut words: Words<'_>, increment: bool) -> Result<Command<'_>, Refu
 
 fn touch(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let key = key(&mut words)?;
-    let exptime = words.next().ok_or(MALFORMED)?;
+    let seconds = words.next().ok_or(MALFORMED)?;
     Ok(Command::Touch {
         key,
-        exptime: signed(exptime).ok_or(Refusal::BadExptime)?,
+        exptime: exptime(seconds).ok_or(Refusal::BadExptime)?,
         noreply: is_noreply(words),
     })
 }
@@ -196,7 +193,7 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let delay = match words.next() {
         None => 0,
         Some(_) if noreply && words.next().is_none() => 0,
-        Some(delay) => signed(delay).ok_or(Refusal::BadExptime)?,
+        Some(delay) => exptime(delay).ok_or(Refusal::BadExptime)?,
     };
     Ok(Command::FlushAll { delay, noreply })
 }

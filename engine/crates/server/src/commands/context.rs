@@ -1,5 +1,8 @@
 //! What every command is carried out with.
 
+use cachemark_storage::Reservation;
+
+use crate::connection::direct_send::{DIRECT_BYTES_MIN, DirectSend};
 use crate::state::server_state::State;
 use crate::state::settings::ITEM_HEADER_BYTES;
 
@@ -13,6 +16,27 @@ pub struct RequestContext<'a> {
     /// threads share.
     pub watched: u32,
     pub out: &'a mut Vec<u8>,
+    /// The client's socket, if long values may be sent to it at once.
+    pub direct: Option<DirectSend<'a>>,
+    /// The item whose value arrived in its own memory, for the command that is carried out.
+    pub reserved: Option<Reservation>,
+}
+
+/// Append a value and its end, or send them at once if the value is long.
+#[inline(always)]
+pub fn append_or_send<const END: usize>(
+    out: &mut Vec<u8>,
+    direct: &mut Option<DirectSend<'_>>,
+    value: &[u8],
+    end: &[u8; END],
+) {
+    if value.len() >= DIRECT_BYTES_MIN
+        && let Some(socket) = direct
+    {
+        return socket.send(out, value, end);
+    }
+    out.extend_from_slice(value);
+    out.extend_from_slice(end);
 }
 
 impl RequestContext<'_> {
@@ -20,6 +44,14 @@ impl RequestContext<'_> {
     #[inline]
     pub fn wants(&self, kinds: u32) -> bool {
         self.watched & kinds != 0
+    }
+
+    /// Whether the replies so far are long enough to let other connections be served first. What is sent already takes
+    /// no memory, so that more of it is allowed.
+    #[inline]
+    pub fn reaches(&self, pause_at: usize) -> bool {
+        let sent = self.direct.as_ref().map_or(0, |direct| direct.sent);
+        self.out.len() + sent / 4 >= pause_at
     }
 
     /// Whether an item with so many bytes of key and value may be stored.

@@ -1,6 +1,6 @@
 //! A connected socket: TCP, Unix, or TLS over TCP.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -26,6 +26,15 @@ impl Stream {
             Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
             Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
             Stream::Tls(stream) => stream.socket().set_nonblocking(nonblocking),
+        }
+    }
+
+    /// The socket, if bytes go to it as they are.
+    pub fn plain_socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Stream::Tcp(stream) => Some(stream.as_fd()),
+            Stream::Unix(stream) => Some(stream.as_fd()),
+            Stream::Tls(_) => None,
         }
     }
 
@@ -57,6 +66,19 @@ impl Stream {
             Stream::Tcp(stream) => stream.read(into),
             Stream::Unix(stream) => stream.read(into),
             Stream::Tls(stream) => stream.read(into),
+        }
+    }
+
+    /// Read into the first buffer, and what goes beyond it into the second. With TLS, into the first only.
+    pub fn read_both(&mut self, first: &mut [u8], second: &mut [u8]) -> io::Result<usize> {
+        if let Stream::Tls(stream) = self {
+            return stream.read(if first.is_empty() { second } else { first });
+        }
+        let mut both = [IoSliceMut::new(first), IoSliceMut::new(second)];
+        match self {
+            Stream::Tcp(stream) => stream.read_vectored(&mut both),
+            Stream::Unix(stream) => stream.read_vectored(&mut both),
+            Stream::Tls(_) => Ok(0),
         }
     }
 

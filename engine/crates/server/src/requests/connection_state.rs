@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::requests::upload::Upload;
 use crate::state::event_log::Queue;
 
 /// Which protocol a connection speaks. The first byte that it receives decides.
@@ -30,6 +31,8 @@ pub struct ConnectionState {
     pub quit: bool,
     /// The client watches the log: the lines that wait for it.
     pub watching: Option<Arc<Queue>>,
+    /// A long value that has not arrived completely.
+    pub upload: Option<Box<Upload>>,
 }
 
 /// How much of the input a command took.
@@ -38,17 +41,19 @@ pub struct Consumed {
     pub bytes: usize,
     /// Close the connection once the output is written.
     pub close: bool,
+    /// The rest of the command is still to come.
+    pub waits: bool,
 }
 
 impl Consumed {
     /// A command of this length, after which the connection goes on.
     #[inline]
     pub const fn bytes(bytes: usize) -> Consumed {
-        Consumed { bytes, close: false }
+        Consumed { bytes, close: false, waits: false }
     }
 
     /// All of this input; the connection is closed.
     pub const fn all_and_close(input: &[u8]) -> Consumed {
-        Consumed { bytes: input.len(), close: true }
+        Consumed { bytes: input.len(), close: true, waits: false }
     }
 }

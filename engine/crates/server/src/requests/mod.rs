@@ -2,3 +2,4 @@
 
 pub mod connection_state;
 pub mod lookahead;
+pub mod upload;

@@ -10,4 +10,6 @@ pub mod server_state;
 pub mod settings;
 pub mod stats;
 pub mod tls;
+mod tls_ciphers;
+mod tls_key;
 pub mod tuning;

@@ -54,7 +54,7 @@ pub struct State {
     pub no_memory: AtomicU64,
     /// How many connections were closed because they were idle for too long.
     pub idle_kicks: AtomicU64,
-    /// How often `lru_crawler crawl` was carried out, and how many items that removed.
+    /// How often expired items were removed by the crawler, or by `lru_crawler crawl`, and how many.
     pub crawls: AtomicU64,
     pub crawled: AtomicU64,
     /// Where the server listens.
@@ -157,7 +157,7 @@ impl State {
             return false;
         }
         let free = |state: &State| while state.store.approach_limit(state.now_s()) {};
-        match self.itself.get().and_then(Weak::upgrade) {
+        match self.itself() {
             Some(state) if self.store.approach_limit(self.now_s()) => {
                 let thread = thread::Builder::new().name("limit".to_owned());
                 if thread.spawn(move || free(&state)).is_err() {
@@ -174,6 +174,11 @@ impl State {
     pub(crate) fn is_shared(self: &Arc<State>) {
         // A state belongs to one server.
         let _ = self.itself.set(Arc::downgrade(self));
+    }
+
+    /// The state itself, once a server has it.
+    pub(crate) fn itself(&self) -> Option<Arc<State>> {
+        self.itself.get().and_then(Weak::upgrade)
     }
 
     pub fn tuning(&self) -> MutexGuard<'_, Tuning> {

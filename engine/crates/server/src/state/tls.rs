@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::{TLS12, TLS13};
@@ -17,6 +17,8 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
     SignatureScheme,
 };
+
+use crate::state::{tls_ciphers, tls_key};
 
 /// What a listener does with certificates of its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub enum ClientCertificates {
 pub struct TlsSettings {
     /// The server's certificate chain (PEM).
     pub certificates: PathBuf,
-    /// Its key (PEM).
+    /// Its key (PEM or DER).
     pub key: PathBuf,
     /// The authorities that sign the clients' certificates (PEM). Without any, no certificate is right.
     pub authorities: Option<PathBuf>,
@@ -43,6 +45,9 @@ pub struct TlsSettings {
     pub clients: ClientCertificates,
     /// Speak TLS 1.3 only, and not 1.2.
     pub only_1_3: bool,
+    /// The cipher suites of TLS 1.2, the preferred ones first, by OpenSSL's names with colons between. `None` means
+    /// all that this server has. As in OpenSSL, those of TLS 1.3 are not affected.
+    pub ciphers: Option<String>,
 }
 
 /// The server's certificate and key, with the rule of a listener. Clones share the files, so that all listeners see
@@ -125,9 +130,12 @@ impl Tls {
 
 fn load(settings: &TlsSettings) -> Result<Loaded, String> {
     let chain = certificates(&settings.certificates)?;
-    let key =
-        PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| told(&settings.key, &error))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let key = tls_key::read(&settings.key)?;
+    let mut provider = rustls::crypto::ring::default_provider();
+    if let Some(names) = &settings.ciphers {
+        tls_ciphers::select(names, &mut provider.cipher_suites)?;
+    }
+    let provider = Arc::new(provider);
     let config = |verifier: Arc<dyn ClientCertVerifier>| {
         let versions: &[_] = if settings.only_1_3 { &[&TLS13] } else { &[&TLS13, &TLS12] };
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))

@@ -43,8 +43,6 @@ pub struct Tuning {
     pub tls_session_cache: bool,
     pub tls_kernel: bool,
     pub napi_ids: u32,
-    /// `-e`.
-    pub memory_file: Option<String>,
 }
 
 impl Default for Tuning {
@@ -85,7 +83,6 @@ impl Default for Tuning {
             tls_session_cache: false,
             tls_kernel: false,
             napi_ids: 0,
-            memory_file: None,
         }
     }
 }

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::connection::direct_send::DirectSend;
 use crate::connection::guard::ConnectionGuard;
-use crate::connection::input_buffer::InputBuffer;
+use crate::connection::input_buffer::{InputBuffer, ReadBuffers};
 use crate::connection::stream::{ShutdownHandle, Stream};
 use crate::session::Session;
 use crate::state::event_log::Queue;
 use crate::state::server_state::State;
+use crate::transports::reading::{self, Received};
 use crate::transports::watchers::Watchers;
 
 /// The threads, and the sockets of their connections, with which `stop` ends them.
@@ -73,30 +75,38 @@ fn serve_connection(
     state: &State,
 ) -> io::Result<Option<Arc<Queue>>> {
     let mut session = Session::of(guard.socket());
-    let mut input = InputBuffer::new();
-    let mut out = Vec::with_capacity(4096);
+    let (mut input, mut buffers) = (InputBuffer::default(), ReadBuffers::new());
+    let mut out = Vec::new();
     loop {
-        let bytes = match stream.read(input.free_space()) {
-            Ok(0) => {
+        let received = match reading::read(stream, &mut session, &mut input, &mut buffers) {
+            Ok(Received { bytes: 0, .. }) => {
                 guard.client_ended();
                 stream.send_close_notify();
                 return Ok(None);
             }
-            Ok(bytes) => bytes,
+            Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        input.add_filled(bytes);
         let now_s = state.now_s();
-        guard.received(bytes, now_s);
-        loop {
-            let fed = session.feed(input.pending(), state, now_s, &mut out);
-            input.consume(fed.consumed);
+        guard.received(received.bytes, now_s);
+        let mut read = received.shared;
+        while read > 0 || input.may_be_complete() {
+            let pending = if read > 0 { &buffers.shared()[..read] } else { input.pending() };
+            let direct = stream.plain_socket().map(DirectSend::to);
+            let fed = session.feed_from(pending, state, now_s, &mut out, direct);
+            if read > 0 {
+                input.keep(fed.consumed, read, fed.whole, &mut buffers);
+                read = 0;
+            } else {
+                input.consume(fed.consumed, fed.whole, &mut buffers);
+            }
             if !out.is_empty() {
                 stream.write_all(&out)?;
-                state.bytes_written.fetch_add(out.len() as u64, Ordering::Relaxed);
-                out.clear();
             }
+            let written = out.len() + fed.sent;
+            state.bytes_written.fetch_add(written as u64, Ordering::Relaxed);
+            out.clear();
             if let (true, Some(queue)) = (fed.close, session.take_watch()) {
                 return Ok(Some(queue));
             }
@@ -112,7 +122,7 @@ fn serve_connection(
                 break;
             }
         }
-        guard.set_awaits_data(!input.pending().is_empty());
+        guard.set_awaits_data(!input.is_empty() || session.is_uploading());
         out.shrink_to(1 << 20);
     }
 }

@@ -10,12 +10,14 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
+use crate::connection::direct_send::DirectSend;
 use crate::connection::guard::ConnectionGuard;
-use crate::connection::input_buffer::InputBuffer;
+use crate::connection::input_buffer::{InputBuffer, ReadBuffers};
 use crate::connection::stream::Stream;
 use crate::session::Session;
 use crate::state::server_state::State;
 use crate::transports::inbox::Inbox;
+use crate::transports::reading::{self, Received};
 use crate::transports::watchers::Watchers;
 
 const EVENTS_AT_ONCE: usize = 256;
@@ -38,8 +40,9 @@ pub fn run(
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
     let connections = Vec::new();
+    let (free, buffers) = (Vec::new(), Buffers::new());
     let mut event_loop =
-        EpollLoop { inbox, state, watchers, epoll, busy_poll, connections, free: Vec::new() };
+        EpollLoop { inbox, state, watchers, epoll, busy_poll, connections, free, buffers };
     let result = event_loop.run();
     event_loop.connections.iter().flatten().for_each(|open| open.stream.shutdown());
     result
@@ -49,13 +52,28 @@ struct Connection {
     stream: Stream,
     guard: ConnectionGuard,
     session: Session,
+    /// What has arrived of a request that is not complete, or that waits until replies are sent.
     input: InputBuffer,
+    /// Replies that the socket did not take.
     out: Vec<u8>,
     written: usize,
     closing: bool,
     /// It waits until the socket is writable: the peer does not read, or other connections come first after
     /// a long reply.
     blocked: bool,
+}
+
+/// What the connections of a loop share, as it serves one at a time.
+struct Buffers {
+    reads: ReadBuffers,
+    /// Empty between two connections.
+    out: Vec<u8>,
+}
+
+impl Buffers {
+    fn new() -> Buffers {
+        Buffers { reads: ReadBuffers::new(), out: Vec::new() }
+    }
 }
 
 struct EpollLoop<'a> {
@@ -66,6 +84,7 @@ struct EpollLoop<'a> {
     busy_poll: Duration,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
+    buffers: Buffers,
 }
 
 impl EpollLoop<'_> {
@@ -127,8 +146,8 @@ impl EpollLoop<'_> {
                 session: Session::of(guard.socket()),
                 stream,
                 guard,
-                input: InputBuffer::new(),
-                out: Vec::with_capacity(4096),
+                input: InputBuffer::default(),
+                out: Vec::new(),
                 written: 0,
                 closing: false,
                 blocked: false,
@@ -157,7 +176,7 @@ impl EpollLoop<'_> {
             return;
         };
         let was_blocked = connection.blocked;
-        let alive = connection.serve(self.state);
+        let alive = connection.serve(self.state, &mut self.buffers);
         if !matches!(alive, Ok(true)) {
             self.end(number);
             return;
@@ -175,9 +194,9 @@ impl EpollLoop<'_> {
 
 impl Connection {
     /// Serve as far as the socket allows. False if the connection has ended.
-    fn serve(&mut self, state: &State) -> io::Result<bool> {
+    fn serve(&mut self, state: &State, buffers: &mut Buffers) -> io::Result<bool> {
         loop {
-            if !self.serve_once(state)? {
+            if !self.serve_once(state, buffers)? {
                 return Ok(false);
             }
             // Bytes that TLS has decrypted already do not make the socket readable.
@@ -188,34 +207,40 @@ impl Connection {
     }
 
     /// Read once, carry out what arrived, and write the replies.
-    fn serve_once(&mut self, state: &State) -> io::Result<bool> {
+    fn serve_once(&mut self, state: &State, buffers: &mut Buffers) -> io::Result<bool> {
         let now_s = state.now_s();
+        let mut read = 0;
         if self.blocked {
             self.blocked = !self.flush(state)?;
         } else {
-            match self.stream.read(self.input.free_space()) {
-                Ok(0) => {
+            match reading::read(
+                &mut self.stream,
+                &mut self.session,
+                &mut self.input,
+                &mut buffers.reads,
+            ) {
+                Ok(Received { bytes: 0, .. }) => {
                     self.guard.client_ended();
                     self.stream.send_close_notify();
                     return Ok(false);
                 }
-                Ok(bytes) => {
-                    self.input.add_filled(bytes);
+                Ok(Received { bytes, shared }) => {
                     self.guard.received(bytes, now_s);
+                    read = shared;
                 }
                 Err(error) if is_transient(&error) => return Ok(true),
                 Err(error) => return Err(error),
             }
         }
-        if !self.blocked && !self.closing {
-            let fed = self.session.feed(self.input.pending(), state, now_s, &mut self.out);
-            self.input.consume(fed.consumed);
-            self.closing = fed.close;
+        if !self.blocked && !self.closing && self.input.may_be_complete() {
+            let paused = self.carry_out(read, state, now_s, buffers);
             if self.closing && self.session.watches() {
                 return Ok(false);
             }
-            self.guard.set_awaits_data(!self.input.pending().is_empty());
-            self.blocked = !self.flush(state)? || fed.paused;
+            self.blocked = !self.flush(state)? || paused;
+            if self.out.is_empty() {
+                buffers.out = std::mem::take(&mut self.out);
+            }
         }
         if self.closing && !self.blocked {
             if self.session.has_quit() {
@@ -226,6 +251,27 @@ impl Connection {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Carry out what was read into the shared buffer, or what this connection keeps. Returns whether the session
+    /// paused.
+    fn carry_out(&mut self, read: usize, state: &State, now_s: u32, buffers: &mut Buffers) -> bool {
+        // There are no replies left.
+        self.out = std::mem::take(&mut buffers.out);
+        let input = if read > 0 { &buffers.reads.shared()[..read] } else { self.input.pending() };
+        let direct = self.stream.plain_socket().map(DirectSend::to);
+        let fed = self.session.feed_from(input, state, now_s, &mut self.out, direct);
+        if read > 0 {
+            self.input.keep(fed.consumed, read, fed.whole, &mut buffers.reads);
+        } else {
+            self.input.consume(fed.consumed, fed.whole, &mut buffers.reads);
+        }
+        if fed.sent > 0 {
+            state.bytes_written.fetch_add(fed.sent as u64, Ordering::Relaxed);
+        }
+        self.closing = fed.close;
+        self.guard.set_awaits_data(!self.input.is_empty() || self.session.is_uploading());
+        fed.paused
     }
 
     /// Write the replies. False if the socket's buffer is full.

@@ -13,7 +13,7 @@ use crate::state::settings::IoMode;
 use crate::transports::acceptor::Acceptor;
 use crate::transports::blocking::ConnectionThreads;
 use crate::transports::event_loop::EventLoop;
-use crate::transports::idle::IdleThread;
+use crate::transports::housekeeping::Housekeeping;
 use crate::transports::listeners::{Bound, Endpoint, Listener, ServerError};
 use crate::transports::udp::UdpThread;
 use crate::transports::unix::SocketFile;
@@ -27,7 +27,7 @@ pub struct Server {
     loops: Arc<Vec<EventLoop>>,
     threads: ConnectionThreads,
     watchers: Arc<Watchers>,
-    idle: Option<IdleThread>,
+    housekeeping: Housekeeping,
     datagrams: Vec<UdpThread>,
     unix_files: Vec<SocketFile>,
 }
@@ -71,7 +71,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         ServerError(format!("cannot start {count} event loops: {error}; {remedy}"))
     })?);
     let threads = ConnectionThreads::new(Arc::clone(&watchers));
-    let idle = IdleThread::start(state).map_err(cannot_start)?;
+    let housekeeping = Housekeeping::start(state).map_err(cannot_start)?;
     let wake = Arc::new(wake);
     let acceptor = Acceptor::new(
         listeners,
@@ -88,7 +88,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         loops,
         threads,
         watchers,
-        idle,
+        housekeeping,
         datagrams,
         unix_files,
     })
@@ -107,7 +107,7 @@ impl Server {
         if let Some(loops) = Arc::get_mut(&mut self.loops) {
             loops.iter_mut().for_each(EventLoop::stop);
         }
-        self.idle.iter_mut().for_each(IdleThread::stop);
+        self.housekeeping.stop();
         self.watchers.stop();
         self.unix_files.clear();
     }

@@ -11,8 +11,9 @@ use cachemark_uring::{BUFFER_GROUP, COMPLETIONS, ProvidedBuffers};
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
+use crate::connection::direct_send::DirectSend;
 use crate::connection::guard::ConnectionGuard;
-use crate::connection::input_buffer::InputBuffer;
+use crate::connection::input_buffer::{InputBuffer, ReadBuffers};
 use crate::connection::stream::Stream;
 use crate::session::{Fed, Session};
 use crate::state::server_state::State;
@@ -43,6 +44,7 @@ pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>, watchers: &Arc<Watchers>) -> 
         connections: Vec::new(),
         free: Vec::new(),
         completed: Vec::with_capacity(COMPLETIONS as usize),
+        buffers: ReadBuffers::new(),
     };
     event_loop.serve(inbox)
 }
@@ -77,9 +79,9 @@ impl Connection {
             session: Session::of(guard.socket()),
             stream,
             guard,
-            input: InputBuffer::new(),
-            out: Vec::with_capacity(4096),
-            sending: Vec::with_capacity(4096),
+            input: InputBuffer::default(),
+            out: Vec::new(),
+            sending: Vec::new(),
             sent: 0,
             in_flight: false,
             receiving: false,
@@ -97,39 +99,57 @@ impl Connection {
     }
 
     /// Carry out the input that waits.
-    fn carry_out(&mut self, state: &State) {
-        if self.gone || self.closing {
+    fn carry_out(&mut self, state: &State, buffers: &mut ReadBuffers) {
+        if self.gone || self.closing || !self.input.may_be_complete() {
             return;
         }
-        let fed = self.session.feed(self.input.pending(), state, state.now_s(), &mut self.out);
-        self.input.consume(fed.consumed);
-        self.note(fed);
+        let socket = self.is_free().then(|| self.stream.plain_socket()).flatten();
+        let (input, out) = (self.input.pending(), &mut self.out);
+        let direct = socket.map(DirectSend::to);
+        let fed = self.session.feed_from(input, state, state.now_s(), out, direct);
+        self.input.consume(fed.consumed, fed.whole, buffers);
+        self.note(fed, state);
     }
 
     /// Carry out what arrived, directly from the kernel's buffer if no input waits before it.
-    fn receive(&mut self, bytes: &[u8], state: &State) {
+    fn receive(&mut self, bytes: &[u8], state: &State, buffers: &mut ReadBuffers) {
         let now_s = state.now_s();
         self.guard.received(bytes.len(), now_s);
         if self.gone || self.closing {
             return;
         }
-        if self.paused || !self.input.pending().is_empty() {
-            self.input.extend(bytes);
+        if self.is_full() || !self.input.is_empty() {
+            self.input.extend(bytes, buffers);
+            // What the kernel received before the receive was cancelled is carried out once the replies are sent.
+            self.paused = self.is_full();
             if !self.paused {
-                self.carry_out(state);
+                self.carry_out(state, buffers);
             }
             return;
         }
-        let fed = self.session.feed(bytes, state, now_s, &mut self.out);
-        self.input.extend(&bytes[fed.consumed..]);
-        self.note(fed);
+        let socket = self.is_free().then(|| self.stream.plain_socket()).flatten();
+        let direct = socket.map(DirectSend::to);
+        let fed = self.session.feed_from(bytes, state, now_s, &mut self.out, direct);
+        if fed.consumed < bytes.len() {
+            self.input.expect(fed.whole);
+            self.input.extend(&bytes[fed.consumed..], buffers);
+        }
+        self.note(fed, state);
+    }
+
+    /// Whether all replies so far are sent.
+    fn is_free(&self) -> bool {
+        !self.in_flight && self.sending.is_empty() && self.out.is_empty()
     }
 
     /// Note what the session did.
-    fn note(&mut self, fed: Fed) {
+    fn note(&mut self, fed: Fed, state: &State) {
+        if fed.sent > 0 {
+            state.bytes_written.fetch_add(fed.sent as u64, Ordering::Relaxed);
+        }
         self.closing = fed.close;
         self.paused = fed.paused;
-        self.guard.set_awaits_data(!self.input.pending().is_empty());
+        self.guard.set_awaits_data(!self.input.is_empty() || self.session.is_uploading());
         if fed.close && self.session.has_quit() {
             self.guard.client_ended();
         }
@@ -145,6 +165,7 @@ struct UringLoop<'a> {
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     completed: Vec<(u64, i32, u32)>,
+    buffers: ReadBuffers,
 }
 
 impl UringLoop<'_> {
@@ -253,7 +274,7 @@ impl UringLoop<'_> {
         if let Some(buffer) = cqueue::buffer_select(flags) {
             if result > 0 {
                 let bytes = self.provided.received(buffer, result as usize);
-                connection.receive(bytes, self.state);
+                connection.receive(bytes, self.state, &mut self.buffers);
             }
             self.provided.release(buffer);
         }
@@ -294,7 +315,7 @@ impl UringLoop<'_> {
                 connection.sending.shrink_to(1 << 20);
                 connection.sent = 0;
                 if connection.paused && connection.out.is_empty() {
-                    connection.carry_out(self.state);
+                    connection.carry_out(self.state, &mut self.buffers);
                 }
                 std::mem::swap(&mut connection.sending, &mut connection.out);
             }

@@ -217,7 +217,7 @@ const VERBS: [(&str, &str, &str); 4] = [
     ("ma", "NJDMtcvCkO", ""),
 ];
 
-/// Since this version, a quiet `ma` that creates an item is silent, and `me` does not find keys in base64.
+/// Since this version, a quiet `ma` that creates an item is silent, and `me` does not find keys in base64, as here.
 fn is_new_parser(version: Version) -> bool {
     version >= "1.6.40".parse().expect("a version")
 }
@@ -232,7 +232,7 @@ pub fn meta(version: Version) -> BoxedStrategy<Ask> {
     };
     let [get, set, delete, arithmetic] = VERBS.map(verb);
     let debug = (key(), any::<bool>()).prop_map(move |(key, base64)| {
-        meta_ask("me", key, base64 && !is_new_parser(version), Vec::new(), Vec::new())
+        meta_ask("me", key, base64 && is_new_parser(version), Vec::new(), Vec::new())
     });
     prop_oneof![5 => get, 5 => set, 1 => delete, 3 => arithmetic, 1 => debug].boxed()
 }

@@ -53,11 +53,28 @@ pub struct Item<'a> {
     pub marks: Marks,
 }
 
+/// The value of an item that is written.
+#[derive(Clone, Copy)]
+pub enum Value<'a> {
+    Bytes(&'a [u8]),
+    /// So many bytes, which are written later.
+    Later(usize),
+}
+
+impl Value<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Later(length) => *length,
+        }
+    }
+}
+
 /// What an item is made of, before it is written.
 #[derive(Clone, Copy)]
 pub struct ItemParts<'a> {
     pub key: &'a [u8],
-    pub value: &'a [u8],
+    pub value: Value<'a>,
     pub flags: u32,
     pub expires_s: u32,
     pub accessed_s: u32,
@@ -112,7 +129,9 @@ impl ItemParts<'_> {
                 at = at.add(4);
             }
             at.copy_from_nonoverlapping(self.key.as_ptr(), self.key.len());
-            at.add(self.key.len()).copy_from_nonoverlapping(self.value.as_ptr(), self.value.len());
+            if let Value::Bytes(value) = self.value {
+                at.add(self.key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+            }
         }
     }
 }
@@ -301,7 +320,7 @@ impl RawItem {
         let (key, value) = unsafe { (self.key(), self.value()) };
         ItemParts {
             key,
-            value,
+            value: Value::Bytes(value),
             flags: self.flags(),
             expires_s: self.expires_s(),
             accessed_s: self.accessed_s(),

@@ -67,14 +67,14 @@ impl Writer<'_> {
             } else if spare == 0 {
                 return None;
             } else if room {
-                if !self.evicts() {
+                if !self.evicts() || !self.clear_contiguous(count) {
                     return None;
                 }
-                self.clear_contiguous(count);
             } else {
                 let emptied = self.reclaim(&counts, attempt);
                 attempt += 1;
-                if !emptied && !self.evicts() {
+                let stuck = attempt > ATTEMPTS_MAX && !self.local.pins.is_empty();
+                if !emptied && (stuck || !self.evicts()) {
                     return None;
                 }
             }
@@ -92,7 +92,9 @@ impl Writer<'_> {
             }
             if counts.used - counts.retired <= allowed {
                 self.wait_for_readers();
-            } else if !self.reclaim(&counts, attempt) && !self.evicts() {
+            } else if !self.reclaim(&counts, attempt)
+                && (!self.evicts() || !self.local.pins.is_empty())
+            {
                 break;
             }
         }
@@ -142,7 +144,9 @@ impl Writer<'_> {
     fn reclaim(&mut self, counts: &SegmentCounts, attempt: usize) -> bool {
         self.sweep_expired();
         let full = |segment: &u32| {
-            matches!(self.state(*segment), state::SMALL | state::MAIN) && !self.is_open(*segment)
+            matches!(self.state(*segment), state::SMALL | state::MAIN)
+                && !self.is_open(*segment)
+                && !self.is_pinned(*segment)
         };
         let dead = |segment: &u32| {
             let meta = self.region.segment_meta(*segment);
@@ -189,9 +193,15 @@ impl Writer<'_> {
         victim.is_some()
     }
 
-    /// Empty `count` segments in a row for a large item: those with the fewest live bytes.
-    fn clear_contiguous(&mut self, count: usize) {
+    /// Empty `count` segments in a row for a large item: those with the fewest live bytes. False if there are none.
+    fn clear_contiguous(&mut self, count: usize) -> bool {
+        const NEVER: usize = 1 << 40;
         let live = |segment: u32| match self.state(segment) {
+            state::SMALL | state::MAIN | state::CONTINUATION
+                if self.is_pinned(self.first_of_run(segment)) =>
+            {
+                NEVER
+            }
             state::UNBACKED | state::FREE | state::RETIRED => 0,
             // Part of a large item, or open: other segments are better.
             state::CONTINUATION => self.region.layout.segment,
@@ -200,12 +210,11 @@ impl Writer<'_> {
         };
         let last = (self.region.segments.load(SHARED) - count) as u32;
         let cost = |first: &u32| (*first..first + count as u32).map(live).sum::<usize>();
-        let Some(first) = (0..=last).min_by_key(cost) else { return };
+        let Some(first) = (0..=last).min_by_key(cost).filter(|first| cost(first) < NEVER) else {
+            return false;
+        };
         for segment in first..first + count as u32 {
-            let mut segment = segment;
-            while self.state(segment) == state::CONTINUATION {
-                segment -= 1;
-            }
+            let segment = self.first_of_run(segment);
             for queue in [Queue::Small, Queue::Main] {
                 if self.region.head().open_segments[queue as usize].load(LOCKED) == segment {
                     self.close_segment(queue);
@@ -215,6 +224,7 @@ impl Writer<'_> {
                 self.empty_segment(segment, Disposition::DropAll);
             }
         }
+        true
     }
 
     /// Remove all items of a segment from the table, then retire the segment.
@@ -293,18 +303,23 @@ impl Writer<'_> {
     /// Evict an item, or remove one that has expired.
     pub fn evict(&mut self, number: usize, slot: Slot, raw: RawItem) {
         let counters = &mut self.local.counters;
-        let unfetched = u64::from(!slot.fetched());
         if raw.expired(self.now_s) {
-            counters.expired_unfetched += unfetched;
-            return self.remove_slot(number, slot, Slot::EMPTY);
+            counters.reclaimed += 1;
+            return self.drop_expired(number, slot);
         }
         counters.evictions += 1;
-        counters.evicted_unfetched += unfetched;
+        counters.evicted_unfetched += u64::from(!slot.fetched());
         if let Some(observer) = self.region.observer.get() {
             // SAFETY: a slot leads to the item, and the lock is held.
             observer(unsafe { raw.key() }, &self.item(number), self.now_s);
         }
         self.remove_slot(number, slot, slot.to_ghost());
+    }
+
+    /// Remove an item that has expired and that nobody asked for.
+    fn drop_expired(&mut self, number: usize, slot: Slot) {
+        self.local.counters.expired_unfetched += u64::from(!slot.fetched());
+        self.remove_slot(number, slot, Slot::EMPTY);
     }
 
     /// Remove an item from the table and from the counts. `left` is the new content of its slot.
@@ -337,7 +352,8 @@ impl Writer<'_> {
             let due = self.segments().filter(in_queue).min_by_key(expires);
             match due.filter(|segment| expires(segment) <= self.now_s) {
                 Some(segment) => {
-                    self.sweep_segment(segment);
+                    let expired = self.sweep_segment(segment);
+                    self.local.counters.reclaimed += expired;
                 }
                 None => return,
             }
@@ -346,9 +362,11 @@ impl Writer<'_> {
 
     /// The same for one segment. Returns how many items have expired.
     pub fn sweep_if_due(&mut self, segment: u32) -> u64 {
-        let expires_s = self.region.segment_meta(segment).earliest_expiry_s.load(LOCKED);
-        let in_queue = matches!(self.state(segment), state::SMALL | state::MAIN);
-        if in_queue && expires_s <= self.now_s { self.sweep_segment(segment) } else { 0 }
+        if self.region.may_have_expired(segment, self.now_s) {
+            self.sweep_segment(segment)
+        } else {
+            0
+        }
     }
 
     /// Remove the expired items of a segment, and note when its next item expires. Returns how many there were.
@@ -366,7 +384,7 @@ impl Writer<'_> {
                 let hash = crate::table::hash::of(unsafe { raw.key() });
                 match self.slot_at_offset(hash, offset) {
                     Some((number, slot)) if raw.expired(self.now_s) => {
-                        self.evict(number, slot, raw);
+                        self.drop_expired(number, slot);
                         expired += 1;
                     }
                     Some(_) => next_s = next_s.min(expires_s),

@@ -21,6 +21,7 @@ use crate::memory::atomics::{LOCKED, SHARED};
 use crate::memory::layout::{BUCKET_SLOTS, Layout, RegionHead, SegmentMeta, StoreHead};
 use crate::memory::mapping::Memory;
 use crate::region::reclaim_batch::ReclaimBatch;
+use crate::region::segment_state::state;
 use crate::table::tags::{Bucket, TagMatches};
 
 /// How many cache lines of an item are prefetched: header, key and a small value.
@@ -59,6 +60,8 @@ unsafe impl Sync for Region {}
 pub struct Local {
     pub counters: Counters,
     pub reclaim_batch: ReclaimBatch,
+    /// The first segments of items whose values are being written, once for each item.
+    pub pins: Vec<u32>,
 }
 
 impl Region {
@@ -75,6 +78,11 @@ impl Region {
             observer: OnceLock::new(),
             local: Mutex::default(),
         }
+    }
+
+    /// Keeps the mapping alive for a pointer into it.
+    pub fn memory(&self) -> Arc<Memory> {
+        Arc::clone(&self.memory)
     }
 
     /// Set how much memory it may use.
@@ -102,6 +110,13 @@ impl Region {
         unsafe {
             &*self.base.add(self.layout.segment_meta_at).cast::<SegmentMeta>().add(segment as usize)
         }
+    }
+
+    /// Whether an item of this segment may have expired. Without the lock this is a guess.
+    pub fn may_have_expired(&self, segment: u32, now_s: u32) -> bool {
+        let meta = self.segment_meta(segment);
+        meta.earliest_expiry_s.load(LOCKED) <= now_s
+            && matches!(meta.state.load(LOCKED), state::SMALL | state::MAIN)
     }
 
     /// The words of a bucket: its slots, then the index of its overflow bucket (0 for none).

@@ -21,6 +21,15 @@ impl Writer<'_> {
         self.region.segment_meta(segment).state.load(LOCKED)
     }
 
+    /// The first segment of the run that this one belongs to.
+    pub fn first_of_run(&self, segment: u32) -> u32 {
+        let mut first = segment;
+        while self.state(first) == state::CONTINUATION {
+            first -= 1;
+        }
+        first
+    }
+
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
         0..self.region.segments.load(SHARED) as u32
     }

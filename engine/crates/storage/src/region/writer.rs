@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use crate::items::item::{Item, ItemParts, RawItem};
+use crate::items::item::{Item, ItemParts, RawItem, Value};
 use crate::items::marks::Marks;
 use crate::items::slot::{Slot, USES_MAX};
 use crate::memory::atomics::{LOCKED, SHARED, add, subtract};
@@ -22,6 +22,9 @@ pub struct Writer<'a> {
     pub local: MutexGuard<'a, Local>,
     pub now_s: u32,
 }
+
+/// At most one in so many segments is pinned.
+const PINNED_SHARE: usize = 4;
 
 /// An item to be stored. Its key has at most 250 bytes.
 pub struct NewItem<'a> {
@@ -61,7 +64,7 @@ impl<'a> Writer<'a> {
         let raw = region.raw_item(slot);
         if raw.expired(self.now_s) {
             self.local.counters.get_expired += 1;
-            self.evict(number, slot, raw);
+            self.remove_slot(number, slot, Slot::EMPTY);
             return None;
         }
         Some(number)
@@ -82,7 +85,9 @@ impl<'a> Writer<'a> {
         let in_queue = |segment: &u32| {
             matches!(self.state(*segment), state::SMALL | state::MAIN | state::CONTINUATION)
         };
-        self.segments().filter(in_queue).for_each(|segment| self.retire(segment));
+        let is_kept = |segment: &u32| self.is_pinned(self.first_of_run(*segment));
+        let emptied = self.segments().filter(in_queue).filter(|segment| !is_kept(segment));
+        emptied.for_each(|segment| self.retire(segment));
         head.items.store(0, LOCKED);
         head.bytes.store(0, LOCKED);
         // Last, so that the next writer completes the flush if this one is killed.
@@ -94,7 +99,7 @@ impl<'a> Writer<'a> {
     pub fn put(&mut self, new: &NewItem<'_>, old: Option<usize>) -> Option<usize> {
         let parts = ItemParts {
             key: new.key,
-            value: new.value,
+            value: Value::Bytes(new.value),
             flags: new.flags,
             expires_s: new.expires_s,
             accessed_s: new.accessed_s,
@@ -105,7 +110,65 @@ impl<'a> Writer<'a> {
             _ => Queue::Small,
         };
         let (offset, bytes) = self.write(parts, queue, 1)?;
-        let slot = Slot::new(new.hash, offset, new.marks);
+        Some(self.link(new.hash, Slot::new(new.hash, offset, new.marks), bytes, old))
+    }
+
+    /// Memory for an item whose value is written later: its offset and its length. Its segments are pinned: nothing
+    /// empties them until it is unpinned. `None` if there is no room, or if too much is pinned already.
+    pub fn reserve(&mut self, hash: u64, parts: ItemParts<'_>) -> Option<(usize, usize)> {
+        let pinned: usize = self.local.pins.iter().map(|segment| self.run_length(*segment)).sum();
+        if (pinned + parts.bytes() / self.region.layout.segment) * PINNED_SHARE
+            >= self.segments_allowed()
+        {
+            return None;
+        }
+        let is_new = self.find(hash, parts.key).is_none();
+        let queue = if is_new && self.take_ghost(hash) { Queue::Main } else { Queue::Small };
+        let (offset, bytes) = self.write(parts, queue, 1)?;
+        let segment = self.region.segment_of(offset);
+        self.local.pins.push(segment);
+        Some((offset, bytes))
+    }
+
+    /// The item at this offset is complete, or given up.
+    pub fn unpin(&mut self, offset: usize) {
+        let segment = self.region.segment_of(offset);
+        if let Some(at) = self.local.pins.iter().position(|pinned| *pinned == segment) {
+            self.local.pins.swap_remove(at);
+        }
+    }
+
+    /// Whether an item of this segment, or of the run that it begins, is being written.
+    pub fn is_pinned(&self, segment: u32) -> bool {
+        self.local.pins.contains(&segment)
+    }
+
+    fn run_length(&self, first: u32) -> usize {
+        self.region.segment_meta(first).run_length.load(LOCKED) as usize
+    }
+
+    /// Let a slot lead to the reserved item at this offset, in place of the old one of the same key if there is one.
+    pub fn link_reserved(
+        &mut self,
+        hash: u64,
+        offset: usize,
+        bytes: usize,
+        marks: Marks,
+        old: Option<usize>,
+    ) {
+        let meta = self.region.segment_meta(self.region.segment_of(offset));
+        // SAFETY: the reservation's header was written, and the offset is that of its segment.
+        let expires_s = unsafe { RawItem::at(self.region.data_ptr(offset)) }.expires_s();
+        if expires_s != 0 {
+            // A search for expired items did not find this one in the table.
+            let earliest_s = meta.earliest_expiry_s.load(LOCKED);
+            meta.earliest_expiry_s.store(earliest_s.min(expires_s), LOCKED);
+        }
+        self.link(hash, Slot::new(hash, offset, marks), bytes, old);
+    }
+
+    /// Let a slot lead to an item that was written, in place of the old one of the same key. Returns its number.
+    fn link(&mut self, hash: u64, slot: Slot, bytes: usize, old: Option<usize>) -> usize {
         let head = self.region.head();
         self.local.counters.total_items += 1;
         add(&head.bytes, bytes as u64);
@@ -117,16 +180,16 @@ impl<'a> Writer<'a> {
             self.region.slot(number).store(slot.with_uses(uses).0, SHARED);
             subtract(&head.bytes, bytes as u64);
             self.mark_dead(before.offset(), bytes);
-            return Some(number);
+            return number;
         }
         add(&head.items, 1);
-        let inserted = self.insert_slot(new.hash, slot);
-        Some(inserted.unwrap_or_else(|number| {
+        let inserted = self.insert_slot(hash, slot);
+        inserted.unwrap_or_else(|number| {
             let least = self.region.load_slot(number);
             self.evict(number, least, self.region.raw_item(least));
             self.region.slot(number).store(slot.0, SHARED);
             number
-        }))
+        })
     }
 
     /// Append an item to a queue: its offset and its length. No slot leads to it yet. Its cas number is

@@ -13,17 +13,37 @@ impl Store {
         self.entry(key, now_s).remove();
     }
 
-    /// Remove the items that have expired, which otherwise happens when their memory is needed. Segments without
-    /// such items are skipped, and no lock is held for longer than a segment takes. Returns how many there were.
+    /// Remove the items that have expired, which otherwise happens when their memory is needed. Returns how many
+    /// there were.
     pub fn remove_expired(&self, now_s: u32) -> u64 {
-        let mut expired = 0;
+        self.remove_expired_from(0, now_s, || true).0
+    }
+
+    /// The same for a part of the store: from this segment on, as long as `goes_on` is true. Segments without such
+    /// items are skipped, and no lock is held for longer than a segment takes. Returns how many items there were, and
+    /// the segment to go on from: 0 after the last.
+    pub fn remove_expired_from(
+        &self,
+        first: usize,
+        now_s: u32,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> (u64, usize) {
+        let (mut expired, mut number) = (0, 0);
         for region in &self.regions {
             for segment in 0..region.segments.load(SHARED) as u32 {
+                number += 1;
+                if number <= first || !region.may_have_expired(segment, now_s) {
+                    continue;
+                }
                 let mut writer = Writer::new(region, &self.grace_periods, now_s);
                 expired += writer.sweep_if_due(segment);
+                drop(writer);
+                if !goes_on() {
+                    return (expired, number);
+                }
             }
         }
-        expired
+        (expired, 0)
     }
 
     /// Whether items are evicted where there is no room for a new one. By default they are.

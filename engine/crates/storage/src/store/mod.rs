@@ -11,6 +11,7 @@ pub mod outcome;
 mod preconditions;
 #[cfg(test)]
 mod reclaim_test;
+pub mod reservation;
 pub mod usage;
 
 use std::io;

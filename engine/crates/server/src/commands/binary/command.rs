@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::binary::request::{
     Body, Header, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
-use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Mode, Outcome};
+use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Marks, Mode, Outcome};
 
-use crate::commands::context::RequestContext;
+use crate::commands::context::{RequestContext, append_or_send};
 use crate::commands::observe;
 use crate::state::event_log::kinds;
 use crate::state::stats;
@@ -71,8 +71,11 @@ impl BinaryCommand<'_, '_> {
     pub fn get(&mut self, exptime: Option<i64>) {
         let BinaryCommand { header, body, lookup, context } = self;
         let key = if header.echoes_key() { body.key } else { b"" };
-        let out = &mut *context.out;
+        let (out, direct) = (&mut *context.out, &mut context.direct);
         let store = &context.state.store;
+        // While an item gets a new exptime, its region is locked, which no socket may prolong.
+        let mut locked = None;
+        let direct = if exptime.is_some() { &mut locked } else { direct };
         let answer = |item: &Item<'_>| {
             let extras = item.flags.to_be_bytes();
             let reply = Reply {
@@ -82,7 +85,8 @@ impl BinaryCommand<'_, '_> {
                 value: item.value,
                 cas: item.cas,
             };
-            reply.append(header, out);
+            reply.append_head(header, out);
+            append_or_send(out, direct, item.value, b"");
         };
         let hit = match exptime {
             Some(exptime) => store.get_and_touch(body.key, exptime, context.now_s, answer),
@@ -124,9 +128,14 @@ impl BinaryCommand<'_, '_> {
                 return self.refuse(Status::NotStored);
             }
         }
-        let result = items.store_if(header.cas, mode, key, flags, exptime, value, context.now_s);
+        let (cas, now_s) = (header.cas, context.now_s);
+        let result = match context.reserved.take() {
+            Some(item) => Some(items.store_reserved(item, mode, cas, Marks::default(), now_s)),
+            None => items.store_if(cas, mode, key, flags, exptime, value, now_s),
+        };
         if context.wants(kinds::MUTATIONS) {
-            report_stored(key, mode, result.map(|(outcome, _)| outcome), exptime, value, context);
+            let (outcome, length) = (result.map(|(outcome, _)| outcome), header.value_bytes());
+            report_stored(key, mode, outcome, exptime, length, context);
         }
         match result {
             Some((Outcome::Stored, cas)) => self.done(cas),
@@ -189,7 +198,7 @@ impl BinaryCommand<'_, '_> {
         let result = items.store_if(0, Mode::Add, body.key, 0, exptime, digits, context.now_s);
         if context.wants(kinds::MUTATIONS) {
             let outcome = result.map(|(outcome, _)| outcome);
-            report_stored(body.key, Mode::Add, outcome, exptime, digits, context);
+            report_stored(body.key, Mode::Add, outcome, exptime, digits.len(), context);
         }
         match result {
             Some((Outcome::Stored, cas)) => self.reply_number(initial, cas),
@@ -231,7 +240,7 @@ fn report_stored(
     mode: Mode,
     outcome: Option<Outcome>,
     exptime: i64,
-    value: &[u8],
+    length: usize,
     context: &RequestContext<'_>,
 ) {
     let command = match mode {
@@ -249,6 +258,6 @@ fn report_stored(
         None => b"",
     };
     let joins = matches!(mode, Mode::Append | Mode::Prepend);
-    let (length, exptime) = observe::of_stored(key, joins, (value.len(), exptime), context);
+    let (length, exptime) = observe::of_stored(key, joins, (length, exptime), context);
     observe::stored(key, command, code, exptime, length, context);
 }

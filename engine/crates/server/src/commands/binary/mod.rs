@@ -4,7 +4,9 @@ mod command;
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::binary::request::{HEADER_BYTES, Header, HeaderError, Reply, Status, Verb};
+use cachemark_protocol::binary::request::{
+    Body, HEADER_BYTES, Header, HeaderError, Reply, Status, Verb, big_endian_u32,
+};
 use cachemark_storage::Mode;
 
 use crate::commands::binary::command::BinaryCommand;
@@ -12,6 +14,7 @@ use crate::commands::context::RequestContext;
 use crate::commands::observe::{self, Access};
 use crate::requests::connection_state::{ConnectionState, Consumed};
 use crate::requests::lookahead::{BinaryHead, ParsedRequest};
+use crate::requests::upload::{self, Destination};
 
 /// The longest login: mechanism and message together.
 const LOGIN_BYTES_MAX: usize = 2048;
@@ -51,7 +54,9 @@ pub fn dispatch(
     if verb.stores() && !context.fits(header.item_bytes()) {
         return refuse_too_large(&header, verb, input, connection, context);
     }
-    let body = header.body(input)?;
+    let Some(body) = header.body(input) else {
+        return begin_upload(&header, verb, input, connection, context);
+    };
     let mut command = BinaryCommand { header, body, lookup: request.lookup, context };
     if verb.authenticates() {
         // A failed login ends an earlier one.
@@ -61,7 +66,38 @@ pub fn dispatch(
     }
     let bytes = HEADER_BYTES + header.body_bytes();
     connection.quit = verb == Verb::Quit;
-    Some(Consumed { bytes, close: connection.quit })
+    Some(Consumed { bytes, close: connection.quit, waits: false })
+}
+
+/// Begin an upload if the value is long and all before it has arrived.
+fn begin_upload(
+    header: &Header,
+    verb: Verb,
+    input: &[u8],
+    connection: &mut ConnectionState,
+    context: &RequestContext<'_>,
+) -> Option<Consumed> {
+    if !matches!(verb, Verb::Set | Verb::Add | Verb::Replace) {
+        return None;
+    }
+    let head = HEADER_BYTES + header.body_bytes() - header.value_bytes();
+    let Body { extras, key, .. } = header.body_without_value(input.get(..head)?)?;
+    let to = Destination {
+        key,
+        flags: big_endian_u32(&extras[..4]),
+        exptime: i64::from(big_endian_u32(&extras[4..8])),
+        length: header.value_bytes(),
+    };
+    upload::begin(&to, head, input, connection, context)
+}
+
+/// Carry out the request of this head, whose value arrived in the memory of its item.
+pub fn finish_upload(head: &[u8], context: &mut RequestContext<'_>) {
+    let parts = Header::parse(head)
+        .and_then(|header| Some((header, header.verb()?, header.body_without_value(head)?)));
+    if let Some((header, verb, body)) = parts {
+        carry_out(verb, &mut BinaryCommand { header, body, lookup: None, context });
+    }
 }
 
 fn refuse_and_close(

@@ -26,14 +26,14 @@ impl<'a> MetaCommand<'a, '_> {
     fn read_unlocked(&mut self) -> bool {
         let MetaCommand { options, key, lookup, context, .. } = self;
         let now_s = context.now_s;
-        let out = &mut *context.out;
+        let (out, direct) = (&mut *context.out, &mut context.direct);
         let store = &context.state.store;
         let answered = store.get_by_lookup(&store.lookup(key, *lookup), now_s, |item| {
             if item.marks.stale && !item.marks.won {
                 return false;
             }
             let effect = ReadEffect { created: false, won: false };
-            append_hit(out, options, item, key, effect, now_s);
+            append_hit(out, direct, options, item, key, effect, now_s);
             true
         });
         match answered {
@@ -74,7 +74,9 @@ impl<'a> MetaCommand<'a, '_> {
         // A client that has this version of the value already does not need it again.
         let is_known = options.expected_cas == Some(item.cas);
         let options = &MetaOptions { value: options.value && !is_known, ..**options };
-        let (expires, wins) = append_hit(context.out, options, &item, key, effect, now_s);
+        // The item's region is locked meanwhile, which no socket may prolong.
+        let (expires, wins) =
+            append_hit(context.out, &mut None, options, &item, key, effect, now_s);
         entry.set_expiry(expires);
         if wins {
             marks.won = true;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use cachemark_protocol::limits::KEY_BYTES_MAX;
 use cachemark_protocol::meta::request::{
-    MetaError, MetaOptions, MetaRequest, MetaVerb, decode_key,
+    MetaError, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key,
 };
 use cachemark_storage::Lookup;
 
@@ -21,6 +21,7 @@ use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::observe::{self, Access};
 use crate::requests::connection_state::{ConnectionState, Consumed};
+use crate::requests::upload::{self, Destination};
 
 /// Parse the flags of a command without data and carry it out.
 #[inline]
@@ -55,13 +56,45 @@ pub fn store<'a>(
         }
     };
     let length = request.length as usize;
-    let data = rest.get(line..line + length + 2)?;
+    let Some(data) = rest.get(line..line + length + 2) else {
+        return begin_upload(request, options, line, rest, connection, context);
+    };
     let (value, end) = data.split_at(length);
     match end {
         b"\r\n" => carry_out(request, options, None, value, context),
         _ => context.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n"),
     }
     Some(Consumed::bytes(line + data.len()))
+}
+
+/// Begin an upload if the value is long and the item is made of what the command itself says.
+fn begin_upload(
+    request: &MetaRequest<'_>,
+    options: &MetaOptions<'_>,
+    line: usize,
+    rest: &[u8],
+    connection: &mut ConnectionState,
+    context: &RequestContext<'_>,
+) -> Option<Consumed> {
+    let joins = matches!(options.mode, MetaMode::Append | MetaMode::Prepend);
+    if joins || options.base64 || options.new_cas.is_some() || options.expected_cas.is_some() {
+        return None;
+    }
+    let to = Destination {
+        key: request.key,
+        flags: options.client_flags,
+        exptime: options.exptime.unwrap_or(0),
+        length: request.length as usize,
+    };
+    upload::begin(&to, line, rest, connection, context)
+}
+
+/// Carry out an `ms` whose value arrived in the memory of its item.
+pub fn finish_upload(request: &MetaRequest<'_>, end: &[u8], context: &mut RequestContext<'_>) {
+    match (end, request.options()) {
+        (b"\r\n", Ok(options)) => carry_out(request, &options, None, b"", context),
+        _ => context.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n"),
+    }
 }
 
 /// The options of an `ms`, or the reply that refuses it.

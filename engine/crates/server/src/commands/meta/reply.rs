@@ -3,7 +3,9 @@
 use cachemark_protocol::meta::request::{MetaOptions, MetaRequest, encode_key};
 use cachemark_storage::{Item, expires_s};
 
+use crate::commands::context::append_or_send;
 use crate::commands::decimal::append_number;
+use crate::connection::direct_send::DirectSend;
 use crate::state::settings::ITEM_HEADER_BYTES;
 
 /// What a read does to an item.
@@ -19,6 +21,7 @@ pub struct ReadEffect {
 /// told to store it again. A `T` or an `N` affects the flags behind it.
 pub fn append_hit(
     out: &mut Vec<u8>,
+    direct: &mut Option<DirectSend<'_>>,
     options: &MetaOptions<'_>,
     item: &Item<'_>,
     key: &[u8],
@@ -56,8 +59,7 @@ pub fn append_hit(
     }
     out.extend_from_slice(b"\r\n");
     if options.value {
-        out.extend_from_slice(item.value);
-        out.extend_from_slice(b"\r\n");
+        append_or_send(out, direct, item.value, b"\r\n");
     }
     (expires, won)
 }

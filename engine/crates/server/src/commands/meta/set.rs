@@ -3,16 +3,32 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::meta::request::{MetaMode, MetaOptions};
-use cachemark_storage::{Content, Entry, Marks, expires_s};
+use cachemark_storage::{Content, Entry, Marks, Mode, Outcome, Reservation, expires_s};
 
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::reply::{append_echo, append_flag};
 use crate::commands::observe;
 use crate::state::event_log::kinds;
 
+/// What the reply says of the item.
+struct Stored {
+    length: usize,
+    cas: u64,
+    expires_s: u32,
+}
+
+impl Stored {
+    fn of(content: &Content<'_>) -> Stored {
+        Stored { length: content.value.len(), cas: content.cas, expires_s: content.expires_s }
+    }
+}
+
 impl MetaCommand<'_, '_> {
     pub fn set(&mut self, value: &[u8]) {
         let now_s = self.context.now_s;
+        if let Some(item) = self.context.reserved.take() {
+            return self.set_reserved(item);
+        }
         let MetaOptions { mode, vivify, exptime, .. } = *self.options;
         let mut entry = self.context.state.store.entry(self.key, now_s);
         entry.counters().sets += 1;
@@ -28,7 +44,7 @@ impl MetaCommand<'_, '_> {
         let concatenated;
         let stale = match self.check(&mut entry) {
             Ok(stale) => stale,
-            Err(code) => return self.reply_stored(code, &content),
+            Err(code) => return self.reply_stored(code, &Stored::of(&content)),
         };
         if let (true, Some(item)) = (stale, entry.item()) {
             // Only the value changes.
@@ -41,19 +57,35 @@ impl MetaCommand<'_, '_> {
                 _ => [value, item.value].concat(),
             };
             if !self.context.fits((self.key.len() + concatenated.len()) as u64) {
-                return self.reply_stored(b"NS", &content);
+                return self.reply_stored(b"NS", &Stored::of(&content));
             }
             content.value = &concatenated;
             (content.flags, content.expires_s) = (item.flags, item.expires_s);
         }
         content.cas = self.options.new_cas.unwrap_or_else(|| entry.fresh_cas());
         if entry.put(&content) {
-            return self.reply_stored(b"HD", &content);
+            return self.reply_stored(b"HD", &Stored::of(&content));
         }
         // The present value is outdated and must not be served.
         entry.remove();
         self.context.state.no_memory.fetch_add(1, Ordering::Relaxed);
         self.context.out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
+    }
+
+    /// The same for a value that is in the memory of its item.
+    fn set_reserved(&mut self, mut item: Reservation) {
+        let now_s = self.context.now_s;
+        let mode = match self.options.mode {
+            MetaMode::Add => Mode::Add,
+            MetaMode::Replace => Mode::Replace,
+            _ => Mode::Set,
+        };
+        let length = item.value().len();
+        let exptime = self.options.exptime.unwrap_or(0);
+        let store = &self.context.state.store;
+        let (outcome, cas) = store.store_reserved(item, mode, 0, Marks::default(), now_s);
+        let code = if outcome == Outcome::Stored { b"HD" } else { b"NS" };
+        self.reply_stored(code, &Stored { length, cas, expires_s: expires_s(exptime, now_s) });
     }
 
     /// If the value may be stored, whether it is stale at once. Otherwise the code of the reply.
@@ -89,9 +121,9 @@ impl MetaCommand<'_, '_> {
         }
     }
 
-    fn reply_stored(&mut self, code: &[u8], content: &Content<'_>) {
+    fn reply_stored(&mut self, code: &[u8], item: &Stored) {
         if self.context.wants(kinds::MUTATIONS) {
-            self.report(code, content);
+            self.report(code, item);
         }
         if self.options.quiet && code == b"HD" {
             return;
@@ -101,8 +133,8 @@ impl MetaCommand<'_, '_> {
         out.extend_from_slice(code);
         for letter in options.letters.iter() {
             match letter {
-                b'c' => append_flag(out, b'c', content.cas),
-                b's' => append_flag(out, b's', content.value.len() as u64),
+                b'c' => append_flag(out, b'c', item.cas),
+                b's' => append_flag(out, b's', item.length as u64),
                 _ => append_echo(out, letter, request, options),
             }
         }
@@ -111,7 +143,7 @@ impl MetaCommand<'_, '_> {
 
     /// Report what became of the command to those who watch.
     #[cold]
-    fn report(&self, code: &[u8], content: &Content<'_>) {
+    fn report(&self, code: &[u8], item: &Stored) {
         let compares = self.options.expected_cas.is_some();
         let command = match self.options.mode {
             MetaMode::Replace | MetaMode::Plain if compares => "cas",
@@ -121,7 +153,7 @@ impl MetaCommand<'_, '_> {
             MetaMode::Replace => "replace",
             MetaMode::Plain | MetaMode::Decrement => "set",
         };
-        let exptime = i64::from(content.expires_s);
-        observe::stored(self.key, command, code, exptime, content.value.len(), self.context);
+        let exptime = i64::from(item.expires_s);
+        observe::stored(self.key, command, code, exptime, item.length, self.context);
     }
 }

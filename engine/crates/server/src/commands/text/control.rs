@@ -185,8 +185,7 @@ fn lru(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     OK
 }
 
-/// `lru_crawler`. There is no thread that crawls: without this command, items that have expired are removed when they
-/// are read or when their memory is needed.
+/// `lru_crawler`. `crawl` removes at once what the server otherwise removes bit by bit.
 fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     let mut tuning = context.state.tuning();
     match words {

@@ -9,8 +9,9 @@ use crate::commands::text::reply::append_value;
 /// Answer a get of one key.
 #[inline]
 pub fn one(lookup: &Lookup<'_>, context: &mut RequestContext<'_>) {
-    let out = &mut *context.out;
-    let reply = |item: &Item<'_>| append_value(out, lookup.key(), item, false, b"\r\nEND\r\n");
+    let (out, direct) = (&mut *context.out, &mut context.direct);
+    let reply =
+        |item: &Item<'_>| append_value(out, direct, lookup.key(), item, false, b"\r\nEND\r\n");
     if context.state.store.get_by_lookup(lookup, context.now_s, reply).is_none() {
         context.out.extend_from_slice(b"END\r\n");
     }
@@ -38,7 +39,7 @@ impl Get<'_> {
             self.keys.nth(*resume_at - 1);
         }
         for key in self.keys {
-            if context.out.len() >= pause_at {
+            if context.reaches(pause_at) {
                 return false;
             }
             match self.exptime {
@@ -55,14 +56,15 @@ impl Get<'_> {
 
 /// Append the value of one key, if the store has it.
 fn get(lookup: &Lookup<'_>, cas: bool, context: &mut RequestContext<'_>) {
-    let out = &mut *context.out;
-    let reply = |item: &Item<'_>| append_value(out, lookup.key(), item, cas, b"\r\n");
+    let (out, direct) = (&mut *context.out, &mut context.direct);
+    let reply = |item: &Item<'_>| append_value(out, direct, lookup.key(), item, cas, b"\r\n");
     context.state.store.get_by_lookup(lookup, context.now_s, reply);
 }
 
 /// The same, with a new exptime.
 fn get_and_touch(key: &[u8], exptime: i64, cas: bool, context: &mut RequestContext<'_>) {
     let out = &mut *context.out;
-    let reply = |item: &Item<'_>| append_value(out, key, item, cas, b"\r\n");
+    // The item's region is locked meanwhile, which no socket may prolong.
+    let reply = |item: &Item<'_>| append_value(out, &mut None, key, item, cas, b"\r\n");
     context.state.store.get_and_touch(key, exptime, context.now_s, reply);
 }

@@ -12,7 +12,7 @@ mod watch;
 
 use cachemark_protocol::meta::request::MetaVerb;
 use cachemark_protocol::text::command::Command;
-use cachemark_protocol::text::request::Parsed;
+use cachemark_protocol::text::request::{Parsed, parse};
 
 use crate::commands::context::RequestContext;
 use crate::commands::meta;
@@ -78,7 +78,7 @@ pub fn dispatch<'a>(
                 Outcome::Dump(form) => {
                     taken_if(dump::write(form, resume_at, context, pause_at), line)
                 }
-                Outcome::Close => Some(Consumed { bytes: line, close: true }),
+                Outcome::Close => Some(Consumed { bytes: line, close: true, waits: false }),
             };
         }
         Command::Watch { kinds } => return Some(watch::start(kinds, line, connection, context)),
@@ -91,7 +91,7 @@ pub fn dispatch<'a>(
         }
         Command::Quit => {
             connection.quit = true;
-            return Some(Consumed { bytes: line, close: true });
+            return Some(Consumed { bytes: line, close: true, waits: false });
         }
         Command::Delete { key, noreply } => simple::delete(key, noreply, context),
         Command::Arithmetic { key, delta, increment, noreply } => {
@@ -108,6 +108,16 @@ pub fn dispatch<'a>(
         Command::MetaNoop => context.out.extend_from_slice(b"MN\r\n"),
     }
     Some(Consumed::bytes(line))
+}
+
+/// Carry out the storage command of this line, whose value arrived in the memory of its item.
+pub fn finish_upload(line: &[u8], end: &[u8], context: &mut RequestContext<'_>) {
+    match parse(line) {
+        Parsed::Command(Command::Store(store), _) => storage::finish(&store, b"", end, context),
+        Parsed::Command(Command::Meta(request), _) => meta::finish_upload(&request, end, context),
+        // Only these begin an upload.
+        _ => {}
+    }
 }
 
 /// A command takes its line once it is answered completely, and nothing before.

@@ -2,7 +2,9 @@
 
 use cachemark_storage::Item;
 
+use crate::commands::context::append_or_send;
 use crate::commands::decimal::append_number;
+use crate::connection::direct_send::DirectSend;
 
 /// Append a reply line, unless the command has `noreply`.
 pub fn reply(out: &mut Vec<u8>, noreply: bool, reply: &[u8]) {
@@ -16,6 +18,7 @@ pub fn reply(out: &mut Vec<u8>, noreply: bool, reply: &[u8]) {
 #[inline(always)]
 pub fn append_value<const END: usize>(
     out: &mut Vec<u8>,
+    direct: &mut Option<DirectSend<'_>>,
     key: &[u8],
     item: &Item<'_>,
     cas: bool,
@@ -37,6 +40,5 @@ pub fn append_value<const END: usize>(
         append_number(out, item.cas);
     }
     out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(item.value);
-    out.extend_from_slice(end);
+    append_or_send(out, direct, item.value, end);
 }

@@ -3,12 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::text::command::{Store, StoreVerb};
-use cachemark_storage::{Mode, Outcome};
+use cachemark_storage::{Marks, Mode, Outcome};
 
 use crate::commands::context::RequestContext;
 use crate::commands::observe;
 use crate::commands::text::reply::reply;
 use crate::requests::connection_state::{ConnectionState, Consumed};
+use crate::requests::upload::{self, Destination};
 use crate::state::event_log::kinds;
 
 /// Carry out a storage command whose line has this length and whose data follows it. `None` if the data is
@@ -32,8 +33,21 @@ pub fn store(
         return Some(Consumed::bytes(line));
     }
     let length = store.length as usize;
-    let data = rest.get(line..line + length + 2)?;
+    let Some(data) = rest.get(line..line + length + 2) else {
+        if matches!(store.verb, StoreVerb::Append | StoreVerb::Prepend) {
+            return None;
+        }
+        let Store { key, flags, exptime, .. } = *store;
+        let to = Destination { key, flags, exptime, length };
+        return upload::begin(&to, line, rest, connection, context);
+    };
     let (value, end) = data.split_at(length);
+    finish(store, value, end, context);
+    Some(Consumed::bytes(line + data.len()))
+}
+
+/// Carry out a storage command whose data is complete, and ends in these two bytes.
+pub fn finish(store: &Store<'_>, value: &[u8], end: &[u8], context: &mut RequestContext<'_>) {
     let text = match end {
         b"\r\n" => {
             if observe::lookups_are_observed(context) {
@@ -46,7 +60,6 @@ pub fn store(
         _ => b"CLIENT_ERROR bad data chunk\r\n",
     };
     reply(context.out, store.noreply, text);
-    Some(Consumed::bytes(line + data.len()))
 }
 
 /// Report what became of the command to those who watch.
@@ -60,7 +73,7 @@ fn report(store: &Store<'_>, text: &[u8], context: &RequestContext<'_>) {
 }
 
 /// Store a value and return the reply line.
-fn store_value(store: &Store<'_>, value: &[u8], context: &RequestContext<'_>) -> &'static [u8] {
+fn store_value(store: &Store<'_>, value: &[u8], context: &mut RequestContext<'_>) -> &'static [u8] {
     let mode = match store.verb {
         StoreVerb::Set => Mode::Set,
         StoreVerb::Add => Mode::Add,
@@ -76,7 +89,11 @@ fn store_value(store: &Store<'_>, value: &[u8], context: &RequestContext<'_>) ->
             return b"NOT_STORED\r\n";
         }
     }
-    match items.store(mode, store.key, store.flags, store.exptime, value, context.now_s) {
+    let outcome = match context.reserved.take() {
+        Some(item) => Some(items.store_reserved(item, mode, 0, Marks::default(), context.now_s).0),
+        None => items.store(mode, store.key, store.flags, store.exptime, value, context.now_s),
+    };
+    match outcome {
         Some(Outcome::Stored) => b"STORED\r\n",
         Some(Outcome::NotStored) => b"NOT_STORED\r\n",
         Some(Outcome::Exists) => b"EXISTS\r\n",

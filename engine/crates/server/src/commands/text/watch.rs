@@ -33,7 +33,7 @@ pub fn start(
     };
     context.out.extend_from_slice(reply);
     // The session ends; the transport keeps the connection if it watches.
-    Consumed { bytes: line, close: connection.watching.is_some() }
+    Consumed { bytes: line, close: connection.watching.is_some(), waits: false }
 }
 
 /// The kinds of events that are asked for. `None` if a word names none.

@@ -30,7 +30,7 @@ fn load(counter: &AtomicU64) -> u64 {
 }
 
 fn process(state: &State) -> Vec<Row> {
-    let (user, system) = cpu_times().unwrap_or_default();
+    let (user, system) = cpu_times();
     let seconds = |time: Duration| format!("{}.{:06}", time.as_secs(), time.subsec_micros());
     vec![
         row("pid", std::process::id()),
@@ -45,16 +45,17 @@ fn process(state: &State) -> Vec<Row> {
 }
 
 /// The CPU time of this process, in user mode and in the kernel.
-fn cpu_times() -> Option<(Duration, Duration)> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in brackets may contain spaces; the times are the 14th and the 15th field.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let ticks = rustix::param::clock_ticks_per_second().max(1);
-    let mut time = || {
-        let ticked: u64 = fields.next()?.parse().ok()?;
-        Some(Duration::from_nanos(ticked * 1_000_000_000 / ticks))
+fn cpu_times() -> (Duration, Duration) {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is the caller's own, and all zeros are valid; the call cannot fail for this process.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
     };
-    Some((time()?, time()?))
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    (time(usage.ru_utime), time(usage.ru_stime))
 }
 
 fn connections(state: &State, tuning: &Tuning) -> Vec<Row> {
@@ -132,7 +133,7 @@ fn resources(state: &State, usage: &Usage) -> impl Iterator<Item = Row> {
     ])
 }
 
-/// What memcached's background threads do. This server has none of them; it crawls only when told to.
+/// What memcached's background threads do. Of them, this server has the crawler only.
 fn background_work(state: &State, tuning: &Tuning) -> Vec<Row> {
     let mut table = Vec::new();
     if tuning.slab_reassign {
@@ -196,7 +197,10 @@ fn items(state: &State, usage: &Usage, tuning: &Tuning) -> Vec<Row> {
         table.extend(zeros(["evicted_active"]));
     }
     table.push(row("evictions", counted.evictions));
-    table.extend(rows([("reclaimed", 0), ("crawler_reclaimed", load(&state.crawled))]));
+    table.extend(rows([
+        ("reclaimed", counted.reclaimed),
+        ("crawler_reclaimed", load(&state.crawled)),
+    ]));
     table.extend(zeros(["crawler_items_checked", "lrutail_reflocked"]));
     if tuning.lru_maintainer {
         table.extend(zeros([

@@ -24,7 +24,7 @@ pub fn table(state: &State) -> Vec<Row> {
     table.extend(tls(state, &tuning));
     table.extend([
         row("num_napi_ids", tuning.napi_ids),
-        row("memory_file", tuning.memory_file.as_deref().unwrap_or("(null)")),
+        row("memory_file", "(null)"),
         row("client_flags_size", size_of::<u32>()),
         row("io", state.settings.io.name()),
     ]);
@@ -66,7 +66,7 @@ fn tls(state: &State, tuning: &Tuning) -> Vec<Row> {
         row("ssl_key", path(tls.map(|tls| &tls.key), "(null)")),
         row("ssl_verify_mode", verify_mode),
         row("ssl_keyformat", 1),
-        row("ssl_ciphers", "NULL"),
+        row("ssl_ciphers", tls.and_then(|tls| tls.ciphers.as_deref()).unwrap_or("NULL")),
         row("ssl_ca_cert", path(tls.and_then(|tls| tls.authorities.as_ref()), "NULL")),
         row("ssl_wbuf_size", u64::from(tuning.tls_buffer_kibibytes) << 10),
         row("ssl_session_cache", yes_or_no(tuning.tls_session_cache)),

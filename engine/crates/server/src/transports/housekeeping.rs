@@ -1,9 +1,11 @@
-//! The thread that closes connections that sent nothing for too long.
+//! The thread that works once a second: it closes connections that sent nothing for too long, and removes items that
+//! have expired.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
@@ -13,26 +15,31 @@ use crate::state::server_state::State;
 
 /// Times are counted in seconds.
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// How much of each second may pass while expired items are removed: a segment in which one item has expired is read
+/// as a whole, so that a store of items with many different exptimes would keep a CPU busy.
+const CRAWL: Duration = Duration::from_millis(10);
 
-pub struct IdleThread {
+pub struct Housekeeping {
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl IdleThread {
-    /// Start the thread, if the server has a timeout.
-    pub fn start(state: &Arc<State>) -> io::Result<Option<IdleThread>> {
-        if state.settings.idle_timeout_s == 0 {
-            return Ok(None);
-        }
+impl Housekeeping {
+    pub fn start(state: &Arc<State>) -> io::Result<Housekeeping> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let (state, woken) = (Arc::clone(state), Arc::clone(&wake));
-        let thread = thread::Builder::new().name("idle".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("housekeeping".to_owned()).spawn(move || {
+            let mut next_segment = 0;
             while !is_woken(&woken) {
-                shut_down_idle(&state);
+                if state.settings.idle_timeout_s > 0 {
+                    shut_down_idle(&state);
+                }
+                if state.tuning().crawler {
+                    next_segment = crawl(&state, next_segment);
+                }
             }
         })?;
-        Ok(Some(IdleThread { wake, thread: Some(thread) }))
+        Ok(Housekeeping { wake, thread: Some(thread) })
     }
 
     pub fn stop(&mut self) {
@@ -63,4 +70,16 @@ fn shut_down_idle(state: &State) {
             state.idle_kicks.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Remove expired items from this segment on, for a while. Returns where to go on.
+fn crawl(state: &State, first: usize) -> usize {
+    let began = Instant::now();
+    let goes_on = || began.elapsed() < CRAWL;
+    let (expired, next) = state.store.remove_expired_from(first, state.now_s(), goes_on);
+    if expired > 0 {
+        state.crawls.fetch_add(1, Ordering::Relaxed);
+        state.crawled.fetch_add(expired, Ordering::Relaxed);
+    }
+    next
 }
