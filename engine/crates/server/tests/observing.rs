@@ -170,7 +170,7 @@ fn wait_for(target: &Target, name: &str, value: &str) {
     let wanted = (name.to_owned(), value.to_owned());
     while !stats(target, "").contains(&wanted) {
         assert!(began.elapsed() < PATIENCE, "{name} never is {value}");
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -347,4 +347,32 @@ fn cpu_times_have_microseconds() {
         }
         assert!(began.elapsed() < PATIENCE, "{reply}");
     }
+}
+
+/// The names of memcached 1.6.45. Prometheus's memcached_exporter fails on any other.
+#[test]
+fn a_slab_class_has_the_rows_of_memcached() {
+    const ROWS: [&str; 15] = [
+        "chunk_size",
+        "chunks_per_page",
+        "total_pages",
+        "total_chunks",
+        "used_chunks",
+        "free_chunks",
+        "free_chunks_end",
+        "get_hits",
+        "cmd_set",
+        "delete_hits",
+        "incr_hits",
+        "decr_hits",
+        "cas_hits",
+        "cas_badval",
+        "touch_hits",
+    ];
+    let (_server, target) = embedded(IoMode::Events);
+    let reply = target.exchange(b"set a 0 0 1\r\nx\r\nstats slabs\r\n", usize::MAX, false);
+    let reply = String::from_utf8(reply).expect("text");
+    let rows: Vec<&str> =
+        reply.lines().filter_map(|line| line.strip_prefix("STAT 1:")?.split(' ').next()).collect();
+    assert_eq!(rows, ROWS, "{reply}");
 }

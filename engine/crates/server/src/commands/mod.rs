@@ -6,3 +6,4 @@ mod decimal;
 pub mod meta;
 pub mod observe;
 pub mod text;
+mod uploads;

@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use cachemark_storage::Reservation;
 
-use crate::commands::context::RequestContext;
-use crate::requests::connection_state::{ConnectionState, Consumed};
 use crate::state::server_state::State;
-
-/// Shorter values are collected with their command and copied.
-const UPLOAD_BYTES_MIN: usize = 16 * 1024;
 
 /// A storage command whose value has not arrived completely.
 pub struct Upload {
@@ -34,38 +29,12 @@ impl Drop for Upload {
     }
 }
 
-/// What a storage command stores: the key and its item.
-pub struct Destination<'a> {
-    pub key: &'a [u8],
-    pub flags: u32,
-    pub exptime: i64,
-    pub length: usize,
-}
-
-/// Begin an upload if the value is long: the command's head has `head` bytes of the input, and all else of it is value.
-/// `None` if the value must be collected.
-pub fn begin(
-    to: &Destination<'_>,
-    head: usize,
-    input: &[u8],
-    connection: &mut ConnectionState,
-    context: &RequestContext<'_>,
-) -> Option<Consumed> {
-    if to.length < UPLOAD_BYTES_MIN || connection.socket.is_none() {
-        return None;
-    }
-    let state = context.state.itself()?;
-    let store = &context.state.store;
-    let reserved = store.reserve(to.key, to.flags, to.exptime, to.length, context.now_s)?;
-    let (head, value) = input.split_at(head);
-    let reservation = Some(reserved);
-    let mut upload = Upload { state, head: head.to_vec(), reservation, filled: 0 };
-    let taken = upload.fill_from(value);
-    connection.upload = Some(Box::new(upload));
-    Some(Consumed { bytes: head.len() + taken, close: false, waits: true })
-}
-
 impl Upload {
+    /// The value of the command with this head, into this memory.
+    pub fn new(state: Arc<State>, head: &[u8], reservation: Reservation) -> Upload {
+        Upload { state, head: head.to_vec(), reservation: Some(reservation), filled: 0 }
+    }
+
     /// The part of the value that has not arrived.
     pub fn space(&mut self) -> &mut [u8] {
         match &mut self.reservation {

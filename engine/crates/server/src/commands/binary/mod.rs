@@ -12,9 +12,9 @@ use cachemark_storage::Mode;
 use crate::commands::binary::command::BinaryCommand;
 use crate::commands::context::RequestContext;
 use crate::commands::observe::{self, Access};
+use crate::commands::uploads::{self, Destination};
 use crate::requests::connection_state::{ConnectionState, Consumed};
 use crate::requests::lookahead::{BinaryHead, ParsedRequest};
-use crate::requests::upload::{self, Destination};
 
 /// The longest login: mechanism and message together.
 const LOGIN_BYTES_MAX: usize = 2048;
@@ -88,7 +88,7 @@ fn begin_upload(
         exptime: i64::from(big_endian_u32(&extras[4..8])),
         length: header.value_bytes(),
     };
-    upload::begin(&to, head, input, connection, context)
+    uploads::begin(&to, head, input, connection, context)
 }
 
 /// Carry out the request of this head, whose value arrived in the memory of its item.

@@ -20,8 +20,8 @@ use crate::commands::context::RequestContext;
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::observe::{self, Access};
+use crate::commands::uploads::{self, Destination};
 use crate::requests::connection_state::{ConnectionState, Consumed};
-use crate::requests::upload::{self, Destination};
 
 /// Parse the flags of a command without data and carry it out.
 #[inline]
@@ -86,7 +86,7 @@ fn begin_upload(
         exptime: options.exptime.unwrap_or(0),
         length: request.length as usize,
     };
-    upload::begin(&to, line, rest, connection, context)
+    uploads::begin(&to, line, rest, connection, context)
 }
 
 /// Carry out an `ms` whose value arrived in the memory of its item.

@@ -8,8 +8,8 @@ use cachemark_storage::{Marks, Mode, Outcome};
 use crate::commands::context::RequestContext;
 use crate::commands::observe;
 use crate::commands::text::reply::reply;
+use crate::commands::uploads::{self, Destination};
 use crate::requests::connection_state::{ConnectionState, Consumed};
-use crate::requests::upload::{self, Destination};
 use crate::state::event_log::kinds;
 
 /// Carry out a storage command whose line has this length and whose data follows it. `None` if the data is
@@ -39,7 +39,7 @@ pub fn store(
         }
         let Store { key, flags, exptime, .. } = *store;
         let to = Destination { key, flags, exptime, length };
-        return upload::begin(&to, line, rest, connection, context);
+        return uploads::begin(&to, line, rest, connection, context);
     };
     let (value, end) = data.split_at(length);
     finish(store, value, end, context);
