@@ -113,3 +113,66 @@ fn both_families_of_addresses_can_have_the_same_port() {
     let stream = TcpStream::connect(format!("[::1]:{}", port(&first))).expect("a server");
     assert!(stream.peer_addr().expect("an address").is_ipv6());
 }
+
+/// A `set` of the binary protocol, without extras but flags and exptime.
+fn binary_set(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut request = vec![0x80, 0x01, 0, key.len() as u8, 8, 0, 0, 0];
+    request.extend_from_slice(&((8 + key.len() + value.len()) as u32).to_be_bytes());
+    request.extend_from_slice(&[0; 12 + 8]);
+    [&request, key, value].concat()
+}
+
+/// Values long enough to arrive in the memory of their items, and others, in pieces that end anywhere.
+#[test]
+fn long_values_arrive_and_leave_whole() {
+    for io in IoMode::available() {
+        let (_server, target) = targets::embedded(io);
+        for (length, piece) in [
+            (15_000, 999),
+            (16_383, 16_384),
+            (16_384, 5000),
+            (40_000, 39_990),
+            (100_000, 1 << 20),
+            (131_000, 777),
+            (300_000, 65_537),
+            (1_000_000, 1 << 20),
+        ] {
+            let value: Vec<u8> = (0..length).map(|n| (n * 7 % 251) as u8).collect();
+            let block = |head: String| [head.as_bytes(), &value, b"\r\n"].concat();
+            let requests = [
+                block(format!("set t 7 0 {length}\r\n")),
+                block(format!("add t 0 0 {length}\r\n")),
+                block(format!("replace t 5 0 {length} noreply\r\n")),
+                block(format!("ms m {length} F9 T90 Oo s\r\n")),
+                b"get t none m\r\nmg m v f\r\n".to_vec(),
+            ];
+            let expected = [
+                format!("STORED\r\nNOT_STORED\r\nHD Oo s{length}\r\n").into_bytes(),
+                block(format!("VALUE t 5 {length}\r\n")),
+                block(format!("VALUE m 9 {length}\r\n")),
+                b"END\r\n".to_vec(),
+                block(format!("VA {length} f9\r\n")),
+            ];
+            let reply = target.exchange(&requests.concat(), piece, false);
+            assert!(reply == expected.concat(), "{io:?}: {length} in pieces of {piece}");
+            let stored = target.exchange(&binary_set(b"b", &value), piece, false);
+            assert_eq!(stored[..8], [0x81, 0x01, 0, 0, 0, 0, 0, 0], "{io:?}: {length}");
+            let reply = target.exchange(b"get b\r\n", usize::MAX, false);
+            let expected = [block(format!("VALUE b 0 {length}\r\n")), b"END\r\n".to_vec()];
+            assert!(reply == expected.concat(), "{io:?}: {length} in binary");
+        }
+        let wrong = [&b"set w 0 0 50000\r\n"[..], &[b'x'; 50_000], b"xxget w\r\n"].concat();
+        let reply = target.exchange(&wrong, usize::MAX, false);
+        assert_eq!(reply, b"CLIENT_ERROR bad data chunk\r\nEND\r\n", "{io:?}");
+        // Clients that leave in the middle of a value take no memory with them.
+        for n in 0..500 {
+            let part = [format!("set gone{n} 0 0 900000\r\n").as_bytes(), &[b'x'; 20_000]].concat();
+            target.exchange(&part, usize::MAX, false);
+        }
+        assert_eq!(
+            target.exchange(b"get gone7\r\nget m\r\n", 9, false)[..16],
+            *b"END\r\nVALUE m 9 1",
+            "{io:?}"
+        );
+    }
+}
