@@ -13,4 +13,5 @@ pub mod server;
 pub mod udp;
 mod unix;
 mod uring;
+mod uring_connection;
 mod watchers;

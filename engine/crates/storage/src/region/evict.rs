@@ -15,7 +15,6 @@
 use crate::items::item::RawItem;
 use crate::items::slot::Slot;
 use crate::memory::atomics::{LOCKED, SHARED, add, subtract, subtract_u32};
-use crate::memory::layout::NONE;
 use crate::region::segment_state::{Queue, SegmentCounts, state};
 use crate::region::writer::Writer;
 
@@ -26,8 +25,6 @@ const DEAD_PERCENT: usize = 50;
 /// A segment with this percentage is, if one in `DEAD_SHARE` of all bytes is dead.
 const SPARSE_PERCENT: usize = 20;
 const DEAD_SHARE: usize = 16;
-/// How many segments are searched for expired items before one is emptied.
-const SWEEPS_MAX: usize = 4;
 /// After so many attempts to free a segment, only segments without live items are compacted.
 const COMPACTED_MAX: usize = 8;
 /// After so many attempts, all items of the next segment are evicted.
@@ -249,7 +246,7 @@ impl Writer<'_> {
         (segment..segment + run).for_each(|segment| self.retire(segment));
     }
 
-    fn raw_item_at(&self, offset: usize) -> RawItem {
+    pub fn raw_item_at(&self, offset: usize) -> RawItem {
         // SAFETY: the offset is inside the segments, and a spare page follows them.
         unsafe { RawItem::at(self.region.data_ptr(offset)) }
     }
@@ -316,12 +313,6 @@ impl Writer<'_> {
         self.remove_slot(number, slot, slot.to_ghost());
     }
 
-    /// Remove an item that has expired and that nobody asked for.
-    fn drop_expired(&mut self, number: usize, slot: Slot) {
-        self.local.counters.expired_unfetched += u64::from(!slot.fetched());
-        self.remove_slot(number, slot, Slot::EMPTY);
-    }
-
     /// Remove an item from the table and from the counts. `left` is the new content of its slot.
     pub fn remove_slot(&mut self, number: usize, slot: Slot, left: Slot) {
         let (region, bytes) = (self.region, self.region.raw_item(slot).bytes());
@@ -340,60 +331,5 @@ impl Writer<'_> {
         if run > 1 {
             (segment..segment + run).for_each(|segment| self.retire(segment));
         }
-    }
-
-    /// Remove expired items from a few segments, those that expired first.
-    fn sweep_expired(&mut self) {
-        for _ in 0..SWEEPS_MAX {
-            let expires =
-                |segment: &u32| self.region.segment_meta(*segment).earliest_expiry_s.load(LOCKED);
-            let in_queue =
-                |segment: &u32| matches!(self.state(*segment), state::SMALL | state::MAIN);
-            let due = self.segments().filter(in_queue).min_by_key(expires);
-            match due.filter(|segment| expires(segment) <= self.now_s) {
-                Some(segment) => {
-                    let expired = self.sweep_segment(segment);
-                    self.local.counters.reclaimed += expired;
-                }
-                None => return,
-            }
-        }
-    }
-
-    /// The same for one segment. Returns how many items have expired.
-    pub fn sweep_if_due(&mut self, segment: u32) -> u64 {
-        if self.region.may_have_expired(segment, self.now_s) {
-            self.sweep_segment(segment)
-        } else {
-            0
-        }
-    }
-
-    /// Remove the expired items of a segment, and note when its next item expires. Returns how many there were.
-    fn sweep_segment(&mut self, segment: u32) -> u64 {
-        let mut expired = 0;
-        let meta = self.region.segment_meta(segment);
-        let begin = segment as usize * self.region.layout.segment;
-        let (mut offset, end) = (begin, begin + meta.used_bytes.load(LOCKED) as usize);
-        let mut next_s = NONE;
-        while offset < end && meta.live_bytes.load(LOCKED) > 0 {
-            let raw = self.raw_item_at(offset);
-            let expires_s = raw.expires_s();
-            if expires_s != 0 {
-                // SAFETY: as in `empty_segment`.
-                let hash = crate::table::hash::of(unsafe { raw.key() });
-                match self.slot_at_offset(hash, offset) {
-                    Some((number, slot)) if raw.expired(self.now_s) => {
-                        self.drop_expired(number, slot);
-                        expired += 1;
-                    }
-                    Some(_) => next_s = next_s.min(expires_s),
-                    None => {}
-                }
-            }
-            offset += raw.bytes();
-        }
-        meta.earliest_expiry_s.store(next_s, LOCKED);
-        expired
     }
 }

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod evict;
+mod expire;
 pub mod lookup;
 pub mod optimistic_read;
 mod reclaim_batch;
