@@ -95,7 +95,7 @@ fn a_guarded_server_asks_for_a_login() {
     let asked = |op| packet(0x80, op, 0, 1, 0, [b"", b"", b""]);
     type Packets = Vec<Vec<u8>>;
     let exchanges: [(Packets, Packets, bool); 8] = [
-        (vec![asked(0x20)], vec![said(0x20, b"PLAIN")], false),
+        (vec![asked(0x20)], vec![said(0x20, b"PLAIN CRAM-MD5")], false),
         (vec![asked(0x0b)], vec![said(0x0b, targets::VERSION.as_bytes())], false),
         (vec![asked(0x0a)], vec![refused(0x0a)], true),
         (vec![login(b"\0ann\0bad"), asked(0x0a)], vec![refused(0x21), refused(0x0a)], true),
@@ -106,7 +106,7 @@ fn a_guarded_server_asks_for_a_login() {
         ),
         (
             vec![login(b"\0ann\0s3c"), asked(0x20), asked(0x0a)],
-            vec![said(0x21, b"Authenticated"), said(0x20, b"PLAIN"), said(0x0a, b"")],
+            vec![said(0x21, b"Authenticated"), said(0x20, b"PLAIN CRAM-MD5"), said(0x0a, b"")],
             false,
         ),
         // A failed login ends the earlier one.
@@ -133,6 +133,25 @@ fn a_guarded_server_asks_for_a_login() {
             }
         }
     }
+}
+
+/// CRAM-MD5: a challenge, and no password on the wire.
+#[test]
+fn a_challenge_must_be_answered() {
+    let ask = |op, message: &[u8]| packet(0x80, op, 0, 1, 0, [b"", b"CRAM-MD5", message]);
+    let refused = |op| packet(0x81, op, 0x20, 1, 0, [b"", b"", b"Auth failure."]);
+    let (_server, target) = guarded(IoMode::Events);
+    let challenge = || {
+        let asked = target.exchange(&ask(0x21, b""), usize::MAX, false);
+        assert_eq!(asked[..8], [0x81, 0x21, 0, 0, 0, 0, 0, 0x21], "{}", asked.escape_ascii());
+        asked[24..].to_vec()
+    };
+    let first = challenge();
+    assert!(first.starts_with(b"<") && first.ends_with(b">") && first != challenge());
+    let wrong = [ask(0x21, b""), ask(0x22, b"ann 00"), ask(0x22, b"ann 00")].concat();
+    let replies = target.exchange(&wrong, usize::MAX, false);
+    assert!(replies.ends_with(&refused(0x22).repeat(2)), "{}", replies.escape_ascii());
+    assert_eq!(target.exchange(&ask(0x22, b"ann 00"), usize::MAX, false), refused(0x22));
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub static OPTIONS: [CommandOption; 37] = [
     option(
         'S',
         "enable-sasl",
-        "login by SASL PLAIN; users are in the file MEMCACHED_SASL_PWDB",
+        "login by SASL (PLAIN or CRAM-MD5); users are in the file MEMCACHED_SASL_PWDB",
         Flag(|to| to.sasl = true),
     ),
     option(

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// PEM file of the certificate's key
     #[arg(long, requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// File with lines of user:password; clients then have to log in (SASL PLAIN, or `set` of the text protocol)
+    /// File with lines of user:password; clients then have to log in (SASL PLAIN or CRAM-MD5, or `set` of the text protocol)
     #[arg(long)]
     pub auth_file: Option<PathBuf>,
     /// How connections are served: I/O and threads

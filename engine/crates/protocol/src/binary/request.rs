@@ -123,6 +123,7 @@ pub enum Status {
     NotStored = 0x0005,
     NonNumeric = 0x0006,
     NotAuthenticated = 0x0020,
+    AuthenticationContinues = 0x0021,
     UnknownCommand = 0x0081,
     OutOfMemory = 0x0082,
 }
@@ -131,7 +132,7 @@ impl Status {
     /// The message in the body of an error.
     pub fn text(self) -> &'static [u8] {
         match self {
-            Status::Ok => b"",
+            Status::Ok | Status::AuthenticationContinues => b"",
             Status::NotFound => b"Not found",
             Status::Exists => b"Data exists for key.",
             Status::TooLarge => b"Too large.",

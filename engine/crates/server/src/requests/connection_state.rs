@@ -22,6 +22,8 @@ pub struct ConnectionState {
     pub dialect: Option<Dialect>,
     /// The client has logged in, if the server requires that.
     pub authenticated: bool,
+    /// What a login by CRAM-MD5 has to answer.
+    pub challenge: Option<Box<[u8]>>,
     /// How many of the next bytes are the data of a refused command, and are dropped.
     pub swallow: u64,
     /// How far a command with a long reply has come: the keys of a get, or the parts of a dump, that are

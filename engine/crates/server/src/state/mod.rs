@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod clock;
+pub mod cram_md5;
 pub mod event_lines;
 pub mod event_log;
 pub mod peer;

@@ -9,6 +9,9 @@ use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Marks, Mode, Outcome
 
 use crate::commands::context::{RequestContext, append_or_send};
 use crate::commands::observe;
+use crate::requests::connection_state::ConnectionState;
+use crate::state::accounts::Accounts;
+use crate::state::cram_md5;
 use crate::state::event_log::kinds;
 use crate::state::stats;
 
@@ -23,23 +26,35 @@ pub struct BinaryCommand<'a, 'b> {
 }
 
 impl BinaryCommand<'_, '_> {
-    /// A login by SASL PLAIN, which has one message. Returns whether it succeeded; `None` if the request is
-    /// no login but asks for the mechanisms.
-    pub fn log_in(&mut self, verb: Verb) -> Option<bool> {
+    /// A message of a login by SASL: PLAIN has one, CRAM-MD5 an empty one and the answer to a challenge.
+    pub fn log_in(&mut self, verb: Verb, connection: &mut ConnectionState) {
         if verb == Verb::SaslMechanisms {
-            self.answer(b"", b"", b"PLAIN", 0);
-            return None;
+            return self.answer(b"", b"", b"PLAIN CRAM-MD5", 0);
         }
-        let Body { key, value, .. } = self.body;
-        let plain = verb == Verb::SaslAuthenticate && key == b"PLAIN";
-        let allowed =
-            self.context.state.authenticate(|accounts| plain && accounts.allow_plain(value));
-        if allowed {
+        // A failed login ends an earlier one.
+        connection.authenticated = false;
+        let Body { key: mechanism, value: message, .. } = self.body;
+        let begins = verb == Verb::SaslAuthenticate;
+        if begins && mechanism == b"CRAM-MD5" && message.is_empty() {
+            let challenge = cram_md5::challenge();
+            let asked =
+                Reply { value: &challenge, ..Reply::plain(Status::AuthenticationContinues) };
+            asked.append(&self.header, self.context.out);
+            connection.challenge = Some(challenge.into());
+            return;
+        }
+        let challenge = connection.challenge.take();
+        let is_known = |accounts: &Accounts| match (begins, challenge) {
+            (true, _) => mechanism == b"PLAIN" && accounts.allow_plain(message),
+            (false, Some(challenge)) => accounts.allow_cram_md5(&challenge, message),
+            (false, None) => false,
+        };
+        connection.authenticated = self.context.state.authenticate(is_known);
+        if connection.authenticated {
             self.answer(b"", b"", b"Authenticated", 0);
         } else {
             self.refuse(Status::NotAuthenticated);
         }
-        Some(allowed)
     }
 
     pub fn version(&mut self) {

@@ -59,8 +59,7 @@ pub fn dispatch(
     };
     let mut command = BinaryCommand { header, body, lookup: request.lookup, context };
     if verb.authenticates() {
-        // A failed login ends an earlier one.
-        connection.authenticated = command.log_in(verb).unwrap_or(connection.authenticated);
+        command.log_in(verb, connection);
     } else {
         carry_out(verb, &mut command);
     }
