@@ -117,6 +117,11 @@ impl Session {
         self.connection.upload.as_mut().map(|upload| upload.space())
     }
 
+    /// How many bytes end a long value.
+    pub fn upload_end_bytes(&self) -> usize {
+        if self.connection.dialect == Some(Dialect::Text) { b"\r\n".len() } else { 0 }
+    }
+
     /// So many bytes of the value were written there.
     pub fn uploaded(&mut self, bytes: usize) {
         if let Some(upload) = &mut self.connection.upload {
@@ -138,10 +143,9 @@ impl Session {
         out: &mut Vec<u8>,
         direct: Option<DirectSend<'_>>,
     ) -> Fed {
-        let is_text = self.connection.dialect == Some(Dialect::Text);
+        let end_bytes = self.upload_end_bytes();
         let Some(upload) = &mut self.connection.upload else { return Fed::NOTHING };
         let taken = upload.fill_from(input);
-        let end_bytes = if is_text { b"\r\n".len() } else { 0 };
         if !upload.is_complete() || input.len() < taken + end_bytes {
             return Fed { consumed: taken, ..Fed::NOTHING };
         }
@@ -156,9 +160,9 @@ impl Session {
                 direct: None,
                 reserved: upload.take_reservation(),
             };
-            match is_text {
-                true => text::finish_upload(&upload.head, end, &mut context),
-                false => binary::finish_upload(&upload.head, &mut context),
+            match end {
+                [] => binary::finish_upload(&upload.head, &mut context),
+                end => text::finish_upload(&upload.head, end, &mut context),
             }
             if let Some(unused) = context.reserved.take() {
                 state.store.release(&unused, now_s);

@@ -176,3 +176,17 @@ fn long_values_arrive_and_leave_whole() {
         );
     }
 }
+
+/// Replies that are longer than what a session answers at once, again and again.
+#[test]
+fn a_pipeline_of_long_values_is_answered_to_its_end() {
+    let value = vec![b'v'; 300_000];
+    let set = [&b"set a 0 0 300000\r\n"[..], &value, b"\r\n"].concat();
+    let got = [&b"VALUE a 0 300000\r\n"[..], &value, b"\r\nEND\r\n"].concat();
+    for io in IoMode::available() {
+        let (_server, target) = targets::embedded(io);
+        assert_eq!(target.exchange(&set, usize::MAX, false), b"STORED\r\n");
+        let reply = target.exchange(&b"get a\r\n".repeat(40), usize::MAX, false);
+        assert!(reply == got.repeat(40), "{io:?}: {} bytes", reply.len());
+    }
+}

@@ -6,7 +6,7 @@ use std::io;
 
 use io_uring::IoUring;
 
-pub use provided_buffers::{BUFFER_GROUP, ProvidedBuffers};
+pub use provided_buffers::{BUFFER_GROUP, ProvidedBuffers, receive_once};
 
 const SUBMISSIONS: u32 = 256;
 /// How many completions fit into the ring; the kernel keeps more of them elsewhere.

@@ -2,10 +2,11 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
+use std::ptr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use io_uring::Submitter;
-use io_uring::types::BufRingEntry;
+use io_uring::types::{BufRingEntry, Fd};
+use io_uring::{Submitter, opcode, squeue};
 
 /// The only buffer group of a ring.
 pub const BUFFER_GROUP: u16 = 0;
@@ -67,6 +68,14 @@ impl ProvidedBuffers {
             (*tail).store(self.tail, Ordering::Release);
         }
     }
+}
+
+/// A receive that completes once, into one of the buffers.
+pub fn receive_once(socket: Fd) -> squeue::Entry {
+    opcode::Recv::new(socket, ptr::null_mut(), BUFFER_BYTES as u32)
+        .buf_group(BUFFER_GROUP)
+        .build()
+        .flags(squeue::Flags::BUFFER_SELECT)
 }
 
 impl Drop for ProvidedBuffers {

@@ -14,4 +14,5 @@ pub mod udp;
 mod unix;
 mod uring;
 mod uring_connection;
+mod uring_value;
 mod watchers;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cachemark_uring::{BUFFER_GROUP, COMPLETIONS, ProvidedBuffers};
+use cachemark_uring::{COMPLETIONS, ProvidedBuffers};
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
@@ -158,14 +158,18 @@ impl UringLoop<'_> {
 
     fn received(&mut self, number: usize, result: i32, flags: u32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        if !cqueue::more(flags) {
+            connection.end_receive();
+        }
         if let Some(buffer) = cqueue::buffer_select(flags) {
             if result > 0 {
                 let bytes = self.provided.received(buffer, result as usize);
-                connection.receive(bytes, self.state, &mut self.buffers);
+                connection.receive(bytes, bytes.len(), self.state, &mut self.buffers);
             }
             self.provided.release(buffer);
+        } else if result > 0 {
+            connection.receive_value(result as usize, self.state, &mut self.buffers);
         }
-        connection.receiving &= cqueue::more(flags);
         // After these errors the receive is only submitted again.
         let transient = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
         if result <= 0 && !transient.contains(&result) {
@@ -202,7 +206,7 @@ impl UringLoop<'_> {
                 connection.sending.shrink_to(1 << 20);
                 connection.sent = 0;
                 if connection.paused && connection.out.is_empty() {
-                    connection.carry_out(self.state, &mut self.buffers);
+                    connection.carry_out_copied(self.state, &mut self.buffers);
                 }
                 std::mem::swap(&mut connection.sending, &mut connection.out);
             }
@@ -227,7 +231,6 @@ impl UringLoop<'_> {
 
     fn receive_or_end(&mut self, number: usize) -> io::Result<()> {
         let Some(connection) = &mut self.connections[number] else { return Ok(()) };
-        let socket = Fd(connection.stream.as_fd().as_raw_fd());
         let answered = !connection.in_flight && !connection.paused;
         let ended = connection.gone
             || (connection.closing && !connection.in_flight)
@@ -247,11 +250,10 @@ impl UringLoop<'_> {
         }
         let may_receive = !connection.is_full() && !connection.closing && !connection.ended;
         if may_receive && !connection.receiving {
-            connection.receiving = true;
-            let entry = opcode::RecvMulti::new(socket, BUFFER_GROUP).build();
+            let entry = connection.begin_receive();
             return self.submit(entry, number, kind::RECEIVE);
         }
-        if connection.is_full() {
+        if connection.is_full() || connection.misses_value() {
             return self.cancel_receive(number);
         }
         Ok(())
