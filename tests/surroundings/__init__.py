@@ -20,6 +20,7 @@ class Surrounding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignored: str = ""
     blocked: str = ""
     slow: str = ""
+    read_only: bool = False
 
     def command(self, folder: Path, words: list[str]) -> list[str]:
         """The words that start the command; `folder` is the play's own."""
@@ -38,6 +39,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arguments: list[str]
     status: tuple[int, ...] = (0,)
     same: bool = False
+    sets_up: bool = False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -51,10 +51,11 @@ def _play(surrounding: Surrounding, program: Program, folder: Path) -> tuple[str
 def _failures(surrounding: Surrounding, usual: dict[str, str]) -> int:
     """Play all programs in a surrounding, and print what is wrong; how many things are."""
     failures = 0
+    programs = [one for one in PROGRAMS if not (one.sets_up and surrounding.read_only)]
     with tempfile.TemporaryDirectory(prefix="surroundings-") as name:
         folder = Path(name)
         _prepare(folder)
-        for program in PROGRAMS:
+        for program in programs:
             words = " ".join(program.arguments)
             stdout, wrong = _play(surrounding, program, folder)
             if program.same and not wrong and usual.setdefault(words, stdout) != stdout:
@@ -63,7 +64,7 @@ def _failures(surrounding: Surrounding, usual: dict[str, str]) -> int:
             if wrong:
                 failures += 1
                 print(f"{surrounding.name}: cachemark {words}: {wrong}", flush=True)
-    print(f"{surrounding.name}: {failures} of {len(PROGRAMS)} failed", flush=True)
+    print(f"{surrounding.name}: {failures} of {len(programs)} failed", flush=True)
     return failures
 
 
