@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 
+from cachemark.analysis.rate_search import Play, Search, bounds
 from cachemark.analysis.rounds.comparing import (
     Looked,
     answer_questions,
@@ -296,3 +298,18 @@ def _spread(draw: Random, fast: int, pauses: int) -> np.ndarray:
     """How many operations took each of the times of `_NS`."""
     alike = np.full(_STEPS, 1 / _STEPS)
     return np.concatenate([draw.multinomial(fast, alike), draw.multinomial(pauses, alike)])
+
+
+def search_too_low(spoiled: float) -> Callable[[Random], bool]:
+    """Whether a search ends more than 10 % below the true rate; some trials miss by chance."""
+
+    def too_low(draw: Random) -> bool:
+        truth = draw.uniform(0.1, 1.0) * 1e5
+        search = Search(cell=cell("a"), block=0, closed=[Play(rate=0, ops_per_s=1e5)])
+        while (rate := bounds(search).next_rate) is not None:
+            missed = rate > truth or draw.random() < spoiled
+            play = Play(rate=rate, misses_by="p99" if missed else "")
+            search = msgspec.structs.replace(search, plays=[*search.plays, play])
+        return bounds(search).best < 0.9 * truth
+
+    return too_low

@@ -3,7 +3,8 @@
 The first step is a closed loop, as an open
 loop on the same connections cannot do more. Then each step halves the range between a rate that met
 the objective and one that did not. A trial that was disturbed, or whose own client was late, says
-nothing about the server: such a rate is tried once more, then the search goes on below it.
+nothing about the server: such a rate is tried once more, then the search goes on below it. A rate
+that missed the objective once is tried again, too, and two of three plays decide.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from cachemark.model.search_steps import base_load
 _PRECISION = 0.03
 # The best rate has to meet the objective twice, as it may have done so by chance.
 _MEETS_NEEDED = 2
+# A single miss may be a disturbance that no rule has recognised: two of three plays decide.
+_MISSES_NEEDED = 2
 _SPOILED_PLAYS = 2
 
 Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "few"]
@@ -169,15 +172,19 @@ def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> 
     return "", ""
 
 
-def bounds(search: Search) -> Bounds:
-    """Where a search stands. Without a closed loop it has ended, without a rate."""
+def bounds(search: Search, *, final: bool = False) -> Bounds:
+    """Where a search stands. Without a closed loop it has ended, without a rate.
+
+    With `final` no rate is played again: one that missed as often as it met was too high. So the
+    stored searches of versions that did not play it again are read as they ended.
+    """
     low, high = 0.0, search.most
     least_step = _PRECISION * search.most
     while high - low > least_step:
         rate = _three_digits((low + high) / 2)
         if not low < rate < high:
             break
-        met = _answer(search, rate)
+        met = _answer(search, rate, final=final)
         if met is None:
             return Bounds(best=low, above=high, next_rate=rate)
         low, high = (rate, high) if met else (low, rate)
@@ -191,14 +198,17 @@ def wants_closed(search: Search) -> bool:
     return not search.most and not refused and len(search.closed) < _SPOILED_PLAYS
 
 
-def _answer(search: Search, rate: float) -> bool | None:
+def _answer(search: Search, rate: float, *, final: bool) -> bool | None:
     """Whether a rate met the objective; None: it is to be played, or once more."""
     plays = [play for play in search.plays if play.rate == rate]
-    missed = any(play.misses_by and not play.spoiled_by for play in plays)
+    missed = sum(bool(play.misses_by) and not play.spoiled_by for play in plays)
+    met = sum(play.meets for play in plays)
     spoiled = [play.spoiled_by for play in plays if play.spoiled_by]
-    if missed or len(spoiled) >= _SPOILED_PLAYS or "unsupported" in spoiled:
+    if missed >= _MISSES_NEEDED or len(spoiled) >= _SPOILED_PLAYS or "unsupported" in spoiled:
         return False
-    return True if any(play.meets for play in plays) else None
+    if missed:
+        return True if met >= _MEETS_NEEDED else False if final else None
+    return True if met else None
 
 
 def _three_digits(rate: float) -> float:

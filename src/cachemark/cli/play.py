@@ -167,7 +167,11 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     """
     if experiment.search:
         all_searches = searches(outcomes, experiment)
-        return 0 if all_searches and all(bounds(search).best for search in all_searches) else 1
+        return (
+            0
+            if all_searches and all(bounds(search, final=True).best for search in all_searches)
+            else 1
+        )
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
     cells = {outcome.trial.cell for outcome in measured}

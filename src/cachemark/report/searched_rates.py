@@ -40,7 +40,7 @@ class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rates(self) -> list[float]:
         """The best rate of each search, in ascending order."""
-        return sorted(bounds(search).best for search in self.searches)
+        return sorted(bounds(search, final=True).best for search in self.searches)
 
 
 def found_rates(searches: Sequence[Search]) -> list[FoundRate]:
@@ -57,9 +57,9 @@ def found_rates(searches: Sequence[Search]) -> list[FoundRate]:
 
 
 def _found(cell: Cell, members: list[Search]) -> FoundRate:
-    ranked = sorted(members, key=lambda search: bounds(search).best)
+    ranked = sorted(members, key=lambda search: bounds(search, final=True).best)
     typical = ranked[(len(ranked) - 1) // 2]
-    return FoundRate(cell=cell, searches=members, typical=typical, ends=bounds(typical))
+    return FoundRate(cell=cell, searches=members, typical=typical, ends=bounds(typical, final=True))
 
 
 def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
