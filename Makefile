@@ -108,6 +108,7 @@ check-python: setup ## The rest of it
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) pyright
+	$(RUN) pyright --project tests
 	$(RUN) lint-imports --no-cache --no-logo
 	$(RUN) python tools/ratchets.py
 	$(RUN) python -m cachemark.model.protocol_docs --check
