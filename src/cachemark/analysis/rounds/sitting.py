@@ -2,7 +2,7 @@
 
 Everything here is *within* a sitting. It does not include what changes when all processes start
 anew, which is often more than what changes from round to round. So answers come from several
-sittings (`contrast.py`); this module provides their figures, and intervals that are labelled as
+sittings (`comparing.py`); this module provides their figures, and intervals that are labelled as
 those within a sitting.
 """
 
