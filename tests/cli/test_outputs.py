@@ -35,6 +35,10 @@ PRINTING: dict[str, list[list[str]]] = {
     "clients": [[]],
     "servers": [[]],
     "probe": [["embedded"]],
+    "trace": [
+        ["convert", "made.csv", "made.trace"],
+        ["convert", "made.csv", "made.trace", "--json"],
+    ],
     "memory": [["embedded:memory=16m", "--sizes", "64k"]],
     "calibrate": [["native", "--window-ms", "20", "--budget-us", "1"]],
     "doctor": [["--json"]],
@@ -46,8 +50,8 @@ PRINTING: dict[str, list[list[str]]] = {
     "protocol": [[]],
     "completion": [["bash"]],
 }
-# Verbs that print nothing on stdout, or need a set-up that takes minutes.
-NOT_PRINTING = {"agent", "man", "jmh"}
+# Verbs that print nothing on stdout, or need a memcached or a set-up that takes minutes.
+NOT_PRINTING = {"agent", "man", "jmh", "record"}
 ROWS = [[verb, *arguments] for verb, rows in PRINTING.items() for arguments in rows]
 # The same of the engine. `SERVER` stands for the address of one.
 ENGINE: dict[str, list[list[str]]] = {
@@ -59,6 +63,7 @@ ENGINE: dict[str, list[list[str]]] = {
         ["write", "--out", "t"],
         ["settings", "--keys", "9"],
     ],
+    "trace": [["convert", "made.csv", "made.trace"]],
     "drive": [
         ["--server", "SERVER", "--keys", "9", "--warmup", "0s", "--duration", "10ms", *more]
         for more in ([], ["--json"], ["--json-lines"], ["--quiet"])
@@ -73,7 +78,8 @@ ENGINE: dict[str, list[list[str]]] = {
     "completion": [["bash"]],
 }
 # What a worker says is for its caller alone: without one it ends when its stdin does.
-ENGINE_NOT_PRINTING = {"worker", "man"}
+# What is recorded needs a memcached.
+ENGINE_NOT_PRINTING = {"worker", "man", "record"}
 ENGINE_ROWS = [[verb, *arguments] for verb, rows in ENGINE.items() for arguments in rows]
 
 
@@ -95,6 +101,11 @@ def one_language(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _few_workers(one_language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`clients` starts every worker, to ask for its version."""
     monkeypatch.setenv("CACHEMARK_WORKERS", str(one_language))
+
+
+@pytest.fixture(autouse=True)
+def _trace(tmp_path: Path) -> None:
+    (tmp_path / "made.csv").write_text("op,key\nget,k\n")
 
 
 def engine_verbs() -> set[str]:

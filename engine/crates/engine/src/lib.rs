@@ -12,9 +12,11 @@ mod memcached;
 mod null;
 mod options;
 mod process;
+mod record;
 mod serve;
 mod store;
 mod tape;
+mod trace;
 mod whole_file;
 mod worker;
 
@@ -49,6 +51,10 @@ enum Verb {
     Memcached(memcached::Arguments),
     /// Write a workload as a tape, or show one
     Tape(tape::Arguments),
+    /// Convert traces
+    Trace(trace::Arguments),
+    /// Record the traffic of a running memcached, by its `watch`, as a trace
+    Record(record::Arguments),
     /// Run the native client as a worker (worker protocol: JSON lines on stdin and stdout)
     Worker(worker::Arguments),
     /// Load a server from the command line and print its throughput and latency
@@ -84,6 +90,8 @@ pub fn main() -> ExitCode {
         Verb::Serve(arguments) => serve::run(arguments),
         Verb::Memcached(arguments) => memcached::run(arguments),
         Verb::Tape(arguments) => tape::run(arguments),
+        Verb::Trace(arguments) => trace::run(arguments),
+        Verb::Record(arguments) => record::run(arguments),
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),

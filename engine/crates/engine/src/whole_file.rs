@@ -22,35 +22,64 @@ pub fn check(path: &Path) -> io::Result<()> {
 /// Write a file, or give an existing one this content. What is no regular file is written into. The target of a
 /// symbolic link is replaced, not the link.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |file| file.write_all(bytes))?
+}
+
+/// The same with content that comes bit by bit. If it fails with an error of its own, nothing is replaced.
+pub fn write_with<T, E>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<T, E>,
+) -> io::Result<Result<T, E>> {
     match fs::metadata(path) {
-        Ok(facts) if facts.is_file() => replace(&fs::canonicalize(path)?, bytes),
+        Ok(facts) if facts.is_file() => replace(&fs::canonicalize(path)?, fill),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-            replace(path, bytes)
+            replace(path, fill)
         }
         // A device, a link to a file that is to be made, or what cannot be reached, such as links in a circle.
-        _ => fs::write(path, bytes),
+        _ => Ok(fill(&mut File::create(path)?)),
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let written = beside(path, bytes)?;
-    fs::rename(&written, path).inspect_err(|_| drop(fs::remove_file(&written)))
+fn replace<T, E>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<T, E>,
+) -> io::Result<Result<T, E>> {
+    let (written, filled) = match beside(path, fill)? {
+        Ok(written) => written,
+        Err(error) => return Ok(Err(error)),
+    };
+    fs::rename(&written, path).inspect_err(|_| drop(fs::remove_file(&written)))?;
+    Ok(Ok(filled))
 }
 
-/// Write the bytes to a file in the same folder: its name. A process that is killed meanwhile leaves no file, if the
-/// file system has files without a name.
-fn beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+/// Write a file in the same folder: its name. A process that is killed meanwhile leaves no file, if the file system has
+/// files without a name.
+fn beside<T, E>(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<T, E>,
+) -> io::Result<Result<(PathBuf, T), E>> {
     if let Some(mut file) = unnamed(path) {
-        file.write_all(bytes)?;
+        let filled = match fill(&mut file) {
+            Ok(filled) => filled,
+            Err(error) => return Ok(Err(error)),
+        };
         let name = temporary_name(path);
         let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
-        if linkat(CWD, descriptor, CWD, &name, AtFlags::SYMLINK_FOLLOW).is_ok() {
-            return Ok(name);
+        if linkat(CWD, &descriptor, CWD, &name, AtFlags::SYMLINK_FOLLOW).is_err() {
+            let (mut copy, name) = named(path)?;
+            let copied = File::open(descriptor).and_then(|mut file| io::copy(&mut file, &mut copy));
+            copied.inspect_err(|_| drop(fs::remove_file(&name)))?;
         }
+        return Ok(Ok((name, filled)));
     }
     let (mut file, name) = named(path)?;
-    file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(&name)))?;
-    Ok(name)
+    match fill(&mut file) {
+        Ok(filled) => Ok(Ok((name, filled))),
+        Err(error) => {
+            fs::remove_file(&name)?;
+            Ok(Err(error))
+        }
+    }
 }
 
 /// A new file without a name in the folder of `path`; `None` if it cannot be made.
@@ -106,5 +135,10 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("new"), &dangling).expect("a link");
         write(&dangling, b"third").expect("written");
         assert_eq!(fs::read(folder.path().join("new")).expect("read"), b"third");
+        let failed = write_with(&path, |file| {
+            file.write_all(b"half").and(Err::<(), _>(io::Error::other("no")))
+        });
+        assert!(failed.expect("a file").is_err());
+        assert_eq!(fs::read(&path).expect("read"), b"second", "as before");
     }
 }

@@ -144,6 +144,33 @@ pub fn packed_traces() -> Seeds {
     all.chain(plain.iter().map(zstd).map(twice)).chain(plain.iter().map(gzip).map(twice)).collect()
 }
 
+/// Blocks of cachemark's own format: how many records, whether they have times, the content of the block.
+pub fn trace_files() -> Seeds {
+    use cachemark_trace::{Conversion, ImportOptions, Output, convert};
+    let conversion = Conversion {
+        output: Output::Cachemark,
+        anonymous: false,
+        sampled: 1,
+        tolerant: false,
+        source: None,
+    };
+    let file = |trace: &Vec<u8>| {
+        let mut file = Vec::new();
+        let from = &mut std::io::Cursor::new(trace);
+        let options = ImportOptions::default();
+        convert(from, &options, &conversion, &mut file, &mut |_| ()).ok().map(|_| file)
+    };
+    let number =
+        |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+    let block = |file: Vec<u8>| {
+        // Behind the magic number and the block of the origin.
+        let at = 8 + 16 + number(&file[12..]);
+        let content = &file[at + 16..][..number(&file[at + 4..])];
+        [&file[at + 8..at + 10], &file[at + 1..at + 2], content].concat()
+    };
+    traces().iter().filter_map(file).map(block).collect()
+}
+
 /// Names of the columns of traces.
 pub fn trace_columns() -> Seeds {
     let texts = ["time:ms,op,key,size", "time key size -", "key;ttl;key_size;count", "key,key"];

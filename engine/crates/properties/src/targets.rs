@@ -40,6 +40,11 @@ pub const TARGETS: &[Target] = &[
         seeds: seeds::packed_traces,
     },
     Target { name: "trace_columns", check: columns, seeds: seeds::trace_columns },
+    Target {
+        name: "trace_file",
+        check: traces::file_refused_or_rewritten,
+        seeds: seeds::trace_files,
+    },
     Target { name: "fault_proxy", check: fault_proxy, seeds: seeds::conversations },
     Target { name: "script", check: script, seeds: seeds::scripts },
     #[cfg(feature = "options")]

@@ -3,6 +3,7 @@
 use std::io::{Cursor, Write};
 
 use cachemark_tape::{Recording, ReplaySchedule, Schedule, Tape, Think};
+use cachemark_trace::file::{Origin, Summary, TraceReader, TraceWriter};
 use cachemark_trace::{Columns, Format, Gets, ImportOptions, import, import_file};
 
 const FORMATS: [Format; 4] = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
@@ -60,8 +61,68 @@ pub fn decompressed_or_refused(bytes: &[u8]) {
     }
 }
 
+/// A file of cachemark's own format with one block: its first two bytes say how many records, the third whether they
+/// have times, the rest is its content. All checksums are right, so that the parser behind them sees the bytes.
+pub fn trace_file(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (head, content) = bytes.split_at_checked(3)?;
+    let records = u64::from(u16::from_le_bytes([head[0], head[1]]));
+    let summary = serde_json::json!({ "records": records }).to_string();
+    let mut file = b"cmtrace\x01".to_vec();
+    let blocks = [
+        (1, 0, br#"{"source":"","keys":"plain"}"#.as_slice()),
+        (2, records, content),
+        (3, 0, summary.as_bytes()),
+    ];
+    for (kind, records, content) in blocks {
+        let mut start = vec![kind, head[2] & u8::from(kind == 2), 0, 0];
+        start.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        start.extend_from_slice(&(records as u32).to_le_bytes());
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&start);
+        sum.update(content);
+        file.extend_from_slice(&start);
+        file.extend_from_slice(&sum.finalize().to_le_bytes());
+        file.extend_from_slice(content);
+    }
+    Some(file)
+}
+
+/// A file is refused with the number of the block, or its records are the same when they are written again.
+pub fn file_refused_or_rewritten(bytes: &[u8]) {
+    let Some(file) = trace_file(bytes) else { return };
+    let mut copy = Vec::new();
+    match rewritten(&file, &mut copy) {
+        Err(refused) => {
+            assert!(refused.starts_with("block ") && !refused.contains('\n'), "{refused}")
+        }
+        Ok(None) => {}
+        Ok(Some(records)) => {
+            let mut ignored = Vec::new();
+            assert_eq!(rewritten(&copy, &mut ignored), Ok(Some(records)), "written by cachemark");
+        }
+    }
+    refused_or_playable(&file);
+}
+
+/// The records of a file, which are also written to another one; `None` if no writer would make them.
+fn rewritten(file: &[u8], copy: &mut Vec<u8>) -> Result<Option<Vec<String>>, String> {
+    let mut reader = TraceReader::new(file)?;
+    let mut writer = TraceWriter::new(copy, &Origin::default()).expect("memory");
+    let (mut records, mut writable) = (Vec::new(), true);
+    while let Some(block) = reader.next_block()? {
+        for record in block {
+            let record = record?;
+            writable &= writer.add(&record).is_ok();
+            records.push(format!("{record:?}"));
+        }
+    }
+    writer.finish(Summary::default()).expect("memory");
+    Ok(writable.then_some(records))
+}
+
 fn sound(refused: &str) {
-    assert!(refused.starts_with("line ") || refused == "it is empty", "{refused}");
+    let placed = refused.starts_with("line ") || refused.starts_with("block ");
+    assert!(placed || refused == "it is empty", "{refused}");
     assert!(!refused.contains('\n'), "one sentence: {refused:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Tables: CSV with a header (`op` and `key`, and optionally `time`, `size` and `ttl`), and files without one, whose
+//! Tables: CSV with a header (`op` and `key`, and optionally `time`, `size`, `ttl`, `key_size` and `count`), and files without one, whose
 //! columns the user names.
 
 use std::str::FromStr;
@@ -56,7 +56,7 @@ impl Separator {
     }
 }
 
-const NAMES: [&str; 5] = ["key", "op", "time", "size", "ttl"];
+const NAMES: [&str; 7] = ["key", "op", "time", "size", "ttl", "key_size", "count"];
 
 /// The positions of columns by name; `None` if a required column is missing.
 pub(crate) fn column_positions<const N: usize>(
@@ -112,13 +112,15 @@ impl FromStr for Columns {
 
 impl Columns {
     pub(crate) fn of(header: &str) -> Option<Columns> {
-        let [key, op, time, size, ttl] = column_positions(header, NAMES);
+        let [key, op, time, size, ttl, key_size, count] = column_positions(header, NAMES);
         Some(Columns {
             key: key?,
             op: Some(op?),
             time: time.map(|at| (at, TimeUnit::SECONDS)),
             size,
             ttl,
+            key_size,
+            count,
             fields: header.split(',').count(),
             ..Columns::default()
         })
@@ -171,6 +173,9 @@ impl Columns {
             length: given(self.size).map(length).transpose()?,
             exptime_s: given(self.ttl).map_or(Ok(0), exptime)?,
             count: given(self.count).map_or(Ok(1), count)?,
+            client: None,
+            succeeded: None,
+            joined: false,
         })
     }
 }

@@ -18,6 +18,25 @@ pub(crate) struct TraceEvent {
     pub exptime_s: u32,
     /// How often the operation is repeated.
     pub count: u32,
+    /// The number of the connection.
+    pub client: Option<u32>,
+    /// A read that hit, or a write that was done.
+    pub succeeded: Option<bool>,
+    /// A further key of the request before.
+    pub joined: bool,
+}
+
+pub(crate) const MAX_KEY_BYTES: usize = 250;
+
+pub(crate) fn check_key(key: &str) -> Result<(), String> {
+    let clean = key.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+    if key.is_empty() || key.len() > MAX_KEY_BYTES || !clean {
+        let shown: String = key.chars().take(40).collect();
+        return Err(format!(
+            "key {shown:?}: keys are 1 to 250 bytes without spaces or control characters"
+        ));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +44,16 @@ pub(crate) enum Action {
     Do(Verb),
     /// An operation that a tape cannot hold.
     Skip(String),
+}
+
+impl Action {
+    /// The name of the operation, as traces have it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Action::Do(verb) => verb.name(),
+            Action::Skip(name) => name,
+        }
+    }
 }
 
 /// The largest value size that is plausible: the default limit of servers is a hundredth of it.

@@ -6,15 +6,11 @@ use std::path::Path;
 
 use cachemark_tape::{Op, Recording, Verb};
 
-use crate::event::{Action, TraceEvent};
-use crate::lines::{self, Lines};
+use crate::event::{Action, MAX_KEY_BYTES, TraceEvent};
+use crate::events::Events;
+use crate::lines;
 use crate::options::{Gets, ImportOptions};
-use crate::reader::LineReader;
-use crate::watch_log::LogLine;
 
-const MAX_KEY_BYTES: usize = 250;
-/// Lines from different threads may be out of order by less than this.
-const MAX_BACKWARD_NS: u64 = 1_000_000_000;
 /// The longest recording: ends of tapes are still numbers of ns.
 const MAX_LENGTH_NS: u64 = 1 << 62;
 
@@ -33,9 +29,6 @@ pub struct ImportedTrace {
     /// Gets that do not fill the cache, as no line says how large their value is.
     pub unfilled: u64,
 }
-
-/// Lines that memcached dropped, among the reasons of what was left out.
-const LOST: &str = "dropped by memcached's own log";
 
 impl ImportedTrace {
     /// The share of the operations that is not in the recording.
@@ -72,89 +65,41 @@ pub fn import_file(path: &Path, options: &ImportOptions) -> Result<ImportedTrace
 
 /// Import from a reader.
 pub fn import(from: &mut dyn BufRead, options: &ImportOptions) -> Result<ImportedTrace, String> {
-    let at = |number: u64, error: String| format!("line {number}: {error}");
-    let mut lines = Lines::new(from);
-    let first_lines = lines.first()?;
-    let Some(header) = first_lines.first().map(|line| (*line).to_owned()) else {
-        return Err("it is empty".to_owned());
-    };
-    let mut reader =
-        LineReader::new(options, &first_lines).map_err(|error| at(lines.first_number(), error))?;
-    let mut trace = EventCollector { sorts: reader.is_unordered(), ..EventCollector::default() };
-    let (mut first, mut number) = (true, 0);
-    while trace.count < options.max_ops {
-        let Some(line) = lines.next()? else { break };
-        if !reader.is_header(first, &line.text) {
-            trace.line(&mut reader, &line.text).map_err(|error| at(line.number, error))?;
-        }
-        (first, number) = (false, line.number);
+    let mut events = Events::open(from, options)?;
+    let mut trace = EventCollector::default();
+    let mut count = 0;
+    while count < options.max_ops {
+        let Some(event) = events.next()? else { break };
+        count += u64::from(event.count);
+        trace.events.push(event);
     }
-    let mut imported = trace.recording(options)?;
-    imported.lines = number;
-    imported.format = reader.format_name();
-    imported.unused_columns = reader.unused_columns(&header);
-    Ok(imported)
+    let facts = events.facts();
+    trace.left_out.clone_from(&facts.left_out);
+    Ok(ImportedTrace {
+        lines: facts.lines,
+        format: facts.format,
+        other_lines: facts.other_lines.clone(),
+        unused_columns: facts.unused_columns.clone(),
+        ..trace.recording(options)?
+    })
 }
 
 /// The events so far.
 #[derive(Default)]
 struct EventCollector {
     events: Vec<TraceEvent>,
-    /// Whether the lines have to be put in order.
-    sorts: bool,
-    count: u64,
     left_out: BTreeMap<String, u64>,
-    other_lines: BTreeMap<String, u64>,
-    last_ns: u64,
 }
 
 impl EventCollector {
-    fn line(&mut self, reader: &mut LineReader, line: &str) -> Result<(), String> {
-        match reader.event(line)? {
-            LogLine::TraceEvent(event) => self.add(event),
-            LogLine::Lost(lost) => {
-                let count = self.left_out.entry(LOST.to_owned()).or_default();
-                *count = count.saturating_add(lost);
-                Ok(())
-            }
-            LogLine::Other(name) => {
-                *self.other_lines.entry(name).or_default() += 1;
-                Ok(())
-            }
-            LogLine::Replace(place, event) => {
-                check_key(&event.key)?;
-                self.events[place] = event;
-                Ok(())
-            }
-        }
-    }
-
-    fn add(&mut self, mut event: TraceEvent) -> Result<(), String> {
-        check_key(&event.key)?;
-        if let Some(at_ns) = event.at_ns {
-            if at_ns + MAX_BACKWARD_NS <= self.last_ns {
-                return Err("its time is before that of the line above".to_owned());
-            }
-            self.last_ns = self.last_ns.max(at_ns);
-            if !self.sorts {
-                event.at_ns = Some(self.last_ns);
-            }
-        }
-        self.count += u64::from(event.count);
-        self.events.push(event);
-        Ok(())
-    }
-
     /// Keys are numbered in the order of their first use. Keys that are only counted become counters.
     fn recording(mut self, options: &ImportOptions) -> Result<ImportedTrace, String> {
-        if self.sorts {
-            self.events.sort_by_key(|event| (event.at_ns, event.number));
-        }
         let counters = counters(&self.events);
         let is_counter = |event: &TraceEvent| counters.contains(&event.key);
         let timed = self.events.iter().all(|event| event.at_ns.is_some());
         let first_ns = self.events.iter().filter_map(|event| event.at_ns).min().unwrap_or(0);
-        if self.last_ns.saturating_sub(first_ns) >= MAX_LENGTH_NS {
+        let last_ns = self.events.iter().filter_map(|event| event.at_ns).max().unwrap_or(0);
+        if last_ns - first_ns >= MAX_LENGTH_NS {
             return Err("line 1: its time and that of the last line are centuries apart".to_owned());
         }
         let mut keys = KeyTable::default();
@@ -201,8 +146,8 @@ impl EventCollector {
         }
         recording.lengths = keys.lengths;
         recording.keys = padded_names(keys.names, &keys.sizes);
-        let EventCollector { left_out, other_lines, .. } = self;
-        Ok(ImportedTrace { recording, left_out, other_lines, unfilled, ..ImportedTrace::default() })
+        let left_out = self.left_out;
+        Ok(ImportedTrace { recording, left_out, unfilled, ..ImportedTrace::default() })
     }
 }
 
@@ -276,15 +221,4 @@ fn padded_names(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
         if taken.insert(longer.clone()) { longer } else { bytes }
     };
     names.into_iter().zip(sizes).map(pad).collect()
-}
-
-fn check_key(key: &str) -> Result<(), String> {
-    let clean = key.bytes().all(|byte| byte > b' ' && byte != 0x7f);
-    if key.is_empty() || key.len() > MAX_KEY_BYTES || !clean {
-        let shown: String = key.chars().take(40).collect();
-        return Err(format!(
-            "key {shown:?}: keys are 1 to 250 bytes without spaces or control characters"
-        ));
-    }
-    Ok(())
 }

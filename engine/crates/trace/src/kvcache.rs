@@ -55,6 +55,9 @@ impl Columns {
             length: (bytes > 0).then_some(bytes),
             exptime_s: ttl.map_or(Ok(0), exptime)?,
             count: count(fields[self.op_count])?,
+            client: None,
+            succeeded: None,
+            joined: false,
         })
     }
 }

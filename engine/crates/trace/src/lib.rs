@@ -1,10 +1,14 @@
-//! Imports cache traces as recordings: Twitter's, CacheLib's, memcached's own log, and CSV.
+//! Reads cache traces: Twitter's, CacheLib's, memcached's own log, CSV, and cachemark's own format. Writes its own and CSV.
 //!
-//! Each format is a file that turns a line into an event. `unpack` and `lines` read a trace, `import` collects all
-//! events. An error names the line, and what is left out is counted by its reason.
+//! Each format of lines is a file that turns a line into an event; `file` is cachemark's own. `unpack` and `lines` read a
+//! trace, `events` puts its events in order, `import` collects them as a recording, `convert` writes them. An error names the line, and what is left out is counted by its reason.
 
+mod anonymous;
+mod convert;
 mod csv;
 mod event;
+mod events;
+pub mod file;
 mod format;
 mod import;
 mod kvcache;
@@ -15,7 +19,9 @@ mod twitter;
 mod unpack;
 mod watch_log;
 
+pub use convert::{Conversion, Converted, Ending, Output, convert, convert_file};
 pub use csv::Columns;
 pub use format::Format;
 pub use import::{ImportedTrace, import, import_file};
 pub use options::{Gets, ImportOptions};
+pub use watch_log::watch_time_ns;

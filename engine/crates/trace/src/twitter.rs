@@ -22,5 +22,8 @@ pub(crate) fn event(line: &str) -> Result<TraceEvent, String> {
         length: (bytes > 0).then_some(bytes),
         exptime_s: exptime(ttl)?,
         count: 1,
+        client: None,
+        succeeded: None,
+        joined: false,
     })
 }

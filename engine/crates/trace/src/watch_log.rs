@@ -14,19 +14,28 @@ use cachemark_tape::Verb;
 /// before it in memcached 1.6; no client replies that fast.
 const LOOKUP_NS: u64 = 20_000;
 
+/// The same for a store, once the server was seen to log what stores look up: as long as a worker thread may have to
+/// wait for a CPU in between.
+const LONGEST_LOOKUP_NS: u64 = 50_000_000;
+
 /// The state after the lines so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WatchLog {
     /// The last event of each connection and its index, if it was a read.
     reads: HashMap<String, (usize, TraceEvent)>,
     events: usize,
+    /// The server was seen to log what stores look up.
+    logs_look_ups: bool,
 }
+
+/// Where an event is: its time, memcached's number of its line, and how many events came before.
+pub(crate) type Place = (Option<u64>, u64, usize);
 
 /// The meaning of a line.
 pub(crate) enum LogLine {
     TraceEvent(TraceEvent),
-    /// Replace the event with this index: that read belonged to the store or delete.
-    Replace(usize, TraceEvent),
+    /// Replace the event at this place: that read belonged to the store or delete.
+    Replace(Place, TraceEvent),
     /// The server dropped this many lines.
     Lost(u64),
     /// No request of a client, such as an eviction.
@@ -36,6 +45,8 @@ pub(crate) enum LogLine {
 impl WatchLog {
     pub(crate) fn line(&mut self, line: &str) -> Result<LogLine, String> {
         if let Some(lost) = line.strip_prefix("skipped=") {
+            // What follows may belong to lines that are not there.
+            self.reads.clear();
             return lost
                 .trim()
                 .parse()
@@ -60,6 +71,9 @@ impl WatchLog {
             length: None,
             exptime_s: 0,
             count: 1,
+            client: fields.get("cfd").and_then(|text| text.parse().ok()),
+            succeeded: fields.get("status").map(|status| matches!(*status, "found" | "stored")),
+            joined: false,
         };
         let looked_up = match kind {
             "item_store" => {
@@ -70,24 +84,35 @@ impl WatchLog {
             }
             "deleted" => {
                 event.action = Action::Do(Verb::Delete);
-                self.last_read_of(&event.key)
+                event.succeeded = Some(true);
+                let read = self.last_read_of(&event.key);
+                event.client = read.as_ref().and_then(|(_, read)| read.client);
+                read
             }
             _ => {
                 let bytes = fields.get("size").map_or(Ok(0), |text| length(text))?;
-                event.length = (bytes > 0).then_some(bytes);
+                event.length = (bytes > 0 || event.succeeded == Some(true)).then_some(bytes);
+                event.joined = self
+                    .reads
+                    .get(&connection)
+                    .is_some_and(|(_, before)| is_within(before, &event, LOOKUP_NS));
                 self.reads.insert(connection, (self.events, event.clone()));
                 None
             }
         };
         if let Some((place, read)) = looked_up
             && read.key == event.key
-            && event.at_ns >= read.at_ns
-            && event.at_ns <= read.at_ns.map(|at| at + LOOKUP_NS)
+            && is_within(&read, &event, self.longest_look_up_ns(kind))
         {
-            return Ok(LogLine::Replace(place, event));
+            self.logs_look_ups |= kind == "item_store";
+            return Ok(LogLine::Replace((read.at_ns, read.number, place), event));
         }
         self.events += 1;
         Ok(LogLine::TraceEvent(event))
+    }
+
+    fn longest_look_up_ns(&self, kind: &str) -> u64 {
+        if kind == "item_store" && self.logs_look_ups { LONGEST_LOOKUP_NS } else { LOOKUP_NS }
     }
 
     /// A line about a delete does not name its connection.
@@ -96,6 +121,15 @@ impl WatchLog {
         let last = reads.max_by_key(|(_, (_, read))| (read.at_ns, read.number))?.0.clone();
         self.reads.remove(&last)
     }
+}
+
+/// The time of a line, which is its first field; `None` of one without a time.
+pub fn watch_time_ns(line: &str) -> Option<u64> {
+    seconds_and_microseconds(line.strip_prefix("ts=")?.split(' ').next()?).ok()
+}
+
+fn is_within(before: &TraceEvent, event: &TraceEvent, most_ns: u64) -> bool {
+    event.at_ns >= before.at_ns && event.at_ns <= before.at_ns.map(|at| at + most_ns)
 }
 
 /// Decode a key: memcached writes special bytes as `%` and two hex digits.

@@ -96,3 +96,18 @@ ts=1795705048.532481 gid=8 type=conn_new rip=127.0.0.1 rport=1 transport=tcp cfd
     assert_eq!(imported.other_lines.values().sum::<u64>(), 2);
     assert_eq!(imported.left_out_share(), 0.0);
 }
+
+#[test]
+fn a_store_that_had_to_wait_still_owns_its_look_up() {
+    let lines = |at: u32, wait: u32| {
+        format!(
+            "ts=9.{at} gid={at} type=item_get key=k status=found clsid=1 cfd=7 size=3\n\
+             ts=9.{stored} gid={stored} type=item_store key=k status=stored cmd=set ttl=0 clsid=1 cfd=7 size=3\n",
+            stored = at + wait
+        )
+    };
+    let at_once_first = read(&(lines(1000, 9) + &lines(2000, 400)), None).expect("a log");
+    assert_eq!(verbs(&at_once_first), [Verb::Set, Verb::Set]);
+    let never_at_once = read(&(lines(1000, 400) + &lines(2000, 400)), None).expect("a log");
+    assert_eq!(verbs(&never_at_once), [Verb::Get, Verb::Set, Verb::Get, Verb::Set]);
+}

@@ -76,6 +76,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// One of so many: `1/100`.
+pub fn fraction(text: &str) -> Result<u32, String> {
+    let one_of = text.trim().strip_prefix("1/").and_then(|one_of| one_of.parse().ok());
+    one_of
+        .filter(|one_of| *one_of > 0)
+        .ok_or_else(|| format!("{text:?}: write 1/100 for one of a hundred"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +105,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
+        assert_eq!([fraction("1/100"), fraction(" 1/1")], [Ok(100), Ok(1)]);
+        for text in ["", "100", "0.01", "1/0", "2/3", "1/-5", "1/99999999999"] {
+            assert!(fraction(text).is_err(), "{text}");
+        }
         for text in ["", "-1", "k", "1.5.2", "nan", "inf", "1e308g"] {
             assert!(count(text).is_err(), "{text}");
         }

@@ -1,0 +1,53 @@
+"""`cachemark record`: record the traffic of a running memcached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.cli.output import print_text
+from cachemark.report.console import plain_console
+from cachemark.report.json_text import json_text
+from cachemark.report.written_trace import lines_of
+from cachemark.runs.trace_files import written_trace
+
+
+def record(
+    server: Annotated[str, Parameter(help="the memcached, as HOST:PORT")],
+    *,
+    out: Annotated[Path, Parameter(help="the trace to write")],
+    duration: Annotated[str | None, Parameter(help="how long to record, such as 60s")] = None,
+    requests: Annotated[
+        str | None, Parameter(help="end after so many requests, such as 1m")
+    ] = None,
+    size: Annotated[
+        str | None, Parameter(help="end when memcached has sent so much of its log, such as 1g")
+    ] = None,
+    sample: Annotated[
+        str, Parameter(help="record one key of so many, with all its requests: 1/100")
+    ] = "1/1",
+    plain_keys: Annotated[
+        bool,
+        Parameter(
+            negative="", help="write keys as they are, instead of a hash that nobody can undo"
+        ),
+    ] = False,
+    json: Annotated[bool, Parameter(negative="", help="print what was recorded as JSON")] = False,
+) -> None:
+    """Record the traffic of a running memcached, by its `watch`, as a trace for --trace.
+
+    Nothing is installed, no client notices. It ends after --duration, --requests or --size, or with
+    Ctrl-C. Values are never recorded, and keys only as a hash. It prints what was lost, and the
+    server's own counters beside what was recorded. docs/replay-a-trace.md has more.
+    """
+    arguments = ["record", f"--out={out}", f"--sample={sample}"]
+    arguments += [f"--duration={duration}"] if duration else []
+    arguments += [f"--requests={requests}"] if requests else []
+    arguments += [f"--size={size}"] if size else []
+    arguments += ["--plain-keys"] if plain_keys else []
+    tell = plain_console(stderr=True, soft_wrap=True)
+    tell.print(f"recording {server}; Ctrl-C ends it", markup=False, highlight=False)
+    written = written_trace([*arguments, "--", server])
+    print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))

@@ -1,0 +1,31 @@
+"""A trace that was recorded or converted, in lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cachemark.runs.trace_files import WrittenTrace
+
+_KEYS = {"plain": "keys as they were", "anonymous": "keys by a hash that nobody can undo"}
+
+
+def lines_of(written: WrittenTrace, path: str) -> Iterator[str]:
+    """What was written, what was read, and what is missing."""
+    origin, summary = written.origin, written.summary
+    yield f"{path}: {written.records:,} records, {written.bytes:,} bytes, from {origin.source}"
+    yield f"  {_KEYS.get(origin.keys, origin.keys)}"
+    if origin.sampled > 1:
+        yield f"  one key of {origin.sampled:,}, with all its operations"
+    yield f"  read: {_counts(summary.operations)}"
+    if summary.server:
+        yield f"  the server counted: {_counts(summary.server)}"
+    if summary.other_lines:
+        yield f"  not requests: {_counts(summary.other_lines)}"
+    yield f"  left out: {_counts(summary.left_out)}"
+    if summary.reconnects:
+        yield f"  connected again {summary.reconnects} times: requests in between are missing"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    shown = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return ", ".join(shown) or "nothing"
