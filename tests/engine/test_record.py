@@ -124,7 +124,17 @@ def test_what_was_played_is_recorded_to_the_count(address: str, tmp_path: Path) 
 
 def test_a_load_is_what_the_server_counted(address: str, tmp_path: Path) -> None:
     load = [binary_path(), "drive", "--server", address, "--keys", "500", "--rate", "2000"]
-    load += ["--mix", "get=9,set=1", "--prefill", "0", "--warmup", "0s", "--duration", "1s", "--json"]
+    load += [
+        "--mix",
+        "get=9,set=1",
+        "--prefill",
+        "0",
+        "--warmup",
+        "0s",
+        "--duration",
+        "1s",
+        "--json",
+    ]
     with recording(address, tmp_path / "a.trace") as recorder:
         subprocess.run(load, check=True, capture_output=True)
         written = recorder.end()
@@ -132,7 +142,7 @@ def test_a_load_is_what_the_server_counted(address: str, tmp_path: Path) -> None
     operations, server = written.summary.operations, written.summary.server
     assert operations["get"] - server["cmd_get"] in (0, 1)
     assert server["cmd_get"] > 500
-    assert operations["set"] == server["cmd_set"] > 500
+    assert operations["set"] == server["cmd_set"] > 100
     assert written.records == operations["get"] + operations["set"]
 
 
