@@ -31,7 +31,7 @@ from cachemark.agents.agent import be_agent
 from cachemark.agents.coordinator import Coordinator, coordinating
 from cachemark.agents.dask_settings import configure
 from cachemark.agents.hosts_file import load_hosts
-from cachemark.agents.messages import AnyRequest, Played, PlayPhase, ReadServer
+from cachemark.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
 from cachemark.endpoints.merging import merge
@@ -39,7 +39,7 @@ from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram
 from cachemark.model.hosts import Hosts
-from cachemark.model.protocol import Done, Run
+from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.protocol_results import Operation, Sections, Timeline
 
 COUNTS = [10, 50, 100, 200]
@@ -55,7 +55,7 @@ class IdleSession(Session):
 
     def __init__(self, hosts: Hosts) -> None:
         super().__init__(hosts.hosts[0])
-        self._played = Played(done=made_up_results(), began_unix_ns=0, late_ns=0)
+        self._played = HostPlayed(done=made_up_results(), began_unix_ns=0, late_ns=0)
 
     def perform(self, request: AnyRequest) -> object:
         """Do nothing."""
@@ -129,8 +129,8 @@ def measure(coordinator: Coordinator) -> Costs:
     for _ in range(ROUNDS):
         coordinator.ask_each(dict.fromkeys(names, ReadServer()), msgspec.Raw, ANSWER_S)
     asked_s = time.process_time() - began
-    phase = PlayPhase(run=Run(phase="measure", duration_ms=1), silence_s=60)
-    played = coordinator.ask_each(dict.fromkeys(names, phase), Played, ANSWER_S)
+    phase = PlayPhase(run=RunRequest(phase="measure", duration_ms=1), silence_s=60)
+    played = coordinator.ask_each(dict.fromkeys(names, phase), HostPlayed, ANSWER_S)
     began = time.process_time()
     merge([one.done for one in played.values()])
     return Costs(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cachemark.analysis.rounds.comparing import Looked, decide_pairs, look
-from cachemark.analysis.rounds.family import Pair, all_pairs, decide_chosen, may_retire
+from cachemark.analysis.rounds.family import FamilyPair, all_pairs, decide_chosen, may_retire
 from cachemark.analysis.rounds.looks import LOOKS, StopRule
 from cachemark.analysis.rounds.order import random_square, turns
 from cachemark.analysis.rounds.pairs import (
@@ -231,7 +231,9 @@ def run(
     return errors
 
 
-def _equal_pairs(machine: Machine, rates: Sequence[float], cells: Sequence[Cell]) -> set[Pair]:
+def _equal_pairs(
+    machine: Machine, rates: Sequence[float], cells: Sequence[Cell]
+) -> set[FamilyPair]:
     """The pairs whose true ratio is 1."""
     # An arm that takes speed from all others but not from itself has a higher mean in turns.
     kinds = [
@@ -246,7 +248,7 @@ def _equal_pairs(machine: Machine, rates: Sequence[float], cells: Sequence[Cell]
     }
 
 
-def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool:
+def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[FamilyPair]) -> bool:
     """Whether the winner has a significant lead over a runner-up that is equal."""
     first, second, *_ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
     pair = (first.cell, second.cell)
@@ -255,13 +257,13 @@ def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool
     return _differs(looked, pair)
 
 
-def _differs(looked: Looked, pair: Pair) -> bool:
+def _differs(looked: Looked, pair: FamilyPair) -> bool:
     """Whether a pair differs significantly, without a margin and without a correction."""
     lead = decide_chosen(estimate_pair(looked.sittings, *pair, "rate").estimate, looked.rule, 1)
     return lead.p is not None and lead.p <= looked.rule.level
 
 
-def _covers(sittings: Sittings, pair: Pair, truth: float, rule: StopRule) -> bool:
+def _covers(sittings: Sittings, pair: FamilyPair, truth: float, rule: StopRule) -> bool:
     estimate = estimate_pair(sittings, *pair, "rate").estimate
     if estimate is None:
         return False

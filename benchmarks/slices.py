@@ -22,7 +22,7 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.servers.running import process_use
 from cachemark.endpoints.wire import supported_wires
 from cachemark.host.process import binary_path
-from cachemark.model.protocol import Prepare, Run, Slice
+from cachemark.model.protocol import Prepare, RunRequest, Slice
 
 _SLICES = (Slice(length_us=0), Slice(length_us=5_000, lead_in_us=1_000))
 _COUNT = 200
@@ -55,7 +55,7 @@ def _client(spec: ClientSpec, tape: Path) -> None:
         request = Prepare(servers=server.addresses, wire=wire, tape=str(tape), options=spec.options)
         fleet.prepare(request, _ANSWER_S)
         watch = RunMonitor(progress=lambda _: None, silence_timeout_s=_ANSWER_S)
-        fleet.run(Run(phase="prefill"), watch)
+        fleet.run(RunRequest(phase="prefill"), watch)
         fleet.begin_slices(_ANSWER_S)
         for request in _SLICES:
             columns = zip(*(_slice(fleet, request) for _ in range(_COUNT)), strict=True)

@@ -22,9 +22,9 @@ from cachemark.agents.coordinator import Coordinator, coordinating
 from cachemark.agents.hosts_file import load_hosts
 from cachemark.agents.messages import (
     EndWindow,
+    HostRequest,
     PlayPhase,
     PrepareWorkers,
-    Request,
     StartServers,
     StartWorkers,
 )
@@ -80,7 +80,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     left: list[str]
 
 
-def begins(request: Request, phase: str) -> bool:
+def begins(request: HostRequest, phase: str) -> bool:
     """Whether a request begins a phase."""
     if phase == "setup":
         return isinstance(request, StartServers | StartWorkers)
@@ -98,7 +98,7 @@ def breaking(phase: str, act: Callable[[], None]) -> Generator[None]:
 
     class Breaking(Coordinator):
         def ask_each(
-            self, requests: Mapping[str, Request], answer: type[T], timeout_s: float | None
+            self, requests: Mapping[str, HostRequest], answer: type[T], timeout_s: float | None
         ) -> dict[str, T]:
             if todo and any(begins(request, phase) for request in requests.values()):
                 todo.pop()()

@@ -14,7 +14,7 @@ from distributed import Future
 from cachemark.agents import coordinator as coordinator_module
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import Coordinator
-from cachemark.agents.messages import PlaySlices, Request
+from cachemark.agents.messages import HostRequest, PlaySlices
 from cachemark.endpoints.merging import merge_kinds
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Outcome
@@ -169,7 +169,7 @@ def killing_in_slices(agents: Agents, name: str) -> Generator[None]:
     todo = [name]
 
     class Killing(Coordinator):
-        def _submit(self, name: str, request: Request) -> Future[bytes]:
+        def _submit(self, name: str, request: HostRequest) -> Future[bytes]:
             asked = super()._submit(name, request)
             if isinstance(request, PlaySlices) and name in todo:
                 agents.kill(todo.pop())

@@ -9,7 +9,7 @@ import msgspec
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.report.jmh import JmhReport, build
 from cachemark.runs import jmh
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, Settings
+from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 
 _PERCENTS = (0, 50, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999, 100)
 _SHORT = msgspec.structs.replace(ORIGINAL, warmups=3, iterations=3, threads=(32,))
@@ -62,7 +62,7 @@ def original_report() -> JmhReport:
 def resumable(
     spec: ClientSpec,
     benchmark: jmh.Benchmark,
-    settings: Settings,
+    settings: JmhSettings,
     **changed: Any,
 ) -> dict[str, Any]:
     """JMH's entry of a benchmark that was played, as its JSON has it."""

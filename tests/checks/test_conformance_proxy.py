@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from cachemark.checks.conformance import proxy as module
-from cachemark.checks.conformance.proxy import Proxy
+from cachemark.checks.conformance.proxy import ReplyProxy
 from cachemark.model.address import parse_host_port
 
 
@@ -30,7 +30,7 @@ def test_a_client_that_connects_while_the_proxy_closes_does_not_hold_it_up(
             closed.set()
 
         monkeypatch.setattr(module, "_shut", shut_and_note)
-        proxy = Proxy(f"127.0.0.1:{upstream.getsockname()[1]}")
+        proxy = ReplyProxy(f"127.0.0.1:{upstream.getsockname()[1]}")
         monkeypatch.setattr(socket, "create_connection", dial_late)
         with dial(parse_host_port(proxy.address)) as client:
             client.settimeout(60)

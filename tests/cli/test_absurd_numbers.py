@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.host import process
-from cachemark.host.sandbox import Limits, run_limited
+from cachemark.host.sandbox import SandboxLimits, run_limited
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
 from tests.cli.in_process import Inside, inside
@@ -56,7 +56,7 @@ def test_a_table_that_is_deep_or_long_takes_no_memory(text: str) -> None:
             parse(text, "f.toml")
         return b""
 
-    run_limited(read, Limits(memory_bytes=100 * 2**20, time_s=20, file_bytes=0))
+    run_limited(read, SandboxLimits(memory_bytes=100 * 2**20, time_s=20, file_bytes=0))
 
 
 def test_a_key_of_a_few_parts_is_read() -> None:

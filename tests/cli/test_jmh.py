@@ -14,7 +14,7 @@ from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.runs import jmh
-from cachemark.runs.jmh import JmhMeasurement, Settings
+from cachemark.runs.jmh import JmhMeasurement, JmhSettings
 from tests.builders.jmh_report import entry, measured, resumable
 
 CLIENTS = registry(process.binary_path())
@@ -81,7 +81,7 @@ def test_what_a_file_has_is_shown_in_every_form(
 
     monkeypatch.setattr(MODULE, "jar", present)
     monkeypatch.setattr(jmh, "jar", present)
-    settings = Settings(operations=("get",), modes=("throughput",))
+    settings = JmhSettings(operations=("get",), modes=("throughput",))
     spec = parse_client("java/folsom", CLIENTS)
     (only,) = jmh.benchmarks(spec, settings)
     kept, out = tmp_path / "jmh.json", tmp_path / "new" / "out"
@@ -102,7 +102,7 @@ def test_figures_that_cannot_be_written_are_printed(
     shown = MODULE.Output(form="html", out=tmp_path)
     with pytest.raises(UsageError, match=r"--out .*: cannot be written"):
         MODULE.show(
-            [measured("java/folsom", entry("thrpt", "get"))], Settings(), "memcached", shown
+            [measured("java/folsom", entry("thrpt", "get"))], JmhSettings(), "memcached", shown
         )
     assert " 812 " in capsys.readouterr().out
 

@@ -15,7 +15,7 @@ from cachemark.endpoints.merging import merge_slices
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
 from cachemark.model.errors import TrialError
-from cachemark.model.protocol import Prepare, Run, Slice, SliceDone
+from cachemark.model.protocol import Prepare, RunRequest, Slice, SliceDone
 from tests.conftest import ROOT
 
 REFERENCE = [sys.executable, str(ROOT / "workers" / "reference" / "worker.py")]
@@ -57,7 +57,7 @@ def prepared(workers: int, tape: Path) -> Generator[Fleet]:
         request = Prepare(servers=server.addresses, tape=str(tape), timeout_ms=10_000)
         fleet.prepare(request, ANSWER_S)
         watch = RunMonitor(progress=lambda _: None, silence_timeout_s=ANSWER_S)
-        fleet.run(Run(phase="prefill"), watch)
+        fleet.run(RunRequest(phase="prefill"), watch)
         yield fleet
 
 

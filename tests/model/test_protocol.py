@@ -21,7 +21,7 @@ from cachemark.model.protocol import (
     Progress,
     ProtocolError,
     Ready,
-    Run,
+    RunRequest,
     Stop,
     Unsupported,
     decode_answer,
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = [
     Hello(),
     Prepare(servers=["127.0.0.1:1"], tape="/t", segment=(1, 3), options={"a": "b"}),
-    Run(phase="measure", ops=5, duration_ms=7, start_unix_ns=2**60),
+    RunRequest(phase="measure", ops=5, duration_ms=7, start_unix_ns=2**60),
     Stop(),
     Bye(),
 ]

@@ -8,7 +8,7 @@ import msgspec
 
 from cachemark.report.originals import jmh_figures
 from cachemark.runs import jmh
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, Settings
+from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 
 MULTIGET = {"wire": "binary", "operation": "mget"}
 SET_GET = {"wire": "text", "operation": "set-get"}
@@ -96,6 +96,6 @@ def test_later_figures_are_those_of_128_threads() -> None:
 def test_other_work_is_not_compared() -> None:
     came = [measured("java/folsom", rate(20_000, SET_GET))]
     assert jmh_figures.sections(came, msgspec.structs.replace(ORIGINAL, keys=1000)) == []
-    assert jmh_figures.sections(came, Settings()) == []
+    assert jmh_figures.sections(came, JmhSettings()) == []
     shorter = msgspec.structs.replace(ORIGINAL, iterations=3, warmups=3, threads=(32,))
     assert jmh_figures.sections(came, shorter)

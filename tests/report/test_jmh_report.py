@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.report.jmh import RENDERERS, JmhReport, build
-from cachemark.runs.jmh import Settings
+from cachemark.runs.jmh import JmhSettings
 from tests.builders.jmh_report import entry, measured, original_report
 from tests.golden import assert_golden
 
@@ -30,7 +30,7 @@ def test_a_row_has_the_modes_of_a_cell_side_by_side(original: JmhReport) -> None
 
 
 def test_without_the_mode_of_times_there_are_no_columns_for_them() -> None:
-    settings = Settings(modes=("throughput",))
+    settings = JmhSettings(modes=("throughput",))
     report = build([measured("java/folsom", entry("thrpt", "get"))], settings, "memcached")
     assert "| client | wire | operation | value | threads | ops/s |\n" in (
         RENDERERS["markdown"](report, None)
@@ -56,7 +56,7 @@ def test_published_figures_stand_beside_those_of_today(original: JmhReport, form
 
 @pytest.mark.parametrize("form", RENDERERS)
 def test_other_work_is_beside_nothing_published(form: str) -> None:
-    report = build([measured("java/folsom", entry("thrpt", "get"))], Settings(), "memcached")
+    report = build([measured("java/folsom", entry("thrpt", "get"))], JmhSettings(), "memcached")
     assert report.sections == []
     assert "measureAscii" not in RENDERERS[form](report, 120)
 

@@ -11,7 +11,7 @@ from cachemark.report.build import build
 from cachemark.report.model import Report
 from cachemark.report.plots import plots
 from cachemark.report.plots.images import svg
-from cachemark.report.plots.line_chart import Line, Point, line_chart
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.over_factor import over_factor
 from cachemark.report.plots.timeline import hit_ratio
 from tests.builders.full_report import LOADS, SERVERS, samples
@@ -144,14 +144,14 @@ def test_where_everything_is_found_there_is_no_plot_of_hits() -> None:
 
 
 def test_an_interval_leaves_room_for_the_lines() -> None:
-    marks = [Point(x=x, y=1000, low=1, high=1e9, description="wide") for x in (1, 2)]
-    spec = line_chart([Line(label="a/long-name", marks=marks)], 680, 240, x={}, y_title="ns")
+    marks = [ChartPoint(x=x, y=1000, low=1, high=1e9, description="wide") for x in (1, 2)]
+    spec = line_chart([ChartLine(label="a/long-name", marks=marks)], 680, 240, x={}, y_title="ns")
     low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert (low, high) == (500, 2000)
 
 
 def test_names_of_lines_are_whole() -> None:
-    marks = [Point(x=x, y=1000, description="one") for x in (1, 2)]
+    marks = [ChartPoint(x=x, y=1000, description="one") for x in (1, 2)]
     name = "python/python-memcached"
-    spec = line_chart([Line(label=name, marks=marks)], 680, 240, x={}, y_title="ns")
+    spec = line_chart([ChartLine(label=name, marks=marks)], 680, 240, x={}, y_title="ns")
     assert name in [layer["mark"].get("text") for layer in spec["layer"]]

@@ -13,7 +13,7 @@ import pytest
 
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.figures import Phases
-from cachemark.checks.resilience.verdict import Finding
+from cachemark.checks.resilience.verdict import FaultFinding
 from cachemark.runs.resilience import ResilienceHeader, ResiliencePlan
 from tests.builders.hostile_text import CORPUS, is_unsafe
 from tests.builders.outcomes import experiment, header
@@ -35,7 +35,7 @@ def outcome(client: str, text: str) -> CellOutcome:
         runtime=text,
         server=text,
         verdict="unsafe",
-        findings=[Finding(rule="wrong value", verdict="unsafe", why=text)],
+        findings=[FaultFinding(rule="wrong value", verdict="unsafe", why=text)],
         phases=Phases(start_ns=0, fault_ns=10**9, fault_end_ns=2**62, end_ns=2**62),
         timeline=[{"wrong": 1, text: 2}],
         wrong_values=[WrongValue(key=text, what=text, value=text)],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.host import process
-from cachemark.runs.jmh import ORIGINAL, Settings, benchmarks
-from cachemark.runs.jmh_progress import JmhProgress, Step
+from cachemark.runs.jmh import ORIGINAL, JmhSettings, benchmarks
+from cachemark.runs.jmh_progress import JmhProgress, JmhStep
 
 CLIENTS = registry(process.binary_path())
-ONE_SECOND = Settings(warmups=1, iterations=1)
+ONE_SECOND = JmhSettings(warmups=1, iterations=1)
 
 RATE = """
 # Threads: 32 threads, will synchronize iterations
@@ -41,7 +41,7 @@ FAILED = """
 """
 
 
-def texts(steps: list[Step], *, ended: bool) -> list[str]:
+def texts(steps: list[JmhStep], *, ended: bool) -> list[str]:
     return [step.text for step in steps if step.ended == ended]
 
 
@@ -84,7 +84,7 @@ def test_the_original_is_longer_than_half_an_hour() -> None:
 
 
 def test_a_cache_in_the_process_has_no_second_protocol() -> None:
-    settings = Settings(wires=("text", "binary"), operations=("get", "get"), modes=("latency",))
+    settings = JmhSettings(wires=("text", "binary"), operations=("get", "get"), modes=("latency",))
     counts = [
         len(benchmarks(parse_client(f"java/{name}", CLIENTS), settings))
         for name in ("caffeine", "folsom")

@@ -11,7 +11,14 @@ import msgspec
 import pytest
 
 from cachemark.web.live.display import trial_ended
-from cachemark.web.live.events import MAX_LINE_BYTES, Answers, Ended, Position, Started, TrialEnded
+from cachemark.web.live.events import (
+    MAX_LINE_BYTES,
+    AnswersTold,
+    Ended,
+    Position,
+    Started,
+    TrialEnded,
+)
 from cachemark.web.live.feed import Feed
 from cachemark.web.live.log import EventLog, EventReader
 from cachemark.web.live.process_identity import own_identity, process_start
@@ -62,10 +69,10 @@ def test_events_are_read_once_and_numbers_go_on_after_a_torn_line(tmp_path: Path
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path: Path) -> None:
     log = EventLog(tmp_path)
-    log.write(Answers(lines=["x" * MAX_LINE_BYTES]))
-    log.write(Answers(lines=["short"]))
+    log.write(AnswersTold(lines=["x" * MAX_LINE_BYTES]))
+    log.write(AnswersTold(lines=["short"]))
     (line,) = EventReader(tmp_path).new_lines()
-    assert line.event == Answers(lines=["short"])
+    assert line.event == AnswersTold(lines=["short"])
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_a_run(tmp_path: Path) -> None:

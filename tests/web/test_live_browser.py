@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from cachemark.web.live.events import Ended, Place, Position, Ranked
+from cachemark.web.live.events import Ended, Position, Ranked, RankedPlace
 from cachemark.web.live.log import EventLog
 from tests.builders.stored_runs import kept, made_header
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
@@ -86,9 +86,9 @@ def test_ratios_are_those_to_the_first_below_a_yardstick(
     log.write(in_turns())
     places = [
         # One sitting gives no interval: the yardstick looks like a first one.
-        Place(name="native", cell=["native", *work], value=150.0),
-        Place(name="best", cell=["best", *work], value=100.0, is_first=True),
-        Place(name="second", cell=["second", *work], value=80.0, low=75.0, high=85.0),
+        RankedPlace(name="native", cell=["native", *work], value=150.0),
+        RankedPlace(name="best", cell=["best", *work], value=100.0, is_first=True),
+        RankedPlace(name="second", cell=["second", *work], value=80.0, low=75.0, high=85.0),
     ]
     log.write(Ranked(title="embedded · mixed · one", by_rate=True, at=0, places=places))
     with opened(browser, visitor) as page:

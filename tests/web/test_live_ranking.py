@@ -11,7 +11,7 @@ import pytest
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.rounds import standing, standing_lines
 from cachemark.web.live.display import ranked, trial_ended
-from cachemark.web.live.events import Answers, Event, Place, Position, Ranked, Started
+from cachemark.web.live.events import AnswersTold, Event, Position, Ranked, RankedPlace, Started
 from cachemark.web.live.feed import Feed
 from cachemark.web.live.log import EventLog, EventReader
 from cachemark.web.live.state import LiveState
@@ -74,7 +74,8 @@ def test_it_is_that_of_the_sentences_where_means_say_otherwise(tmp_path: Path) -
 def test_a_ranking_of_many_clients_comes_in_parts(tmp_path: Path) -> None:
     names = [f"c{number}" for number in range(9)]
     places = [
-        Place(name=name, cell=[name, "embedded", "mixed", "one"], value=100.0) for name in names
+        RankedPlace(name=name, cell=[name, "embedded", "mixed", "one"], value=100.0)
+        for name in names
     ]
     parts = [
         Ranked(title="embedded", by_rate=True, at=at, places=places[at : at + 6]) for at in (0, 6)
@@ -98,7 +99,7 @@ def test_what_comes_after_the_trials_is_sent_too(tmp_path: Path) -> None:
     assert [name for name, _ in Feed(tmp_path).messages(2)[1]] == ["status"]
     for event in ranked(standing(PLANNED, played)):
         log.write(event)
-    log.write(Answers(lines=["faster 1"]))
+    log.write(AnswersTold(lines=["faster 1"]))
     sent = [(name, json.loads(data)) for name, data in Feed(tmp_path).messages(3)[1]]
     assert "points" not in dict(sent)
     assert [row["name"] for row in dict(sent)["ranking"]["rows"]] == ["faster", "slower"]

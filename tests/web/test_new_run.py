@@ -15,7 +15,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.runs.web_time import WEB_PID, with_web_time
 from cachemark.web.live.log import EventLog
 from cachemark.web.pages.new_run import RunForm, form_problems
-from cachemark.web.player import Job, Player
+from cachemark.web.player import Job, RunPlayer
 from cachemark.web.verbs import error_of
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header
@@ -126,7 +126,7 @@ def test_nothing_is_started_beside_a_run_of_a_terminal(visitor: Visitor) -> None
 @pytest.mark.parametrize("late", [False, True])
 def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path, late: bool) -> None:
     released = threading.Event()
-    player = Player(tmp_path, "", released.set)
+    player = RunPlayer(tmp_path, "", released.set)
     said: list[str] = []
 
     def start() -> None:

@@ -23,7 +23,7 @@ from cachemark.endpoints.clients import ClientSpec, registry, workers_folder
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.protocol import Failure, Ready, Run
+from cachemark.model.protocol import Failure, Ready, RunRequest
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 
@@ -194,8 +194,8 @@ def test_a_mistake_of_its_own_is_an_internal_error(
     ):
         setup = worker_driver.patient(servers=server.addresses, wire="text", tape=str(tape))
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 10
-        worker.send(Run(phase="measure", ops=200))
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 10
+        worker.send(RunRequest(phase="measure", ops=200))
         answer = worker_driver.finish(worker)
         assert isinstance(answer, Failure), answer
         assert answer.kind == "internal", answer

@@ -13,7 +13,7 @@ import pytest
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.wire import supported_wires
-from cachemark.model.protocol import Prepare, Ready, Run
+from cachemark.model.protocol import Prepare, Ready, RunRequest
 from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
@@ -52,14 +52,14 @@ def test_the_keys_of_a_lost_server_are_no_misses(client: Client, wire: str, tmp_
         servers = [*kept.addresses, *lost.addresses]
         setup = Prepare(servers=servers, wire=wire, tape=str(tape), timeout_ms=500)
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 60
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 60
         held = [int(server.stats()["curr_items"]) for server in (kept, lost)]
         assert sum(held) == 60
         assert min(held) > 5, held
-        whole = worker_driver.play(worker, Run(phase="measure", ops=200)).operations
+        whole = worker_driver.play(worker, RunRequest(phase="measure", ops=200)).operations
         assert sum(told.hits for told in whole.values()) == sum(t.keys for t in whole.values())
         assert lost.pid is not None
         os.kill(lost.pid, signal.SIGKILL)
-        rest = worker_driver.play(worker, Run(phase="measure", ops=40)).operations
+        rest = worker_driver.play(worker, RunRequest(phase="measure", ops=40)).operations
         assert sum(told.misses for told in rest.values()) == 0, rest
         assert sum(sum(told.errors.values()) for told in rest.values()) > 0

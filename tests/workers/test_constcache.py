@@ -14,7 +14,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import UnsupportedError
-from cachemark.model.protocol import Done, Ready, Run, Unsupported
+from cachemark.model.protocol import Done, Ready, RunRequest, Unsupported
 from tests.workers import worker_driver
 
 CLIENT = registry(process.binary_path())["php/constcache"]
@@ -47,8 +47,8 @@ def played(folder: Path, mix: str, prefill: float, ops: int) -> Done:
             servers=[], wire="none", threads=2, tape=str(tape), options=OPTIONS
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        worker_driver.play(worker, Run(phase="prefill"))
-        done = worker_driver.play(worker, Run(phase="measure", ops=ops))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=ops))
         worker.bye()
         return done
 

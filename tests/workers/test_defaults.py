@@ -11,7 +11,7 @@ from cachemark.checks.conformance.proxy import proxied
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.model.protocol import Ready, Run
+from cachemark.model.protocol import Ready, RunRequest
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -46,6 +46,9 @@ def test_bytes_have_the_librarys_own_flags(
             servers=[proxy.address], wire=wire, tape=str(tape), options={"profile": "defaults"}
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        assert worker_driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 20
+        assert (
+            worker_driver.play(worker, RunRequest(phase="measure", ops=50)).operations["get"].hits
+            == 50
+        )
         assert {write.flags for write in proxy.writes} == {flags}

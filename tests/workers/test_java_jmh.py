@@ -14,9 +14,9 @@ from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
-from cachemark.model.protocol import Operation, Prepare, Ready, Run
+from cachemark.model.protocol import Operation, Prepare, Ready, RunRequest
 from cachemark.runs import jmh
-from cachemark.runs.jmh import JmhMeasurement, Settings
+from cachemark.runs.jmh import JmhMeasurement, JmhSettings
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -65,7 +65,7 @@ def measured(*entries: dict[str, Any]) -> JmhMeasurement:
     return JmhMeasurement(client="java/folsom", entries=kept, results=results)
 
 
-def played(client: str, settings: Settings, server: str) -> list[JmhMeasurement]:
+def played(client: str, settings: JmhSettings, server: str) -> list[JmhMeasurement]:
     return list(jmh.measurements(parse_client(client, CLIENTS), settings, server))
 
 
@@ -102,7 +102,7 @@ def test_the_original_is_its_operations_threads_and_iterations() -> None:
 
 
 def test_profilers_are_handed_on() -> None:
-    settings = Settings(profilers=("gc", "stack:lines=3"))
+    settings = JmhSettings(profilers=("gc", "stack:lines=3"))
     spec = parse_client("java/folsom", CLIENTS)
     first, *_ = jmh.benchmarks(spec, settings)
     words = jmh.arguments(spec, settings, first, "h:1")
@@ -144,7 +144,7 @@ def test_one_operation_of_set_get_is_eight_commands_of_four_keys() -> None:
 @runs_java
 def test_a_call_that_fails_is_no_figure() -> None:
     """A value that memcached does not take: all that JMH counts are calls, so it must not go on."""
-    settings = Settings(
+    settings = JmhSettings(
         operations=("get",),
         modes=("throughput",),
         value_sizes=(100, 2 << 20),
@@ -169,7 +169,7 @@ def test_a_jmh_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     hangs.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(jmh, "_START_S", 0.5)
-    settings = Settings(operations=("get",), modes=("throughput",), warmups=0, iterations=0)
+    settings = JmhSettings(operations=("get",), modes=("throughput",), warmups=0, iterations=0)
     with pytest.raises(TrialError, match=r"did not end within 1 s; .*\nwaiting for a reply"):
         played("java/caffeine", settings, MEMCACHED)
 
@@ -189,7 +189,7 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
     client: str, wire: Any, operation: Any, threads: int, tmp_path: Path
 ) -> None:
     """The best second of the worker, before and after JMH, beside JMH's best iteration."""
-    settings = Settings(
+    settings = JmhSettings(
         operations=(operation,),
         modes=("throughput",),
         wires=(wire,),
@@ -212,14 +212,14 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
             tape=str(tape),
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        worker_driver.play(worker, Run(phase="prefill"))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
 
         def rates() -> list[float]:
-            worker_driver.play(worker, Run(phase="warmup", duration_ms=3000))
+            worker_driver.play(worker, RunRequest(phase="warmup", duration_ms=3000))
             return [rate() for _ in range(WINDOWS // 2)]
 
         def rate() -> float:
-            done = worker_driver.play(worker, Run(phase="measure", duration_ms=1000))
+            done = worker_driver.play(worker, RunRequest(phase="measure", duration_ms=1000))
             # A machine that stands still for a second is not the best one.
             told = done.operations.get(operation, Operation(attempts=0, ok=0))
             assert told.ok == told.attempts

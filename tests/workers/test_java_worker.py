@@ -11,7 +11,7 @@ import pytest
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.model.protocol import Ready, Run, Unsupported
+from cachemark.model.protocol import Ready, RunRequest, Unsupported
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -51,9 +51,9 @@ def test_callers_share_clients(client: str, depth: int, tmp_path: Path) -> None:
         answer = worker_driver.ask(worker, setup)
         assert isinstance(answer, Ready), answer
         connected = server.stats()
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 20
         filled = server.stats()
-        done = worker_driver.play(worker, Run(phase="measure", ops=2002))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=2002))
         after = server.stats()
     # The second is that of `stats` itself.
     assert worker_driver.rise(before, connected, "total_connections") - 1 <= 2
@@ -76,9 +76,9 @@ def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> No
                     options={"profile": profile},
                 )
                 assert isinstance(worker_driver.ask(worker, setup), Ready)
-                worker_driver.play(worker, Run(phase="prefill"))
+                worker_driver.play(worker, RunRequest(phase="prefill"))
                 before = server.stats()
-                done = worker_driver.play(worker, Run(phase="measure", ops=20_000))
+                done = worker_driver.play(worker, RunRequest(phase="measure", ops=20_000))
                 assert done.operations["get"].hits == 20_000
                 sent[profile] = worker_driver.rise(before, server.stats(), "cmd_get")
     assert sent["common"] == 20_000
@@ -111,9 +111,9 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
         servers = [*one.addresses, *two.addresses]
         setup = worker_driver.patient(servers=servers, tape=str(tape), options={"hashing": hashing})
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        worker_driver.play(worker, Run(phase="prefill"))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
         counts = [int(server.stats()["curr_items"]) for server in (one, two)]
-        done = worker_driver.play(worker, Run(phase="measure", ops=200))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=200))
     assert sum(counts) == 200
     assert min(counts) >= 10
     assert all(told.misses == 0 and not told.errors for told in done.operations.values())
@@ -162,8 +162,8 @@ def test_a_cache_inside_is_shared_by_all_callers(client: str, tmp_path: Path) ->
         )
         answer = worker_driver.ask(worker, setup)
         assert isinstance(answer, Ready), answer
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        done = worker_driver.play(worker, Run(phase="measure", ops=1000))
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 20
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=1000))
         worker.bye()
     assert sum(told.ok for told in done.operations.values()) == 1000
     assert done.operations["get"].hits > 0

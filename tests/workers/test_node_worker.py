@@ -15,7 +15,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model import histogram
-from cachemark.model.protocol import Failure, Ready, Run, Stop, Unsupported
+from cachemark.model.protocol import Failure, Ready, RunRequest, Stop, Unsupported
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 
@@ -56,9 +56,9 @@ def test_callers_are_lanes_of_one_event_loop(
             depth=depth,
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 20
         filled = server.stats()
-        done = worker_driver.play(worker, Run(phase="measure", ops=1003))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=1003))
         after = server.stats()
     assert done.max_in_flight == SHAPES[shape]
     assert done.operations["get"].hits == done.operations["get"].ok == 1003
@@ -85,9 +85,9 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
             options={"hashing": hashing},
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        worker_driver.play(worker, Run(phase="prefill"))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
         counts = [int(server.stats()["curr_items"]) for server in (one, two)]
-        done = worker_driver.play(worker, Run(phase="measure", ops=400))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=400))
     assert sum(counts) == 200
     assert min(counts) >= 10
     assert done.operations["get"].hits == 400
@@ -99,8 +99,8 @@ def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
     with worker_driver.started(CLIENTS["node/lru-cache"]) as (worker, _):
         setup = worker_driver.patient(servers=[], wire="none", tape=str(gets), threads=3)
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        worker_driver.play(worker, Run(phase="prefill"))
-        worker.send(Run(phase="measure"))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
+        worker.send(RunRequest(phase="measure"))
         worker.send(Stop())
         assert not isinstance(worker_driver.finish(worker), Failure)
     sets = worker_driver.write_tape(tmp_path, *GETS[:-4], "--mix", "set_noreply=1", "--ops", "100")
@@ -115,7 +115,7 @@ def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
             Ready,
         )
         before = server.stats()
-        done = worker_driver.play(worker, Run(phase="measure", duration_ms=300))
+        done = worker_driver.play(worker, RunRequest(phase="measure", duration_ms=300))
         assert done.barriers == 1
         stored = worker_driver.rise(before, server.stats(), "cmd_set")
         assert done.operations["set_noreply"].ok == stored > 0

@@ -12,7 +12,7 @@ import pytest
 from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Failure, Hello, Prepare, Run, Unsupported
+from cachemark.model.protocol import Failure, Hello, Prepare, RunRequest, Unsupported
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 
@@ -73,7 +73,7 @@ def test_a_batch_with_a_key_twice_is_unsupported(tmp_path: Path) -> None:
 
 def test_wrong_requests_are_answered_and_survived(tmp_path: Path) -> None:
     with worker_driver.started(CLIENT) as (worker, _):
-        early = worker_driver.ask(worker, Run(phase="measure"))
+        early = worker_driver.ask(worker, RunRequest(phase="measure"))
         assert isinstance(early, Failure)
         assert early.kind == "protocol"
         answer = worker_driver.ask(worker, Prepare(servers=["nowhere"], tape=str(tmp_path)))

@@ -18,7 +18,7 @@ import pytest
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
-from cachemark.model.protocol import Prepare, Ready, Run
+from cachemark.model.protocol import Prepare, Ready, RunRequest
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -101,7 +101,7 @@ def play(client: str, server: OneByOne, folder: Path, refill: Any) -> int:
             servers=[server.address], tape=str(tape), depth=DEPTH, refill=refill
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        done = worker_driver.play(worker, Run(phase="measure", ops=OPS))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=OPS))
     return done.operations["delete"].ok
 
 

@@ -14,7 +14,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Ready, Run, Unsupported
+from cachemark.model.protocol import Ready, RunRequest, Unsupported
 from tests.endpoints.servers.raw_requests import ask
 from tests.workers import worker_driver
 
@@ -49,7 +49,7 @@ def prefilled(
             servers=server.addresses, wire="binary", tape=str(tape), options=OPTIONS
         )
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        stored = worker_driver.play(worker, Run(phase="prefill")).operations["set"]
+        stored = worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"]
         assert (stored.ok, stored.errors) == (10, {})
         yield worker, server
 
@@ -60,7 +60,7 @@ def test_the_library_is_given_an_array_and_gives_it_back(mix: str, tmp_path: Pat
         reply = ask(server.addresses[0], b"get key0\r\n", b"END\r\n")
         assert reply == b"VALUE key0 1 4\r\n%s\r\nEND\r\n" % ARRAY
         kind = mix.partition("=")[0]
-        done = worker_driver.play(worker, Run(phase="measure", ops=20)).operations[kind]
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=20)).operations[kind]
         keys = 5 if kind == "mget" else 1
         assert (done.ok, done.errors) == (20, {})
         assert done.hits == (0 if kind == "set" else 20 * keys)
@@ -71,13 +71,13 @@ def test_another_array_is_a_wrong_value(tmp_path: Path) -> None:
     with prefilled("ruby/dalli", tmp_path, "get=1", len(ARRAY)) as (worker, server):
         head = f"set key0 {SERIALISED_FLAG} 0 {len(ANOTHER_ARRAY)}\r\n".encode()
         assert ask(server.addresses[0], head + ANOTHER_ARRAY + b"\r\n") == b"STORED\r\n"
-        done = worker_driver.play(worker, Run(phase="measure", ops=20)).operations["get"]
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=20)).operations["get"]
         assert (done.ok, done.wrong_values) == (18, 2)
 
 
 def test_longer_values_are_bytes_as_before(tmp_path: Path) -> None:
     with prefilled("ruby/mem_cache_store", tmp_path, "get=1", 50) as (worker, _):
-        done = worker_driver.play(worker, Run(phase="measure", ops=20)).operations["get"]
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=20)).operations["get"]
         assert (done.ok, done.hits, done.value_bytes) == (20, 20, 20 * 50)
 
 

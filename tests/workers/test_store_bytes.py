@@ -10,7 +10,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.merging import merge
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.model.protocol import Done, Ready, Run
+from cachemark.model.protocol import Done, Ready, RunRequest
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -28,7 +28,7 @@ def stored(client: str, folder: Path, servers: list[str], wire: str) -> Done:
     with worker_driver.started(CLIENTS[client]) as (worker, _):
         setup = worker_driver.patient(servers=servers, wire=wire, tape=str(tape))
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        return worker_driver.play(worker, Run(phase="measure", ops=KEYS))
+        return worker_driver.play(worker, RunRequest(phase="measure", ops=KEYS))
 
 
 @pytest.mark.parametrize("client", ["native/store", "native/shm", "php/apcu", "php/shared-store"])

@@ -12,7 +12,7 @@ import pytest
 
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.worker import Worker
-from cachemark.model.protocol import Done, Failure, Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import Done, Failure, Prepare, Ready, RunRequest, Unsupported
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 from tests.workers.test_python_tape import FIELDS, GET, INCR, MGET, SET, made
@@ -148,8 +148,8 @@ def test_the_header_is_obeyed(worker: Worker, tmp_path: Path) -> None:
     """What the fields say shows in what is played: keys stored, groups, counters, runs."""
     path = written(tmp_path, full(scheduled=False))
     assert isinstance(prepare(worker, path), Ready)
-    assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 2
-    done = worker_driver.play(worker, Run(phase="measure", ops=8)).operations
+    assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 2
+    done = worker_driver.play(worker, RunRequest(phase="measure", ops=8)).operations
     assert {kind: op.attempts for kind, op in done.items()} == {
         "get": 3, "mget": 1, "set": 3, "incr": 1
     }  # fmt: skip
@@ -158,8 +158,8 @@ def test_the_header_is_obeyed(worker: Worker, tmp_path: Path) -> None:
     assert (done["incr"].hits, done["incr"].misses) == (0, 1)
     # Every second group is another worker's.
     assert isinstance(prepare(worker, path, segment=(1, 2)), Ready)
-    assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 1
-    done = worker_driver.play(worker, Run(phase="measure", ops=4)).operations
+    assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 1
+    done = worker_driver.play(worker, RunRequest(phase="measure", ops=4)).operations
     assert {kind: op.attempts for kind, op in done.items()} == {"set": 3, "incr": 1}
 
 
@@ -170,8 +170,8 @@ def test_the_schedule_and_its_period_are_obeyed(worker: Worker, tmp_path: Path) 
         assert isinstance(answer, Unsupported), answer
         return
     assert isinstance(answer, Ready), answer
-    worker_driver.play(worker, Run(phase="prefill"))
-    worker.send(Run(phase="measure", ops=12))
+    worker_driver.play(worker, RunRequest(phase="prefill"))
+    worker.send(RunRequest(phase="measure", ops=12))
     done = worker_driver.finish(worker)
     assert isinstance(done, Done), done
     assert done.send_lag is not None

@@ -11,7 +11,7 @@ import pytest
 
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.worker import Worker
-from cachemark.model.protocol import Failure, Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import Failure, Prepare, Ready, RunRequest, Unsupported
 from tests.workers import worker_driver
 from tests.workers.test_python_tape import GET, READ, REFUSED, made
 
@@ -67,7 +67,7 @@ def test_no_tape_can_crash_it(schedule: tuple[str, ...], worker: Worker, tmp_pat
     answer = prepare(worker, tmp_path / "none")
     assert isinstance(answer, Failure)
     assert answer.kind == "tape"
-    answer = worker_driver.ask(worker, Run(phase="measure", ops=1))
+    answer = worker_driver.ask(worker, RunRequest(phase="measure", ops=1))
     assert isinstance(answer, Failure), "it played a tape that it was not given"
 
 

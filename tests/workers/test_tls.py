@@ -15,7 +15,15 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Answer, Done, Failure, Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import (
+    Done,
+    Failure,
+    Prepare,
+    Ready,
+    RunRequest,
+    Unsupported,
+    WorkerAnswer,
+)
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -46,7 +54,7 @@ def files(tmp_path: Path) -> TlsFiles:
 @contextmanager
 def prepared(
     client: str, options: dict[str, str], trusted: Path, folder: Path
-) -> Generator[tuple[Worker, Answer]]:
+) -> Generator[tuple[Worker, WorkerAnswer]]:
     """A worker that was told to connect to a server with these options, and what it said."""
     if missing := CLIENTS[client].missing():
         pytest.skip(f"{missing}: {CLIENTS[client].setup}")
@@ -71,7 +79,7 @@ def prepared(
 def test_a_client_plays_by_tls(client: str, files: TlsFiles, tmp_path: Path) -> None:
     with prepared(client, files.good, files.trusted, tmp_path) as (worker, answer):
         assert isinstance(answer, Ready)
-        done = worker_driver.play(worker, Run(phase="measure", ops=200))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=200))
     assert [op.errors for op in done.operations.values() if op.errors] == []
     assert sum(op.ok for op in done.operations.values()) == 200
 
@@ -80,7 +88,7 @@ def _plays(worker: Worker, setup: Prepare) -> bool:
     """Whether operations succeed. By TLS 1.3 a server refuses a client after its handshake."""
     if not isinstance(worker_driver.ask(worker, setup), Ready):
         return False
-    worker.send(Run(phase="measure", ops=20))
+    worker.send(RunRequest(phase="measure", ops=20))
     answer = worker_driver.finish(worker)
     return isinstance(answer, Done) and sum(op.ok for op in answer.operations.values()) > 0
 

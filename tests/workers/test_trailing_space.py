@@ -9,7 +9,7 @@ import pytest
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Done, Ready, Run, Unsupported
+from cachemark.model.protocol import Done, Ready, RunRequest, Unsupported
 from tests.checks.probe.deviant import deviant
 from tests.workers import worker_driver
 
@@ -41,7 +41,7 @@ def played(client: str, mix: str, folder: Path, options: dict[str, str]) -> Done
         assert "trailing_space" in ready.capabilities
         setup = worker_driver.patient(servers=[address], tape=str(tape), options=options)
         assert isinstance(worker_driver.ask(worker, setup), Ready)
-        return worker_driver.play(worker, Run(phase="measure", ops=200))
+        return worker_driver.play(worker, RunRequest(phase="measure", ops=200))
 
 
 @pytest.mark.parametrize(("client", "mix"), CASES)

@@ -10,7 +10,7 @@ import pytest
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.model.protocol import Ready, Run, Unsupported
+from cachemark.model.protocol import Ready, RunRequest, Unsupported
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -38,8 +38,8 @@ def prepared(client: str, folder: Path, server: str) -> tuple[object, int]:
         answer = worker_driver.ask(worker, setup)
         if not isinstance(answer, Ready):
             return answer, 0
-        worker_driver.play(worker, Run(phase="prefill"))
-        played = worker_driver.play(worker, Run(phase="measure", ops=50))
+        worker_driver.play(worker, RunRequest(phase="prefill"))
+        played = worker_driver.play(worker, RunRequest(phase="measure", ops=50))
         return answer, played.operations["get"].hits
 
 

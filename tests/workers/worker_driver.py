@@ -21,7 +21,15 @@ from cachemark.endpoints.client_readiness import Readiness, query_workers, recor
 from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
+from cachemark.model.protocol import (
+    Done,
+    Message,
+    Prepare,
+    Progress,
+    Ready,
+    RunRequest,
+    WorkerAnswer,
+)
 
 # Nothing here is timed, and a busy machine may stand still for seconds.
 ANSWER_S = 120.0
@@ -124,7 +132,7 @@ def patient(**fields: Any) -> Prepare:
     return Prepare(**{"timeout_ms": _TIMEOUT_MS, **fields})
 
 
-def ask(worker: Worker, request: Message) -> Answer:
+def ask(worker: Worker, request: Message) -> WorkerAnswer:
     """The answer to a request other than a run's."""
     worker.send(request)
     answer = worker.receive(ANSWER_S)
@@ -132,7 +140,7 @@ def ask(worker: Worker, request: Message) -> Answer:
     return answer
 
 
-def finish(worker: Worker, timeout_s: float = ANSWER_S) -> Answer:
+def finish(worker: Worker, timeout_s: float = ANSWER_S) -> WorkerAnswer:
     """The last answer of a run that is going on: what comes after its progress."""
     until = time.monotonic() + timeout_s
     while (left := until - time.monotonic()) > 0:
@@ -142,7 +150,7 @@ def finish(worker: Worker, timeout_s: float = ANSWER_S) -> Answer:
     raise AssertionError(f"{worker.name}: the run did not end within {timeout_s:g} s")
 
 
-def play(worker: Worker, request: Run, timeout_s: float = ANSWER_S) -> Done:
+def play(worker: Worker, request: RunRequest, timeout_s: float = ANSWER_S) -> Done:
     """Play a phase to its end."""
     worker.send(request)
     done = finish(worker, timeout_s)

@@ -31,7 +31,7 @@ from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR
 from cachemark.agents.clock import ClockReading, ClockResponder
 from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
-from cachemark.agents.messages import Answer, EndTrial, ReadClock, Request
+from cachemark.agents.messages import EndTrial, HostAnswer, HostRequest, ReadClock
 from cachemark.agents.security import SCHEME, security, with_certificates
 from cachemark.agents.task import perform
 from cachemark.host import process
@@ -97,12 +97,12 @@ class Coordinator:
         self._agents = {name: state for name, state in states.items() if state is not None}
         return len(self._agents) == len(states)
 
-    def ask(self, host: Host, request: Request, answer: type[T], timeout_s: float | None) -> T:
+    def ask(self, host: Host, request: HostRequest, answer: type[T], timeout_s: float | None) -> T:
         """Ask one host, and wait for its answer. Raises TrialError, UnsupportedError."""
         return self.ask_each({host.name: request}, answer, timeout_s)[host.name]
 
     def ask_each(
-        self, requests: Mapping[str, Request], answer: type[T], timeout_s: float | None
+        self, requests: Mapping[str, HostRequest], answer: type[T], timeout_s: float | None
     ) -> dict[str, T]:
         """Ask several hosts at once; returns their answers by name.
 
@@ -118,13 +118,13 @@ class Coordinator:
             raise
 
     def ask_arm(
-        self, requests: Mapping[str, Request], answer: type[T], timeout_s: float | None
+        self, requests: Mapping[str, HostRequest], answer: type[T], timeout_s: float | None
     ) -> dict[str, T]:
         """As `ask_each`, about one of several arms: a failure breaks off nothing of the others.
 
         Raises TrialError, UnsupportedError when all hosts have answered.
         """
-        found = self.ask_each(requests, Answer, timeout_s)
+        found = self.ask_each(requests, HostAnswer, timeout_s)
         return {name: _value(name, one, answer) for name, one in found.items()}
 
     def end_trial(self) -> dict[str, str]:
@@ -184,7 +184,7 @@ class Coordinator:
             msg={"op": "abort_trial"}, workers=[address], on_error="ignore"
         )
 
-    def _submit(self, name: str, request: Request) -> Future[bytes]:
+    def _submit(self, name: str, request: HostRequest) -> Future[bytes]:
         self._asked += 1
         return self._client.submit(
             perform,
@@ -266,10 +266,10 @@ class Coordinator:
 def _decoded(name: str, text: bytes, answer: type[T]) -> T:
     """An answer as a value, or as it came if an `Answer` is asked for."""
     received = messages.decode_answer(text)
-    return cast("T", received) if answer is Answer else _value(name, received, answer)
+    return cast("T", received) if answer is HostAnswer else _value(name, received, answer)
 
 
-def _value(name: str, received: Answer, answer: type[T]) -> T:
+def _value(name: str, received: HostAnswer, answer: type[T]) -> T:
     """The value of an answer. Raises TrialError, UnsupportedError if there is none."""
     if received.failure is not None:
         raise received.failure.error(name)

@@ -9,12 +9,12 @@ import msgspec
 
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.messages import (
-    BeginSlices,
-    EndSlices,
-    Played,
+    HostBeginSlices,
+    HostEndSlices,
+    HostPlayed,
+    HostRequest,
     PlayPhase,
     ReadServer,
-    Request,
     ServerReading,
     ServerStart,
     StartedServer,
@@ -30,9 +30,9 @@ from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Finding, HostNoise, HostPart
-from cachemark.model.protocol import Done, Run
+from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.rounds import Rounds
-from cachemark.runs.sittings.slice_log import CpuReading, Place, SliceLog
+from cachemark.runs.sittings.slice_log import CpuReading, SliceLog, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
@@ -134,7 +134,7 @@ class FleetArm(TrialRun):
     def begin(self) -> None:
         """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
         ready_s = self.setting.timing.ready_ms / 1e3
-        request = BeginSlices(arm=self.server_number, ready_s=ready_s)
+        request = HostBeginSlices(arm=self.server_number, ready_s=ready_s)
         costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
         self._turn_cost = TurnCost(
             wall_ns=max(cost.wall_ns for cost in costs), cpu_ns=sum(cost.cpu_ns for cost in costs)
@@ -163,7 +163,7 @@ class FleetArm(TrialRun):
         self._late_ns = {name: max(ns, self._late_ns[name]) for name, ns in late_ns.items()}
         self._skew_ns = max(self._skew_ns, slice_.skew_ns)
         self._log.add(
-            Place(turn, before, began_ns, slice_.wall_ns),
+            SlicePlace(turn, before, began_ns, slice_.wall_ns),
             done,
             _cpu_of_all(list(parts.values())),
             (max(late_ns.values()), slice_.skew_ns),
@@ -232,21 +232,23 @@ class FleetArm(TrialRun):
             slices=self._log.slices(),
         )
 
-    def _end_request(self) -> EndSlices:
-        return EndSlices(arm=self.server_number)
+    def _end_request(self) -> HostEndSlices:
+        return HostEndSlices(arm=self.server_number)
 
     def _prefill(self) -> Done:
         request = PlayPhase(
-            arm=self.server_number, run=Run(phase="prefill"), silence_s=self.watch.silence_timeout_s
+            arm=self.server_number,
+            run=RunRequest(phase="prefill"),
+            silence_s=self.watch.silence_timeout_s,
         )
-        return merge([played.done for played in self._ask(request, Played, None)])
+        return merge([played.done for played in self._ask(request, HostPlayed, None)])
 
     def _read_server(self) -> ServerReading:
         name = self._coordinator.hosts.server.name
         request = ReadServer(arm=self.server_number)
         return self._coordinator.ask_arm({name: request}, ServerReading, ANSWER_S)[name]
 
-    def _ask(self, request: Request, answer: type[T], timeout_s: float | None) -> list[T]:
+    def _ask(self, request: HostRequest, answer: type[T], timeout_s: float | None) -> list[T]:
         """Ask all of its hosts the same; returns their answers in the order of `_names`."""
         asked = dict.fromkeys(self._names, request)
         answers = self._coordinator.ask_arm(asked, answer, timeout_s)

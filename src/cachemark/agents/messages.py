@@ -29,7 +29,7 @@ from cachemark.model.outcome import (
     Trial,
 )
 from cachemark.model.plan import Skipped
-from cachemark.model.protocol import Done, Prepare, Ready, Run
+from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
 from cachemark.runs.audit import Restrictions
 
 
@@ -48,19 +48,19 @@ class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
     noise: NoisePolicy
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class HostRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """Something that an agent does in one go."""
 
 
-class Identify(Request, frozen=True, kw_only=True, tag="identify"):
+class Identify(HostRequest, frozen=True, kw_only=True, tag="identify"):
     """Who are you? Answer: `Identity`."""
 
 
-class Examine(Request, frozen=True, kw_only=True, tag="examine"):
+class Examine(HostRequest, frozen=True, kw_only=True, tag="examine"):
     """Is your machine fit to measure? Answer: a list of the doctor's `Check`."""
 
 
-class ReadClock(Request, frozen=True, kw_only=True, tag="read_clock"):
+class ReadClock(HostRequest, frozen=True, kw_only=True, tag="read_clock"):
     """Compare your clock with the coordinator's. Answer: `ClockReading`."""
 
     address: str
@@ -68,25 +68,25 @@ class ReadClock(Request, frozen=True, kw_only=True, tag="read_clock"):
     key: bytes
 
 
-class OfferBytes(Request, frozen=True, kw_only=True, tag="offer_bytes"):
+class OfferBytes(HostRequest, frozen=True, kw_only=True, tag="offer_bytes"):
     """Send bytes to the next host that connects. Answer: the port."""
 
 
-class ReceiveBytes(Request, frozen=True, kw_only=True, tag="receive_bytes"):
+class ReceiveBytes(HostRequest, frozen=True, kw_only=True, tag="receive_bytes"):
     """Read what the server's host sends. Answer: bytes per second, a float."""
 
     address: str
     port: int
 
 
-class AuditServers(Request, frozen=True, kw_only=True, tag="audit_servers"):
+class AuditServers(HostRequest, frozen=True, kw_only=True, tag="audit_servers"):
     """Check the servers and levels of the experiment. Answer: `Audit`."""
 
     experiment: Experiment
     skipped: list[Skipped] = []
 
 
-class WriteTape(Request, frozen=True, kw_only=True, tag="write_tape"):
+class WriteTape(HostRequest, frozen=True, kw_only=True, tag="write_tape"):
     """Write the tape that the following trial plays. Answer: `TapeFacts`."""
 
     workload: Workload
@@ -95,7 +95,7 @@ class WriteTape(Request, frozen=True, kw_only=True, tag="write_tape"):
     seed: int
 
 
-class StartServers(Request, frozen=True, kw_only=True, tag="start_servers"):
+class StartServers(HostRequest, frozen=True, kw_only=True, tag="start_servers"):
     """Start fresh servers: one for a trial, one for each arm of a sitting.
 
     Answer: a list of `ServerStart`.
@@ -104,7 +104,7 @@ class StartServers(Request, frozen=True, kw_only=True, tag="start_servers"):
     servers: list[str]
 
 
-class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
+class StartWorkers(HostRequest, frozen=True, kw_only=True, tag="start_workers"):
     """Start fresh workers of a client, and say hello to them. Answer: `StartedWorkers`.
 
     `arm` is the number of their server in `StartServers`, here and below.
@@ -116,7 +116,7 @@ class StartWorkers(Request, frozen=True, kw_only=True, tag="start_workers"):
     ready_s: float
 
 
-class PrepareWorkers(Request, frozen=True, kw_only=True, tag="prepare_workers"):
+class PrepareWorkers(HostRequest, frozen=True, kw_only=True, tag="prepare_workers"):
     """Connect the workers. They play the segments from `first` on, of `segments`; no answer."""
 
     arm: int = 0
@@ -126,13 +126,13 @@ class PrepareWorkers(Request, frozen=True, kw_only=True, tag="prepare_workers"):
     ready_s: float
 
 
-class ReadServer(Request, frozen=True, kw_only=True, tag="read_server"):
+class ReadServer(HostRequest, frozen=True, kw_only=True, tag="read_server"):
     """Read a server's counters. Answer: `ServerReading`."""
 
     arm: int = 0
 
 
-class BeginWindow(Request, frozen=True, kw_only=True, tag="begin_window"):
+class BeginWindow(HostRequest, frozen=True, kw_only=True, tag="begin_window"):
     """Watch this host, and sample its server. Answer: `ServerReading`.
 
     `tick_s` is how often to read the server's counters, besides the samples of each second.
@@ -141,18 +141,18 @@ class BeginWindow(Request, frozen=True, kw_only=True, tag="begin_window"):
     tick_s: float | None = None
 
 
-class PlayPhase(Request, frozen=True, kw_only=True, tag="play_phase"):
+class PlayPhase(HostRequest, frozen=True, kw_only=True, tag="play_phase"):
     """Play a phase on all workers of this host. Answer: `Played`.
 
     `run.ops` is the number for the workers of all hosts together.
     """
 
     arm: int = 0
-    run: Run
+    run: RunRequest
     silence_s: float
 
 
-class PlaySitting(Request, frozen=True, kw_only=True, tag="play_sitting"):
+class PlaySitting(HostRequest, frozen=True, kw_only=True, tag="play_sitting"):
     """Play a sitting against servers that run already. Answer: a list of `Outcome`.
 
     The whole order of play follows from the seed, so nothing is asked between two slices.
@@ -164,30 +164,30 @@ class PlaySitting(Request, frozen=True, kw_only=True, tag="play_sitting"):
     seed: int
 
 
-class BeginSlices(Request, frozen=True, kw_only=True, tag="begin_slices"):
+class HostBeginSlices(HostRequest, frozen=True, kw_only=True, tag="begin_slices"):
     """Make an arm's workers ready for slices. Answer: `TurnCost`."""
 
     arm: int
     ready_s: float
 
 
-class PlaySlices(Request, frozen=True, kw_only=True, tag="play_slices"):
+class PlaySlices(HostRequest, frozen=True, kw_only=True, tag="play_slices"):
     """Play slices of several arms, each at its time by this host's clock. Answer: `HostSlices`."""
 
     slices: list[PlannedSlice]
 
 
-class EndSlices(Request, frozen=True, kw_only=True, tag="end_slices"):
+class HostEndSlices(HostRequest, frozen=True, kw_only=True, tag="end_slices"):
     """End an arm's slices. Answer: `Done`, the sum of all that were played on this host."""
 
     arm: int
 
 
-class EndWindow(Request, frozen=True, kw_only=True, tag="end_window"):
+class EndWindow(HostRequest, frozen=True, kw_only=True, tag="end_window"):
     """Stop watching. Answer: `WindowReading`."""
 
 
-class EndTrial(Request, frozen=True, kw_only=True, tag="end_trial"):
+class EndTrial(HostRequest, frozen=True, kw_only=True, tag="end_trial"):
     """Stop the server and the workers. Answer: the end of the workers' log, as text."""
 
 
@@ -206,9 +206,9 @@ AnyRequest = (
     | BeginWindow
     | PlayPhase
     | PlaySitting
-    | BeginSlices
+    | HostBeginSlices
     | PlaySlices
-    | EndSlices
+    | HostEndSlices
     | EndWindow
     | EndTrial
 )
@@ -247,7 +247,7 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the start of a server: it answers, or why it does not."""
 
     started: StartedServer | None = None
-    failure: Failure | None = None
+    failure: HostFailure | None = None
 
 
 class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,7 +267,7 @@ class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
     use: ProcessUse | None = None
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class HostPlayed(msgspec.Struct, frozen=True, kw_only=True):
     """A phase on one host. `late_ns`: how long after the planned start its workers were asked.
 
     `observed`: what the agent saw of them.
@@ -289,7 +289,7 @@ class WindowReading(msgspec.Struct, frozen=True, kw_only=True):
     sampler_began_unix_ns: int = 0
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class HostFailure(msgspec.Struct, frozen=True, kw_only=True):
     """Why a request failed. `unsupported`: it can never be done on that host."""
 
     text: str
@@ -297,10 +297,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     unsupported: bool = False
 
     @staticmethod
-    def of(error: TrialError | UsageError) -> Failure:
+    def of(error: TrialError | UsageError) -> HostFailure:
         """What an agent answers for an error."""
         never = isinstance(error, UnsupportedError)
-        return Failure(text=error.text, remedy=error.remedy, unsupported=never)
+        return HostFailure(text=error.text, remedy=error.remedy, unsupported=never)
 
     def error(self, host: str) -> TrialError:
         """The exception to raise at the coordinator, with the host's name."""
@@ -308,15 +308,15 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return kind(f"{host}: {self.text}", self.remedy)
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class HostAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a request, as it travels: a value, or why there is none."""
 
     value: msgspec.Raw = msgspec.Raw(b"null")
-    failure: Failure | None = None
+    failure: HostFailure | None = None
 
 
 _requests: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
-_answers = msgspec.json.Decoder(Answer)
+_answers = msgspec.json.Decoder(HostAnswer)
 
 
 def encode(message: object) -> bytes:
@@ -329,6 +329,6 @@ def decode_request(text: bytes) -> AnyRequest:
     return _requests.decode(text)
 
 
-def decode_answer(text: bytes) -> Answer:
+def decode_answer(text: bytes) -> HostAnswer:
     """Read an answer. Raises one of `errors.DECODE_ERRORS`."""
     return _answers.decode(text)

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.messages import (
-    Played,
+    HostPlayed,
     PlayPhase,
     PrepareWorkers,
     ReadServer,
@@ -29,7 +29,7 @@ from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import Host
 from cachemark.model.outcome import HostNoise, HostPart
-from cachemark.model.protocol import Done, Prepare, Run
+from cachemark.model.protocol import Done, Prepare, RunRequest
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.trials.setting import Setting
@@ -64,7 +64,7 @@ def host_part(
     before: ClockReading,
     after: ClockReading,
     noise: HostNoise | None,
-    played: Played | None = None,
+    played: HostPlayed | None = None,
 ) -> HostPart:
     """What an outcome keeps of a host: its clock `before` and `after`, its noise, its part."""
     return HostPart(
@@ -141,7 +141,7 @@ class RemoteFleet:
         self._arm = arm or 0
         self.names = [host.name for host in hosts]
         self.started: dict[str, StartedWorkers] = {}
-        self.played: dict[str, Played] = {}
+        self.played: dict[str, HostPlayed] = {}
 
     def start(self, client: str, load: Load, ready_s: float) -> StartedWorkers:
         """Start the workers; returns what those of the first host are.
@@ -173,7 +173,7 @@ class RemoteFleet:
             first += self.started[name].count
         self._ask(requests, msgspec.Raw, ready_s + _START_S)
 
-    def keep(self, played: Mapping[str, Played]) -> Done:
+    def keep(self, played: Mapping[str, HostPlayed]) -> Done:
         """Keep what its hosts played in a phase; returns their sum."""
         self.played = {name: played[name] for name in self.names}
         return merge([self.played[name].done for name in self.names])
@@ -198,11 +198,11 @@ class RemotePlayer:
         self.began_unix_ns = 0
 
     @property
-    def played(self) -> dict[str, Played]:
+    def played(self) -> dict[str, HostPlayed]:
         """What each host has done in the last phase."""
         return self._clients.played | (self._generators.played if self._generators else {})
 
-    def run(self, request: Run, watch: RunMonitor) -> Done:
+    def run(self, request: RunRequest, watch: RunMonitor) -> Done:
         """Play a phase, from one instant on. The generators alone store the keys.
 
         Raises TrialError.
@@ -216,7 +216,9 @@ class RemotePlayer:
         self.generated = generators.keep(played)
         return clients.keep(played)
 
-    def _play(self, names: Sequence[str], request: Run, watch: RunMonitor) -> dict[str, Played]:
+    def _play(
+        self, names: Sequence[str], request: RunRequest, watch: RunMonitor
+    ) -> dict[str, HostPlayed]:
         ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(names)
         start_ns = time.time_ns() + ahead_ns
         silence_s = watch.silence_timeout_s
@@ -233,7 +235,7 @@ class RemotePlayer:
                 )
                 for name in names
             },
-            Played,
+            HostPlayed,
             limit_s,
         )
         self.began_unix_ns = start_ns

@@ -22,16 +22,16 @@ from cachemark.agents.identity import identify
 from cachemark.agents.messages import (
     AnyRequest,
     AuditServers,
-    BeginSlices,
     BeginWindow,
-    EndSlices,
     EndTrial,
     EndWindow,
     Examine,
-    Failure,
+    HostBeginSlices,
+    HostEndSlices,
+    HostFailure,
+    HostPlayed,
     Identify,
     OfferBytes,
-    Played,
     PlayPhase,
     PlaySitting,
     PlaySlices,
@@ -125,9 +125,9 @@ class Session:
             BeginWindow: self._begin_window,
             PlayPhase: self._play_phase,
             PlaySitting: self._play_sitting,
-            BeginSlices: lambda asked: self._slice_player().begin(asked.arm, asked.ready_s),
+            HostBeginSlices: lambda asked: self._slice_player().begin(asked.arm, asked.ready_s),
             PlaySlices: lambda asked: self._slice_player().play(asked.slices),
-            EndSlices: lambda asked: self._workers(asked.arm).end_slices(),
+            HostEndSlices: lambda asked: self._workers(asked.arm).end_slices(),
             EndWindow: lambda _: self._end_window(),
             EndTrial: lambda _: self._end_trial(),
         }
@@ -178,7 +178,7 @@ class Session:
             try:
                 starts.append(ServerStart(started=self._start_server(number, text)))
             except (TrialError, UsageError) as error:
-                starts.append(ServerStart(failure=Failure.of(error)))
+                starts.append(ServerStart(failure=HostFailure.of(error)))
         return starts
 
     def _start_server(self, number: int, text: str) -> StartedServer:
@@ -228,7 +228,7 @@ class Session:
         self._trial.callback(self._watch.end)
         return reading
 
-    def _play_phase(self, request: PlayPhase) -> Played:
+    def _play_phase(self, request: PlayPhase) -> HostPlayed:
         def progress(ops: int) -> None:
             if self._watch and self._watch.sampler:
                 self._watch.sampler.note_progress(ops)
@@ -237,7 +237,7 @@ class Session:
         fleet, planned_ns = self._workers(request.arm), request.run.start_unix_ns
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
-        return Played(
+        return HostPlayed(
             done=done,
             observed=fleet.observed,
             began_unix_ns=fleet.began_unix_ns,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.agents import messages
-from cachemark.agents.messages import Answer, Failure
+from cachemark.agents.messages import HostAnswer, HostFailure
 from cachemark.agents.session import Session
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 
@@ -29,13 +29,13 @@ def perform(request: bytes) -> bytes:
     return messages.encode(_answer(request))
 
 
-def _answer(request: bytes) -> Answer:
+def _answer(request: bytes) -> HostAnswer:
     try:
         if _Current.session is None:
             raise TrialError("this process is no agent")
         value = _Current.session.perform(messages.decode_request(request))
     except (UsageError, TrialError) as error:
-        return Answer(failure=Failure.of(error))
+        return HostAnswer(failure=HostFailure.of(error))
     except (OSError, *DECODE_ERRORS) as error:
-        return Answer(failure=Failure(text=f"{type(error).__name__}: {error}"))
-    return Answer(value=msgspec.Raw(messages.encode(value)))
+        return HostAnswer(failure=HostFailure(text=f"{type(error).__name__}: {error}"))
+    return HostAnswer(value=msgspec.Raw(messages.encode(value)))

@@ -36,7 +36,7 @@ from cachemark.model.experiment import Load
 from cachemark.model.hosts import Host, left_after
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import Plan
-from cachemark.model.protocol import Run
+from cachemark.model.protocol import RunRequest
 from cachemark.runs.audit import Audit
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.trials.prefill import run_prefill
@@ -120,7 +120,7 @@ class HostsTrial(TrialRun):
                 generators = self._connected(self.generators, server, makers)
             player = RemotePlayer(self._coordinator, clocks, clients, generators)
             if setting.workload.prefill > 0:
-                prefill = run_prefill(lambda: player.run(Run(phase="prefill"), self.watch))
+                prefill = run_prefill(lambda: player.run(RunRequest(phase="prefill"), self.watch))
                 self.record(prefill=prefill)
             request = self.warm_up(server, player)
             window = self._play_window(player, request, clocks)
@@ -148,7 +148,7 @@ class HostsTrial(TrialRun):
         return Judged(findings=self._findings)
 
     def _play_window(
-        self, player: RemotePlayer, request: Run, clocks: Mapping[str, ClockReading]
+        self, player: RemotePlayer, request: RunRequest, clocks: Mapping[str, ClockReading]
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]

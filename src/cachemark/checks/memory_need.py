@@ -23,7 +23,7 @@ from cachemark.host.memory import available_bytes
 from cachemark.model.errors import TrialError
 from cachemark.model.units import MIB
 
-Progress = Callable[[str], None]
+FillProgress = Callable[[str], None]
 _SAMPLE_MIB = 32
 _LARGE_SAMPLE_MIB = 64
 _LARGE_VALUE_BYTES = 4096
@@ -58,7 +58,9 @@ class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def memory_need(spec: ServerSpec, shapes: ItemShapes, items: int, progress: Progress) -> MemoryNeed:
+def memory_need(
+    spec: ServerSpec, shapes: ItemShapes, items: int, progress: FillProgress
+) -> MemoryNeed:
     """Find the memory for a number of items. A failure is not raised, but stored in `reason`."""
     need = MemoryNeed(server=spec.text, items=items, data_bytes=shapes.data_bytes(items))
     large = shapes.mean_value_bytes > _LARGE_VALUE_BYTES
@@ -82,7 +84,7 @@ def memory_need(spec: ServerSpec, shapes: ItemShapes, items: int, progress: Prog
 
 
 def _tried(
-    spec: ServerSpec, shapes: ItemShapes, need: MemoryNeed, memory_mib: int, progress: Progress
+    spec: ServerSpec, shapes: ItemShapes, need: MemoryNeed, memory_mib: int, progress: FillProgress
 ) -> MemoryNeed:
     """Store all items, with more memory until none is evicted. Raises TrialError."""
     for _ in range(_ATTEMPTS):
@@ -107,7 +109,7 @@ def _held(need: MemoryNeed, memory_mib: int, rss_bytes: int | None) -> MemoryNee
 
 
 def _narrowed(
-    spec: ServerSpec, held_mib: int, shapes: ItemShapes, need: MemoryNeed, progress: Progress
+    spec: ServerSpec, held_mib: int, shapes: ItemShapes, need: MemoryNeed, progress: FillProgress
 ) -> MemoryNeed:
     """Halve the range between the memory that held all items, and the bytes of the items alone."""
     too_small_mib = need.data_bytes // MIB
@@ -128,7 +130,7 @@ def _narrowed(
 
 
 def _stored(
-    spec: ServerSpec, memory_mib: int, shapes: ItemShapes, items: int, progress: Progress
+    spec: ServerSpec, memory_mib: int, shapes: ItemShapes, items: int, progress: FillProgress
 ) -> tuple[bool, int | None]:
     """Whether a server with so much memory held all items, and its resident memory then.
 

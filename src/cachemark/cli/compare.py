@@ -28,13 +28,13 @@ from cachemark.report.compare import (
 from cachemark.report.formats import fits_together
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
-Form = Literal["table", "markdown", "csv", "json", "junit"]
+CompareForm = Literal["table", "markdown", "csv", "json", "junit"]
 _STATUS: dict[GateAnswer, int] = {
     "passed": OK,
     "failed": FAILED,
     "inconclusive": INCONCLUSIVE,
 }
-Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
+GateFigure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
 _RUNS = (
     "baseline and other run; or one run (default: the latest) with --client A --client B; or "
@@ -94,7 +94,7 @@ class GateOptions:
         ),
     ] = False
     gate: Annotated[
-        tuple[Figure, ...],
+        tuple[GateFigure, ...],
         Parameter(negative="", help="figures that decide (may be repeated), each tested by itself; "
                   "default: all compared figures (--play: rate, client-cpu and server-cpu)"),
     ] = ()  # fmt: skip
@@ -114,7 +114,7 @@ class GateOptions:
 class Forms:
     """Where the comparison is written, and how."""
 
-    form: Annotated[Form, Parameter(name="--format")] = "table"
+    form: Annotated[CompareForm, Parameter(name="--format")] = "table"
     out: Annotated[Path | None, Parameter(help="write to this file")] = None
     junit: Annotated[Path | None, Parameter(help="also write JUnit XML to this file")] = None
     markdown: Annotated[Path | None, Parameter(help="also write Markdown to this file")] = None
@@ -128,7 +128,7 @@ def compare(
     others: Annotated[tuple[str, ...], _WITH] = (),
     cells: Annotated[Cells | None, Parameter(name="*")] = None,
     figure: Annotated[
-        tuple[Figure, ...],
+        tuple[GateFigure, ...],
         Parameter(negative="", help="figures to compare (may be repeated), instead of rate and "
                   "p99 (open loop: p50 and p99)"),
     ] = (),

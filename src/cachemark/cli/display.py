@@ -24,12 +24,12 @@ _PART_SHOWN = 0.05
 
 
 # The ranking after some sittings, a line for each question.
-Standing = Callable[[list[Outcome]], list[str]]
+StandingOf = Callable[[list[Outcome]], list[str]]
 
 
 @contextmanager
 def make_display(
-    console: Console, standing: Standing, limit_s: float | None = None
+    console: Console, standing: StandingOf, limit_s: float | None = None
 ) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise; `limit_s` is the time of the run."""
     problems, clock = _Problems(), RemainingTime(limit_s)
@@ -151,7 +151,7 @@ class LiveDisplay:
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
     def __init__(
-        self, progress: Progress, standing: Standing, problems: _Problems, clock: RemainingTime
+        self, progress: Progress, standing: StandingOf, problems: _Problems, clock: RemainingTime
     ) -> None:
         self._progress, self._standing, self._problems = progress, standing, problems
         self._clock = clock
@@ -229,7 +229,7 @@ class PlainDisplay:
     """One line per trial, for logs and pipes."""
 
     def __init__(
-        self, console: Console, standing: Standing, problems: _Problems, clock: RemainingTime
+        self, console: Console, standing: StandingOf, problems: _Problems, clock: RemainingTime
     ) -> None:
         self._console, self._standing, self._problems = console, standing, problems
         self._clock = clock

@@ -13,8 +13,10 @@ from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 
-Form = Literal["table", "markdown", "csv", "json"]
-Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
+HistoryForm = Literal["table", "markdown", "csv", "json"]
+HistoryFigure = Literal[
+    "rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"
+]
 _ONLY = "only these (may be repeated; * matches anything)"
 
 
@@ -38,7 +40,7 @@ def history(
     ],
     where: Annotated[Where | None, Parameter(name="*")] = None,
     figure: Annotated[
-        tuple[Figure, ...],
+        tuple[HistoryFigure, ...],
         Parameter(negative="", help="figures (may be repeated), instead of rate and p99 (open "
                   "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),
@@ -46,7 +48,7 @@ def history(
     rebuild: Annotated[
         bool, Parameter(negative="", help="read all runs again, not only new ones")
     ] = False,
-    form: Annotated[Form, Parameter(name="--format")] = "table",
+    form: Annotated[HistoryForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> None:  # fmt: skip

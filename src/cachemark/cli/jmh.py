@@ -31,9 +31,9 @@ from cachemark.report.json_text import json_text
 from cachemark.runs.jmh import (
     ORIGINAL,
     JmhMeasurement,
+    JmhOperation,
+    JmhSettings,
     Mode,
-    Operation,
-    Settings,
     Wire,
     benchmarks,
     jar,
@@ -42,7 +42,7 @@ from cachemark.runs.jmh import (
 from cachemark.runs.jmh_progress import JmhProgress
 from cachemark.runs.jmh_resume import Kept, kept_measurements
 
-Form = Literal["table", "markdown", "csv", "json", "html"]
+JmhForm = Literal["table", "markdown", "csv", "json", "html"]
 _ONE = Number(gte=1)
 _QUICK = 3
 _ORIGINAL_CLIENTS = ("java/spymemcached", "java/folsom", "java/xmemcached")
@@ -53,7 +53,7 @@ class Calls:
     """The calls to measure. A default in brackets is that without --original."""
 
     operation: Annotated[
-        tuple[Operation, ...],
+        tuple[JmhOperation, ...],
         Parameter(
             negative="",
             help="may be repeated; set-get sets and gets four keys: eight commands [get, set]",
@@ -133,7 +133,7 @@ class Iterations:
 class Output:
     """Where the figures go, and how."""
 
-    form: Annotated[Form, Parameter(name="--format", help="form of the figures")] = "table"
+    form: Annotated[JmhForm, Parameter(name="--format", help="form of the figures")] = "table"
     out: Annotated[Path | None, Parameter(help="write the figures to this file")] = None
     json: Annotated[
         Path | None, Parameter(help="keep JMH's own results in this file, as its JSON")
@@ -222,7 +222,7 @@ def _play(
                     write_out(file, json_text(entries), option="--json")
 
 
-def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: Settings) -> Kept:
+def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: JmhSettings) -> Kept:
     """What the file of an interrupted run has. Raises UsageError."""
     if path is None:
         raise UsageError("--resume: no file was named", "say --json FILE, as in the first run")
@@ -235,7 +235,9 @@ def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: Settings) ->
 
 
 @contextmanager
-def _progress(count: int, settings: Settings, *, own: bool) -> Generator[Callable[[bytes], None]]:
+def _progress(
+    count: int, settings: JmhSettings, *, own: bool
+) -> Generator[Callable[[bytes], None]]:
     """What takes JMH's output: it shows the `own` one, or a line for each benchmark."""
     if own:
         yield _forward_output
@@ -255,9 +257,9 @@ def _progress(count: int, settings: Settings, *, own: bool) -> Generator[Callabl
         yield show
 
 
-def _settings(cell: Calls, times: Iterations) -> Settings:
+def _settings(cell: Calls, times: Iterations) -> JmhSettings:
     """What was typed, in place of the defaults; those of the original if it is asked for."""
-    base = ORIGINAL if times.original else Settings()
+    base = ORIGINAL if times.original else JmhSettings()
     if times.quick:
         base = msgspec.structs.replace(base, warmups=_QUICK, iterations=_QUICK)
     if times.original and cell.value_size:
@@ -291,7 +293,7 @@ def _forward_output(printed: bytes) -> None:
     sys.stderr.flush()
 
 
-def show(measured: list[JmhMeasurement], settings: Settings, server: str, shown: Output) -> int:
+def show(measured: list[JmhMeasurement], settings: JmhSettings, server: str, shown: Output) -> int:
     """Print or write the figures; the exit status."""
     report = build(measured, settings, server)
     width = console().width

@@ -33,7 +33,7 @@ from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
-from cachemark.report.rounds import Standing, standing, standing_lines
+from cachemark.report.rounds import QuestionStandings, standing, standing_lines
 from cachemark.runs.campaign import Elsewhere, Parties, run_campaign
 from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.planning.data_fit import lines_about_fit
@@ -118,9 +118,9 @@ def play(run: Run, parties: Parties, elsewhere: Elsewhere | None = None) -> list
     planned = extent(plan, tapes_of_traces(plan, parties))
     _say(f"{run.header.experiment.name}: {planned}, kept in {run.folder}")
 
-    known: dict[int, Standing] = {}
+    known: dict[int, QuestionStandings] = {}
 
-    def ranked(outcomes: list[Outcome]) -> Standing:
+    def ranked(outcomes: list[Outcome]) -> QuestionStandings:
         # The terminal and the pages show the same.
         if len(outcomes) not in known:
             known[len(outcomes)] = standing(plan.experiment, outcomes)

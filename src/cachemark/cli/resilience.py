@@ -63,7 +63,7 @@ _RESUMED = "leave the other options out, except --jobs and --dry-run"
 
 
 @dataclass(frozen=True)
-class Storage:
+class ResilienceStorage:
     """Where the run is stored, and whether to continue a stopped one."""
 
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
@@ -116,7 +116,7 @@ def resilience(
         int | None, Parameter(help="number of times to play each cell; default: 3, with --quick 1")
     ] = None,
     playing: Annotated[Playing | None, Parameter(name="*")] = None,
-    storage: Annotated[Storage | None, Parameter(name="*")] = None,
+    storage: Annotated[ResilienceStorage | None, Parameter(name="*")] = None,
     json: Annotated[bool, Parameter(negative="", help="print the outcomes as JSON")] = False,
 ) -> int:
     """Find out what clients do when their server freezes, dies or answers wrongly.
@@ -125,7 +125,7 @@ def resilience(
     ends, and each of their calls is judged. This needs memcached. The exit status is 1 if a client
     is unsafe or if a cell could not be judged.
     """
-    storage, playing = storage or Storage(), playing or Playing()
+    storage, playing = storage or ResilienceStorage(), playing or Playing()
     _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
@@ -141,7 +141,7 @@ def resilience(
     return _play_plan(plan, storage.runs, known, playing, json=json)
 
 
-def _stopped(storage: Storage) -> ResilienceRun:
+def _stopped(storage: ResilienceStorage) -> ResilienceRun:
     """The run to continue. Raises UsageError."""
     name = "" if storage.resume in (None, "latest") else storage.resume
     return open_resilience_run(name, storage.runs)

@@ -107,7 +107,7 @@ _ANY_OPTION = "|".join(sorted(_PATHS, key=len, reverse=True))
 _NAMED = re.compile(rf"--({_ANY_OPTION})\b(?![-\w])(?: ([0-9][0-9.]*|trials|rounds)\b)?")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TypedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Typed settings: fields of `Overrides`, and the other paths with their values."""
 
     overrides: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def paths() -> dict[str, type[msgspec.Struct]]:
     return {**found, SCALE: Experiment}
 
 
-def typed_settings(typed: Iterable[str]) -> Settings:
+def typed_settings(typed: Iterable[str]) -> TypedSettings:
     """Read `PATH=VALUE`. Raises UsageError, which names the path."""
     overrides: dict[str, Any] = {}
     others: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def typed_settings(typed: Iterable[str]) -> Settings:
                 others[path] = value
             else:
                 overrides[name] = _as_option(path, value)
-    return Settings(overrides=overrides, others=tuple(others.items()))
+    return TypedSettings(overrides=overrides, others=tuple(others.items()))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from cachemark.model.protocol import (
     Prepare,
     Progress,
     Ready,
-    Run,
+    RunRequest,
     Slice,
     SliceDone,
     encode,
@@ -101,7 +101,7 @@ class Fleet:
             segment = (number, self.share.segments)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
 
-    def run(self, request: Run, watch: RunMonitor) -> Done:
+    def run(self, request: RunRequest, watch: RunMonitor) -> Done:
         """Play one phase on all workers at once. Raises TrialError.
 
         The operations of a request are those of the whole tape; its planned start, if any, counts.
@@ -113,7 +113,7 @@ class Fleet:
         self.observe()
         return merge(list(done.values()))
 
-    def ask(self, request: Run) -> None:
+    def ask(self, request: RunRequest) -> None:
         """Send the request of a phase to all workers, and do not wait for their answers."""
         start = request.start_unix_ns
         if not start and len(self.workers) > 1:
@@ -267,7 +267,7 @@ class _Collector:
             )
 
 
-def phase_limit_s(request: Run, watch: RunMonitor, timeout_s: float) -> float:
+def phase_limit_s(request: RunRequest, watch: RunMonitor, timeout_s: float) -> float:
     """How long a phase may last: without a limit, if it ends after a number of operations."""
     if request.duration_ms is None:
         return math.inf
@@ -276,7 +276,7 @@ def phase_limit_s(request: Run, watch: RunMonitor, timeout_s: float) -> float:
     return ahead_s + request.duration_ms / 1e3 + late_s
 
 
-def run_together(fleets: Sequence[Fleet], request: Run, watch: RunMonitor) -> list[Done]:
+def run_together(fleets: Sequence[Fleet], request: RunRequest, watch: RunMonitor) -> list[Done]:
     """Play one phase on several fleets at once, from one instant on. Raises TrialError.
 
     The phase ends by time: the fleets play different tapes. Returns what each has done.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachemark.endpoints.fleet import Fleet, RunMonitor, run_together
 from cachemark.endpoints.worker import Worker
 from cachemark.model.outcome import Observed
-from cachemark.model.protocol import Done, Ready, Run
+from cachemark.model.protocol import Done, Ready, RunRequest
 
 
 class LoadedFleet:
@@ -43,7 +43,7 @@ class LoadedFleet:
         """What was seen of the generators in the last phase."""
         return self._generators.observed
 
-    def run(self, request: Run, watch: RunMonitor) -> Done:
+    def run(self, request: RunRequest, watch: RunMonitor) -> Done:
         """Play one phase. The generators alone store the keys. Raises TrialError."""
         if request.phase == "prefill":
             return self._generators.run(request, watch)

@@ -21,7 +21,6 @@ from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedEr
 from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
     PROTOCOL_VERSION,
-    Answer,
     BeginSlices,
     Bye,
     Done,
@@ -34,6 +33,7 @@ from cachemark.model.protocol import (
     Ready,
     SliceDone,
     Unsupported,
+    WorkerAnswer,
     decode_answer,
     encode,
 )
@@ -169,7 +169,7 @@ class Worker:
         except OSError as error:
             raise self._exited_error() from error
 
-    def receive(self, timeout_s: float) -> Answer | None:
+    def receive(self, timeout_s: float) -> WorkerAnswer | None:
         """Wait for the next answer; None after `timeout_s`. Raises TrialError."""
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector, self._child.end() as ended:
@@ -183,7 +183,7 @@ class Worker:
                     return self._last_answer()
         return answer
 
-    def _last_answer(self) -> Answer:
+    def _last_answer(self) -> WorkerAnswer:
         """What a worker answered before it exited. Raises TrialError if it did not.
 
         Its output does not end while a process that it started has it.
@@ -193,7 +193,7 @@ class Worker:
             raise self._exited_error()
         return answer
 
-    def poll_answer(self) -> Answer | None:
+    def poll_answer(self) -> WorkerAnswer | None:
         """An answer that is already available, else None; never waits. Raises TrialError."""
         while True:
             end = self._buffer.find(b"\n")
@@ -213,7 +213,7 @@ class Worker:
                     f"{self.name}: printed a line of more than 16 MiB, which is not an answer"
                 )
 
-    def _decode(self, line: bytes) -> Answer:
+    def _decode(self, line: bytes) -> WorkerAnswer:
         try:
             answer = decode_answer(line)
         except ProtocolError as error:
@@ -232,13 +232,13 @@ class Worker:
         raise self._unexpected(what, answer, timeout_s, _SLOW)
 
     def _unexpected(
-        self, what: str, answer: Answer | None, timeout_s: float, remedy: str = ""
+        self, what: str, answer: WorkerAnswer | None, timeout_s: float, remedy: str = ""
     ) -> TrialError:
         if answer is None:
             return TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s", remedy)
         return self.error_for_answer(answer, what)
 
-    def error_for_answer(self, answer: Answer, what: str) -> TrialError:
+    def error_for_answer(self, answer: WorkerAnswer, what: str) -> TrialError:
         """The error for an unexpected answer."""
         if isinstance(answer, Unsupported):
             reason, remedy = answer.reason[:_MAX_REASON], answer.remedy[:_MAX_REASON]

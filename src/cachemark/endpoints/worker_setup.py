@@ -23,7 +23,7 @@ from cachemark.endpoints.clients import read_worker_file
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import UsageError
 
-State = Literal["ready", "missing", "failed"]
+SetupState = Literal["ready", "missing", "failed"]
 
 _MISSING_STATUS = 3
 _LOG_LINES = 12
@@ -50,7 +50,7 @@ class SetupResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a `setup`, which took `elapsed_s`. `text` is the end of its output."""
 
     folder: WorkerFolder
-    state: State
+    state: SetupState
     text: str
     elapsed_s: float = 0.0
 
@@ -122,7 +122,7 @@ def _search_path() -> str:
     return os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 
-def _result(ended: subprocess.CompletedProcess[str], name: str) -> tuple[State, str]:
+def _result(ended: subprocess.CompletedProcess[str], name: str) -> tuple[SetupState, str]:
     if ended.returncode == 0:
         return "ready", ended.stdout.strip().removeprefix(f"{name}: ").replace("\n", "; ")
     output = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-_LOG_LINES:]

@@ -16,7 +16,7 @@ _LIFETIME = datetime.timedelta(days=365)
 _EARLIER = datetime.timedelta(hours=1)
 
 
-class Pair(NamedTuple):
+class CertificatePair(NamedTuple):
     """A certificate and its key, as the bytes of PEM files."""
 
     certificate: bytes
@@ -32,11 +32,11 @@ class Authority:
         own = self._signed(name, self._key, _LIFETIME, is_ca=True)
         self.pem = own.public_bytes(serialization.Encoding.PEM)
 
-    def pair(self, name: str, ends_in: datetime.timedelta = _LIFETIME) -> Pair:
+    def pair(self, name: str, ends_in: datetime.timedelta = _LIFETIME) -> CertificatePair:
         """A new key and its certificate for a host name or an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._signed(name, key, ends_in, is_ca=False)
-        return Pair(
+        return CertificatePair(
             certificate.public_bytes(serialization.Encoding.PEM),
             key.private_bytes(
                 serialization.Encoding.PEM,

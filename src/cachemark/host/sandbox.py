@@ -24,7 +24,7 @@ _LOOK_S = 0.02
 _PROC_STATUS = Path("/proc/self/status")
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the work may use. `memory_bytes` is added to what this process has already."""
 
     memory_bytes: int
@@ -38,7 +38,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-def run_limited(work: Callable[[], bytes], limits: Limits) -> bytes:
+def run_limited(work: Callable[[], bytes], limits: SandboxLimits) -> bytes:
     """Do the work in a child process and return its result.
 
     Raises UsageError with the same text where the work does, and where it ends in any other way.
@@ -61,7 +61,9 @@ def run_limited(work: Callable[[], bytes], limits: Limits) -> bytes:
     return answer.value
 
 
-def _become_child(reader: int, writer: int, work: Callable[[], bytes], limits: Limits) -> None:
+def _become_child(
+    reader: int, writer: int, work: Callable[[], bytes], limits: SandboxLimits
+) -> None:
     """Do the work, write the answer, and exit. Never returns."""
     try:
         os.close(reader)
@@ -74,7 +76,7 @@ def _become_child(reader: int, writer: int, work: Callable[[], bytes], limits: L
     os._exit(0)
 
 
-def _restrict(limits: Limits) -> None:
+def _restrict(limits: SandboxLimits) -> None:
     with contextlib.suppress(OSError):  # only Linux can: elsewhere the time is limited, too
         prctl.die_with_parent(signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -115,7 +117,7 @@ def _largest_bytes() -> int:
     return largest if sys.platform == "darwin" else largest * 1024
 
 
-def _done(work: Callable[[], bytes], limits: Limits) -> _Answer:
+def _done(work: Callable[[], bytes], limits: SandboxLimits) -> _Answer:
     try:
         return _Answer(value=work())
     except UsageError as error:
@@ -139,7 +141,7 @@ def _read(reader: int, deadline: float) -> bytes | None:
         answer_bytes += chunk
 
 
-def _answer(answer_bytes: bytes | None, status: int, limits: Limits) -> _Answer:
+def _answer(answer_bytes: bytes | None, status: int, limits: SandboxLimits) -> _Answer:
     late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
     if answer_bytes is None or late:
         return _Answer(problem=f"takes longer than {limits.time_s} s")

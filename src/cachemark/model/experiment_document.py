@@ -10,17 +10,17 @@ from typing import Any, cast
 from cachemark.model.errors import UsageError
 from cachemark.model.setting_types import MAX_ENTRIES
 
-Table = dict[str, Any]
+RawTable = dict[str, Any]
 # Settings of a load that may be a list: one load for each value.
 LOAD_FACTORS = (
     "threads", "connections", "depth", "hosts", "processes", "rate", "schedule", "think", "wire",
 )  # fmt: skip
 # A trace begins with a cold cache, without a warm-up that would fill it, and is played once.
-_COLD: Table = {"prefill": 0.0, "warmup_ms": 0}
+_COLD: RawTable = {"prefill": 0.0, "warmup_ms": 0}
 _MAX_RECORDS = 10_000_000
 
 
-def with_trace_defaults(workload: Table) -> Table:
+def with_trace_defaults(workload: RawTable) -> RawTable:
     """The settings of a workload; those of a trace that are missing get a trace's defaults."""
     if not workload.get("trace"):
         return workload
@@ -29,7 +29,7 @@ def with_trace_defaults(workload: Table) -> Table:
     return {**cold, **extent, "records": _MAX_RECORDS, **workload}
 
 
-def expand_loads(document: Table, where: str) -> tuple[Table, list[int]]:
+def expand_loads(document: RawTable, where: str) -> tuple[RawTable, list[int]]:
     """Loads with lists become one load for each value; also the number of each one's table.
 
     Raises UsageError.
@@ -43,7 +43,7 @@ def expand_loads(document: Table, where: str) -> tuple[Table, list[int]]:
         if not isinstance(table, dict):
             numbered_loads.append((number, table))
             continue
-        load = cast("Table", table)
+        load = cast("RawTable", table)
         loads = _expanded(load, where)
         numbered_loads += [(number, one) for one in loads]
         if len(loads) > 1:
@@ -55,7 +55,7 @@ def expand_loads(document: Table, where: str) -> tuple[Table, list[int]]:
     return changed, [number for number, _ in numbered_loads]
 
 
-def _expanded(load: Table, where: str) -> list[Table]:
+def _expanded(load: RawTable, where: str) -> list[RawTable]:
     lists = {name: load[name] for name in LOAD_FACTORS if isinstance(load.get(name), list)}
     if not lists or not isinstance(load.get("name"), str):
         return [load]
@@ -71,7 +71,7 @@ def _expanded(load: Table, where: str) -> list[Table]:
     return [{**load, **one, "name": _name(load["name"], one)} for one in combinations]
 
 
-def _name(stem: str, factors: Table) -> str:
+def _name(stem: str, factors: RawTable) -> str:
     """Such as `callers-4-threads`."""
     parts = [f"{value}-{name}" for name, value in factors.items()]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join([stem, *parts]))
@@ -83,10 +83,10 @@ def _renamed(workloads: object, names: dict[str, list[str]]) -> object:
         return workloads
     tables: list[object] = []
     for table in cast("list[object]", workloads):
-        loads = cast("Table", table).get("loads") if isinstance(table, dict) else None
+        loads = cast("RawTable", table).get("loads") if isinstance(table, dict) else None
         if isinstance(loads, list) and names:
             named = [new for old in loads for new in names.get(str(old), [old])]
-            tables.append({**cast("Table", table), "loads": named})
+            tables.append({**cast("RawTable", table), "loads": named})
         else:
             tables.append(table)
     return tables

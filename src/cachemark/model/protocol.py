@@ -113,7 +113,7 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     ] = {}
 
 
-class Run(Message, frozen=True, kw_only=True, tag="run"):
+class RunRequest(Message, frozen=True, kw_only=True, tag="run"):
     """Play the tape from its start. Answers: `progress` each second, then one `done` or `error`.
 
     The run ends after `ops` operations (all callers together), after `duration_ms`, or at a
@@ -317,13 +317,13 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
     ] = True
 
 
-Request = Hello | Prepare | Run | BeginSlices | Slice | EndSlices | Stop | Bye
-Answer = Ready | Progress | SliceDone | Done | Unsupported | Failure
+Request = Hello | Prepare | RunRequest | BeginSlices | Slice | EndSlices | Stop | Bye
+WorkerAnswer = Ready | Progress | SliceDone | Done | Unsupported | Failure
 
 REQUESTS: tuple[type[Message], ...] = (
     Hello,
     Prepare,
-    Run,
+    RunRequest,
     BeginSlices,
     Slice,
     EndSlices,
@@ -334,7 +334,7 @@ ANSWERS: tuple[type[Message], ...] = (Ready, Progress, SliceDone, Done, Unsuppor
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
-_answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+_answer_decoder: msgspec.json.Decoder[WorkerAnswer] = msgspec.json.Decoder(WorkerAnswer)
 
 
 class ProtocolError(Exception):
@@ -354,7 +354,7 @@ def decode_request(line: bytes) -> Request:
         raise ProtocolError(f"not a request: {error}: {_excerpt(line)}") from error
 
 
-def decode_answer(line: bytes) -> Answer:
+def decode_answer(line: bytes) -> WorkerAnswer:
     """Read one answer. Raises ProtocolError."""
     try:
         return _answer_decoder.decode(line)

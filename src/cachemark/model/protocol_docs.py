@@ -103,7 +103,7 @@ def document() -> str:
 def schema() -> str:
     """The JSON Schema of every message, as JSON text."""
     (one_of,), definitions = msgspec.json.schema_components(
-        [protocol.Request | protocol.Answer], ref_template="#/$defs/{name}"
+        [protocol.Request | protocol.WorkerAnswer], ref_template="#/$defs/{name}"
     )
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-Histogram = Annotated[
+EncodedHistogram = Annotated[
     str,
     Meta(
         description="HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
@@ -55,12 +55,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="total time of the `ok` operations inside the library's calls"),
     ] = 0
     response: Annotated[
-        Histogram | None,
+        EncodedHistogram | None,
         Meta(
             description="completion − intended start; a timeout counts with the time until it ended"
         ),
     ] = None
-    service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
+    service: Annotated[EncodedHistogram | None, Meta(description="completion − actual send")] = None
 
     @property
     def succeeded(self) -> int:
@@ -96,7 +96,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
     ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
     response: Annotated[
-        list[Histogram | None],
+        list[EncodedHistogram | None],
         Meta(
             description="response times of the operations that ended in each part; "
             "timeouts as in `operations`"
@@ -117,7 +117,7 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     length: Annotated[int, Meta(ge=2, description="number of operations in each group")]
     ok: Annotated[Count, Meta(description="groups that are counted")]
     time: Annotated[
-        Histogram | None,
+        EncodedHistogram | None,
         Meta(
             description="from the actual send of the group's first operation to the completion of "
             "the one that ended last"
@@ -155,9 +155,11 @@ StoreBytes = Annotated[
         "itself, with its hash table. If several workers share a cache, each reports all of it"
     ),
 ]
-SendLag = Annotated[Histogram | None, Meta(description="open loop: actual send − intended start")]
+SendLag = Annotated[
+    EncodedHistogram | None, Meta(description="open loop: actual send − intended start")
+]
 GeneratorLag = Annotated[
-    Histogram | None,
+    EncodedHistogram | None,
     Meta(
         description="open loop: the client's own part of the send lag, without the wait for a "
         "free connection: the time when it was ready to send the operation − intended start"

@@ -31,7 +31,7 @@ FACTORS = (
 _Setting = dict[str, str]
 
 
-class Level(msgspec.Struct, frozen=True, kw_only=True):
+class FactorLevel(msgspec.Struct, frozen=True, kw_only=True):
     """A level against the base level: a ratio for each pair of cells, and their geometric mean."""
 
     name: str
@@ -44,7 +44,7 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     base: str
-    levels: list[Level]
+    levels: list[FactorLevel]
 
 
 def factors(report: Report) -> list[Factor]:
@@ -114,7 +114,7 @@ def _level(
     level: str,
     cells: Sequence[tuple[_Setting, float]],
     rates: dict[tuple[str, ...], float],
-) -> Level:
+) -> FactorLevel:
     pairs = [
         rate / rates[_rest(own, name)]
         for own, rate in cells
@@ -122,7 +122,7 @@ def _level(
     ]
     logs = [math.log(pair) for pair in pairs]
     mean = math.exp(sum(logs) / len(logs)) if logs else 1.0
-    return Level(name=level, ratio=mean, pairs=pairs)
+    return FactorLevel(name=level, ratio=mean, pairs=pairs)
 
 
 def _rest(own: _Setting, name: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
 from cachemark.endpoints.clients import NATIVE, is_null_client
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.model import ClientRow, Group, Kind, Metric, ranked_figure
+from cachemark.report.model import ClientRow, Group, GroupKind, Metric, ranked_figure
 from cachemark.report.plots.palette import SERIES
 from cachemark.report.rounds import answer_of, place_order
 
@@ -74,7 +74,7 @@ def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> lis
     ]
 
 
-def _group(kind: Kind, members: _Members, answers: Answers, experiment: Experiment) -> Group:
+def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Experiment) -> Group:
     common = members[0].cell
     of_clients = kind == "clients"
     closed = any(
@@ -124,7 +124,9 @@ def _alone(group: Group) -> Group:
     return msgspec.structs.replace(group, rows=rows)
 
 
-def _row(member: CellSummary, kind: Kind, members: _Members, experiment: Experiment) -> ClientRow:
+def _row(
+    member: CellSummary, kind: GroupKind, members: _Members, experiment: Experiment
+) -> ClientRow:
     name = member.cell.client if kind == "clients" else member.cell.server
     libraries = any(not _is_native(each.cell.client) for each in members)
     return ClientRow(
@@ -190,7 +192,7 @@ def _scaled(of: Interval, factor: float) -> Interval:
     )
 
 
-def series_of(kind: Kind, experiment: Experiment) -> dict[str, int]:
+def series_of(kind: GroupKind, experiment: Experiment) -> dict[str, int]:
     """The number of each client's (or server's) colour; empty if there are not enough colours."""
     clients = [*experiment.clients, *experiment.in_process]
     named = clients if kind == "clients" else experiment.servers

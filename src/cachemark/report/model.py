@@ -12,7 +12,7 @@ from cachemark.model.outcome import Cell
 from cachemark.runs.storage.store import RunHeader
 
 # What the rows of a group are.
-Kind = Literal["clients", "servers"]
+GroupKind = Literal["clients", "servers"]
 # The figure by which a group is ranked.
 Metric = Literal["rate", "p99"]
 # What a section is about.
@@ -56,7 +56,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     are several to choose from. `set_leaders` are then those that are first of a set of rounds.
     """
 
-    kind: Kind = "clients"
+    kind: GroupKind = "clients"
     server: str
     client: str = ""
     server_version: str

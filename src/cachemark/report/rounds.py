@@ -20,11 +20,11 @@ from cachemark.analysis.rounds.texts import (
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
-from cachemark.report.model import Group, Kind
+from cachemark.report.model import Group, GroupKind
 from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # The ranking of each question while a run goes on.
-Standing = list[tuple[Question, Ranking]]
+QuestionStandings = list[tuple[Question, Ranking]]
 # Factors nearer to 1 are those of floating-point numbers.
 _ROUNDING = 1e-9
 
@@ -48,7 +48,9 @@ def is_in_turns(outcomes: Sequence[Outcome]) -> bool:
     return any(outcome.rounds for outcome in outcomes)
 
 
-def sentences(answers: Answers, outcomes: Sequence[Outcome], rank: Kind = "clients") -> list[str]:
+def sentences(
+    answers: Answers, outcomes: Sequence[Outcome], rank: GroupKind = "clients"
+) -> list[str]:
     """The answers in words; each names its workload, load and what its cells share.
 
     Where clients are ranked (`rank`), the servers of several clients are one line.
@@ -93,7 +95,7 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
     return [f"{head}: {', '.join(texts_of)}." for head, texts_of in parts.items()]
 
 
-def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
+def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> QuestionStandings:
     """The ranking of each question after some whole blocks, by the figure that decides it.
 
     Clients and servers are not ranked both: the experiment says which, where there is a choice.
@@ -112,7 +114,7 @@ def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> Standing:
     ]
 
 
-def standing_lines(ranked: Standing) -> list[str]:
+def standing_lines(ranked: QuestionStandings) -> list[str]:
     """Each ranking on a line: every cell relative to the first.
 
     Workload and load are named where several questions share the rest.

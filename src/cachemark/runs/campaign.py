@@ -20,7 +20,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.next_trials.giving_up import given_up
-from cachemark.runs.next_trials.rate_steps import RateSteps, Step
+from cachemark.runs.next_trials.rate_steps import RateStep, RateSteps
 from cachemark.runs.next_trials.replays import next_replays, replays_of
 from cachemark.runs.next_trials.stopping import Stopping
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, play_sitting
@@ -31,7 +31,7 @@ from cachemark.runs.trials.trial import run_trial
 from cachemark.runs.web_time import with_web_time
 
 RunTrial = Callable[[Setting, Callable[[int], None]], Outcome]
-PlaySitting = Callable[[SittingSetting, SittingDisplay], list[Outcome]]
+SittingPlayer = Callable[[SittingSetting, SittingDisplay], list[Outcome]]
 
 
 class Display(Protocol):
@@ -102,7 +102,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     worker_cpus: str
     awake_pid: int | None
     run_trial: RunTrial
-    play_sitting: PlaySitting
+    play_sitting: SittingPlayer
 
 
 def run_campaign(
@@ -258,7 +258,7 @@ class _Campaign:
         self._run.append(outcomes)
         self._outcomes += outcomes
 
-    def _step_setting(self, step: Step, index: int) -> Setting:
+    def _step_setting(self, step: RateStep, index: int) -> Setting:
         """A step is played as the first one of its search is, with another load."""
         first = self._setting_with(step.first, step.load)
         trial = msgspec.structs.replace(step.first, index=index, cell=step.cell)

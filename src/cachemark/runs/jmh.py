@@ -25,7 +25,7 @@ from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.plan import NO_SERVER
 
 Mode = Literal["throughput", "latency"]
-Operation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch", "set-get"]
+JmhOperation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch", "set-get"]
 Data = Literal["random", "original"]
 Wire = Literal["text", "binary"]
 
@@ -42,10 +42,10 @@ _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class JmhSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings for JMH. Each operation and value size is a separate benchmark."""
 
-    operations: tuple[Operation, ...] = ("get", "set")
+    operations: tuple[JmhOperation, ...] = ("get", "set")
     modes: tuple[Mode, ...] = ("throughput", "latency")
     wires: tuple[Wire, ...] = ("text",)
     data: Data = "random"
@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 # memcached-java-clients-benchmark: its operations, data, threads and iterations. Later figures of
 # its author are of 128 threads. It waited for answers without a limit, or for seconds.
-ORIGINAL = Settings(
+ORIGINAL = JmhSettings(
     operations=("set-get", "mget"),
     wires=("text", "binary"),
     data="original",
@@ -88,7 +88,7 @@ class Benchmark(msgspec.Struct, frozen=True):
     threads: int
     mode: Mode
     wire: Wire
-    operation: Operation
+    operation: JmhOperation
     value_size: int
 
     @property
@@ -98,7 +98,7 @@ class Benchmark(msgspec.Struct, frozen=True):
         return f"{self.mode}, {self.operation} of {self.value_size} B, {self.wire}, {threads}"
 
 
-class Metric(msgspec.Struct, frozen=True, kw_only=True):
+class JmhMetric(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of JMH's JSON; an unknown error is the string NaN."""
 
     score: float
@@ -122,7 +122,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     threads: int
     params: dict[str, str]
-    metric: Metric = msgspec.field(name="primaryMetric")
+    metric: JmhMetric = msgspec.field(name="primaryMetric")
 
 
 class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +149,7 @@ def jar(spec: ClientSpec) -> Path:
     return path
 
 
-def parameters(spec: ClientSpec, settings: Settings, benchmark: Benchmark) -> dict[str, object]:
+def parameters(spec: ClientSpec, settings: JmhSettings, benchmark: Benchmark) -> dict[str, object]:
     """The parameters of a benchmark of a client, but for the server. Pure."""
     return {
         "client": spec.client.id.partition("/")[2],
@@ -168,7 +168,7 @@ def parameters(spec: ClientSpec, settings: Settings, benchmark: Benchmark) -> di
 
 
 def arguments(
-    spec: ClientSpec, settings: Settings, benchmark: Benchmark, address: str
+    spec: ClientSpec, settings: JmhSettings, benchmark: Benchmark, address: str
 ) -> list[str]:
     """JMH's arguments for a benchmark of a client. Pure."""
     words = [rf"Memcached\.{benchmark.mode}$"]
@@ -181,13 +181,13 @@ def arguments(
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
 
 
-def wires_of(spec: ClientSpec, settings: Settings) -> tuple[str, ...]:
+def wires_of(spec: ClientSpec, settings: JmhSettings) -> tuple[str, ...]:
     """The wires to measure; one for a cache in the process, which has none."""
     wires = tuple(dict.fromkeys(settings.wires))
     return wires[:1] if spec.client.in_process else wires
 
 
-def benchmarks(spec: ClientSpec, settings: Settings) -> list[Benchmark]:
+def benchmarks(spec: ClientSpec, settings: JmhSettings) -> list[Benchmark]:
     """The benchmarks of a client, each once, in the order of play. Pure."""
     parts = (
         settings.threads,
@@ -199,7 +199,7 @@ def benchmarks(spec: ClientSpec, settings: Settings) -> list[Benchmark]:
     return list(starmap(Benchmark, product(*map(dict.fromkeys, parts))))
 
 
-def timeout_s(settings: Settings) -> float:
+def timeout_s(settings: JmhSettings) -> float:
     """The time limit of a benchmark, in s: twice its iterations, and the starts of JVMs. Pure."""
     iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
     return _START_S + max(1, settings.forks) * (_START_S + 2 * iterations_s)
@@ -207,7 +207,7 @@ def timeout_s(settings: Settings) -> float:
 
 def measurements(
     spec: ClientSpec,
-    settings: Settings,
+    settings: JmhSettings,
     server: str,
     *,
     cpus: tuple[str, str] = ("", ""),

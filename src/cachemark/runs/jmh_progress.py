@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from cachemark.analysis.number_format import count_of
-from cachemark.runs.jmh import Settings
+from cachemark.runs.jmh import JmhSettings
 
 # Beside its iterations, roughly: the start of a JVM, connecting, and storing the keys.
 _START_S = 3.0
@@ -21,7 +21,7 @@ _FIGURE = re.compile(r" +(?:mean = +)?(\S+(?: ±\(99\.9%\) \S+)? (?:ops/s|us/op)
 _NO_FIGURE = "<failure>"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class JmhStep(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark that begins, or one that `ended`, with its figure."""
 
     text: str
@@ -31,7 +31,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class JmhProgress:
     """Reads what JMH prints for a number of benchmarks, one after the other."""
 
-    def __init__(self, count: int, settings: Settings, began_s: float) -> None:
+    def __init__(self, count: int, settings: JmhSettings, began_s: float) -> None:
         iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
         self._each_s = max(1, settings.forks) * (iterations_s + _START_S)
         self._count, self._began_s = count, began_s
@@ -44,13 +44,13 @@ class JmhProgress:
         """How many benchmarks there are, and about how long they take."""
         return f"{count_of(self._count, 'benchmark')}, about {_length(self._count * self._each_s)}"
 
-    def steps(self, printed: bytes, now_s: float) -> list[Step]:
+    def steps(self, printed: bytes, now_s: float) -> list[JmhStep]:
         """What has begun and ended by the next bytes of JMH's output."""
         *lines, self._rest = (self._rest + printed).split(b"\n")
         found = [self._step(line.decode("utf-8", "replace"), now_s) for line in lines]
         return [step for step in found if step]
 
-    def _step(self, line: str, now_s: float) -> Step | None:
+    def _step(self, line: str, now_s: float) -> JmhStep | None:
         if match := _THREADS.match(line):
             self._threads = match[1]
         elif match := _BENCHMARK.match(line):
@@ -60,19 +60,19 @@ class JmhProgress:
         elif line.startswith("Result "):
             self._awaits_figure = True
         elif line.endswith(_NO_FIGURE):
-            return Step(text=f"{self._what}: no figure", ended=True)
+            return JmhStep(text=f"{self._what}: no figure", ended=True)
         elif self._awaits_figure and (match := _FIGURE.match(line)):
             self._awaits_figure = False
-            return Step(text=f"{self._what}: {match[1]}", ended=True)
+            return JmhStep(text=f"{self._what}: {match[1]}", ended=True)
         return None
 
-    def _begins(self, parameters: str, now_s: float) -> Step:
+    def _begins(self, parameters: str, now_s: float) -> JmhStep:
         values = dict(part.split(" = ", 1) for part in parameters.split(", "))
         words = [values.get(name, "") for name in _SHOWN] + [self._threads, self._mode]
         left = _length(self._left_s(now_s))
         self._number += 1
         self._what = f"{self._number} of {self._count}: {', '.join(words)}"
-        return Step(text=f"{self._what}; about {left} left", ended=False)
+        return JmhStep(text=f"{self._what}; about {left} left", ended=False)
 
     def _left_s(self, now_s: float) -> float:
         """By the time that those before took; of the first, by its iterations."""

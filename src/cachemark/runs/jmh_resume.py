@@ -10,7 +10,7 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.runs.jmh import (
     Benchmark,
     JmhMeasurement,
-    Settings,
+    JmhSettings,
     benchmarks,
     parameters,
     parse_results,
@@ -20,7 +20,7 @@ Kept = Mapping[tuple[str, Benchmark], JmhMeasurement]
 
 
 def kept_measurements(
-    document: bytes, place: str, specs: Sequence[ClientSpec], settings: Settings
+    document: bytes, place: str, specs: Sequence[ClientSpec], settings: JmhSettings
 ) -> Kept:
     """The measurements in a file, by client and benchmark; the file has no others.
 
@@ -48,7 +48,7 @@ def kept_measurements(
     return kept
 
 
-def _identity(spec: ClientSpec, settings: Settings, benchmark: Benchmark) -> dict[str, object]:
+def _identity(spec: ClientSpec, settings: JmhSettings, benchmark: Benchmark) -> dict[str, object]:
     each = f"{settings.iteration_ms} ms"
     return {
         **parameters(spec, settings, benchmark),

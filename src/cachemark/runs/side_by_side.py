@@ -19,15 +19,15 @@ import msgspec
 from cachemark.checks.resilience.cell import CellName, CellOutcome
 from cachemark.checks.resilience.play import CellPlayer
 
-Play = Callable[[CellPlayer, CellName], CellOutcome]
-Begin = Callable[[Play, CellName], Future[CellOutcome]]
+PlayPart = Callable[[CellPlayer, CellName], CellOutcome]
+Begin = Callable[[PlayPart, CellName], Future[CellOutcome]]
 # After so many cells of each job, those that were disturbed are played again: a run that is stopped
 # has lost few of them.
 _PART_OF_A_JOB = 10
 
 
 def played(
-    cells: Iterable[CellName], play: Play, folder: Path, jobs: int
+    cells: Iterable[CellName], play: PlayPart, folder: Path, jobs: int
 ) -> Generator[CellOutcome]:
     """The outcomes of cells, as they end; files are in a folder.
 
@@ -52,7 +52,7 @@ def played(
 
 
 def _side_by_side(
-    cells: Iterable[CellName], play: Play, begin: Begin, jobs: int
+    cells: Iterable[CellName], play: PlayPart, begin: Begin, jobs: int
 ) -> Iterator[CellOutcome]:
     waiting = iter(cells)
     playing = {begin(play, cell) for cell in islice(waiting, jobs)}
@@ -74,7 +74,7 @@ def _crew(folder: Path, jobs: int) -> Generator[Begin]:
         players.append(CellPlayer(own))
         idle.put(players[-1])
 
-    def play_with_one(play: Play, cell: CellName) -> CellOutcome:
+    def play_with_one(play: PlayPart, cell: CellName) -> CellOutcome:
         player = idle.get()
         try:
             return play(player, cell)

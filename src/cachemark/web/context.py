@@ -10,7 +10,7 @@ from starlette.requests import Request
 from cachemark import host
 from cachemark.runs.storage.store import run_names
 from cachemark.web.live.feed import Feeds
-from cachemark.web.player import Player
+from cachemark.web.player import RunPlayer
 from cachemark.web.settings import WebSettings
 from cachemark.web.stored import ReportCache
 
@@ -33,7 +33,7 @@ class Context:
         # Held while a run is played, the doctor measures the machine, or an archive is imported.
         self.busy = threading.Lock()
         measured, self.cpus = host.beside(host.cores(host.usable_cpus()))
-        self.player = Player(settings.root, measured, self.busy.release)
+        self.player = RunPlayer(settings.root, measured, self.busy.release)
 
     def take(self, *, within_s: float = 0) -> None:
         """Take the machine, so that nothing disturbs a measurement. Raises HTTPException.

@@ -60,7 +60,7 @@ class _Playing:
         self.error = UsageError("the run was not started: this server is about to end")
 
 
-class Player:
+class RunPlayer:
     """Plays one job at a time, on its own CPUs. `released` is called at the end of each."""
 
     def __init__(self, root: Path, cpus: str, released: Callable[[], None]) -> None:

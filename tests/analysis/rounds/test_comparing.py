@@ -14,7 +14,7 @@ from cachemark.analysis.rounds.comparing import (
     decide_pairs,
     look,
 )
-from cachemark.analysis.rounds.family import Pair, all_pairs
+from cachemark.analysis.rounds.family import FamilyPair, all_pairs
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import ROUND_FIGURES, read_sittings, retired_arms
 from cachemark.analysis.rounds.ranking import rank
@@ -31,7 +31,9 @@ A, B, C = cell("a"), cell("b"), cell("c")
 RATES = {"a": 30_000, "b": 20_000, "c": 20_000}
 
 
-def family_of(looked: Looked, pairs: tuple[Pair, ...], figure: str) -> dict[Pair, Comparison]:
+def family_of(
+    looked: Looked, pairs: tuple[FamilyPair, ...], figure: str
+) -> dict[FamilyPair, Comparison]:
     decisions = decide_pairs(looked, dict.fromkeys(pairs, 1.0), figure)
     return compare_pairs(looked, decisions, figure, len(pairs))
 

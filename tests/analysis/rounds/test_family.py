@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import (
-    Pair,
+    FamilyPair,
     all_pairs,
     decide,
     decide_chosen,
@@ -41,7 +41,7 @@ def test_pairs_that_were_not_measured_stay_in_the_family() -> None:
     pair, *others = all_pairs(cells(4))
     alone = decide({pair: estimate(0.4, 0.1)}, RULE)[pair]
     assert alone.answer == "better"
-    rest: dict[Pair, LogEstimate | None] = dict.fromkeys(others)
+    rest: dict[FamilyPair, LogEstimate | None] = dict.fromkeys(others)
     among = decide({pair: estimate(0.4, 0.1), **rest}, RULE)
     assert among[pair].answer == "open"
     assert among[pair].p_holm == pytest.approx(6 * (alone.p or 0))

@@ -15,11 +15,11 @@ from cachemark.checks.fidelity.cases import (
     Case,
     CaseLoad,
     Faults,
-    KnownFailure,
+    KnownMiss,
     cases,
     known_failures,
 )
-from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor
+from cachemark.checks.fidelity.judge import CountResult, FidelityResult, TimeFloor
 from cachemark.checks.fidelity.log import (
     Log,
     groups_ns,
@@ -35,7 +35,7 @@ from cachemark.model.protocol import Operation
 from cachemark.model.protocol_results import Groups
 
 MS = 1_000_000
-FLOOR = Floor(p50_ns=50_000, p99_ns=100_000)
+FLOOR = TimeFloor(p50_ns=50_000, p99_ns=100_000)
 # One stall of 100 ms in each second, 250 arrivals a second.
 STALL = cases()["stall, open"]
 EXACT = [CountResult(name="reads", injected=1000, measured=1000)]
@@ -119,7 +119,7 @@ def test_a_noisy_host_is_never_a_pass() -> None:
 
 def test_a_wide_tolerance_is_no_pass_either() -> None:
     case = cases()["constant"]
-    slow = Floor(p50_ns=50_000, p99_ns=MS)
+    slow = TimeFloor(p50_ns=50_000, p99_ns=MS)
     times = np.array([2 * MS] * 500)
     found = judge.lines(case.answer_ms, slow, times, histogram.from_values([2 * MS] * 500))
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
@@ -240,13 +240,13 @@ def test_a_stall_is_a_time_out_beside_an_answered_read() -> None:
 
 
 def test_known_failures_are_told_as_such_and_stay_true() -> None:
-    known = [KnownFailure(client="*/x", case="c", reason="its way")]
+    known = [KnownMiss(client="*/x", case="c", reason="its way")]
     failed = FidelityResult(client="a/x", case="c", state="failed", why="off")
     assert mark_known("a/x", failed, known).state == "known"
     assert mark_known("a/y", failed, known).state == "failed"
     passed = FidelityResult(client="a/x", case="c", state="passed")
     assert mark_known("a/x", passed, known).state == "failed"
-    race = [KnownFailure(client="a/x", case="c", reason="its way", sometimes=True)]
+    race = [KnownMiss(client="a/x", case="c", reason="its way", sometimes=True)]
     assert mark_known("a/x", passed, race).state == "passed"
     assert {one.case for one in known_failures()} <= set(cases())
 

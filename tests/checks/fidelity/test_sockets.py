@@ -17,7 +17,7 @@ from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.address import parse_host_port
-from cachemark.model.protocol import Prepare, Run
+from cachemark.model.protocol import Prepare, RunRequest
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
 
@@ -96,10 +96,10 @@ def test_a_real_memcached_saw_what_the_native_client_says(tmp_path: Path) -> Non
         fleet.hello(30)
         request = Prepare(servers=server.addresses, tape=str(tape), connections=4, threads=2)
         fleet.prepare(request, 30)
-        fleet.run(Run(phase="prefill"), watch)
+        fleet.run(RunRequest(phase="prefill"), watch)
         with closing(socket.create_connection(parse_host_port(server.addresses[0]), 30)) as asked:
             before, told_bytes = counters(asked)
-            done = fleet.run(Run(phase="measure", ops=OPS), watch)
+            done = fleet.run(RunRequest(phase="measure", ops=OPS), watch)
             after, _ = counters(asked)
     rises = {name: after[name] - before[name] for name in after if name in before}
     gets, sets = done.operations["get"], done.operations["set"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.answers import Answer, DataLoss, describe_wrong, judged_answers
-from cachemark.checks.resilience.call_log import Call, Outcome, TapeData, read_calls
+from cachemark.checks.resilience.answers import CallAnswer, DataLoss, describe_wrong, judged_answers
+from cachemark.checks.resilience.call_log import Call, CallOutcome, TapeData, read_calls
 from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.model.errors import TrialError
 
@@ -18,15 +18,15 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> TapeData:
     return write_tape(tmp_path_factory.mktemp("tape") / "tape")
 
 
-def read(begin_ns: int, end_ns: int, length: int, outcome: Outcome = "ok") -> Call:
+def read(begin_ns: int, end_ns: int, length: int, outcome: CallOutcome = "ok") -> Call:
     return _call(begin_ns, end_ns, length, outcome, is_write=False)
 
 
-def write(begin_ns: int, end_ns: int, length: int, outcome: Outcome = "ok") -> Call:
+def write(begin_ns: int, end_ns: int, length: int, outcome: CallOutcome = "ok") -> Call:
     return _call(begin_ns, end_ns, length, outcome, is_write=True)
 
 
-def _call(begin_ns: int, end_ns: int, length: int, outcome: Outcome, *, is_write: bool) -> Call:
+def _call(begin_ns: int, end_ns: int, length: int, outcome: CallOutcome, *, is_write: bool) -> Call:
     return Call(
         begin_ns=begin_ns,
         end_ns=end_ns,
@@ -39,7 +39,7 @@ def _call(begin_ns: int, end_ns: int, length: int, outcome: Outcome, *, is_write
     )
 
 
-def last_answer(tape: TapeData, calls: list[Call], loss: DataLoss | None = None) -> Answer:
+def last_answer(tape: TapeData, calls: list[Call], loss: DataLoss | None = None) -> CallAnswer:
     return judged_answers(calls, tape, loss)[-1]
 
 

@@ -13,7 +13,7 @@ import msgspec
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.checks.resilience.figures import Phases, figures
-from cachemark.checks.resilience.verdict import Finding, Verdict
+from cachemark.checks.resilience.verdict import ClientVerdict, FaultFinding
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.report.resilience.export import COLUMNS, exports
@@ -26,7 +26,7 @@ _FAULTS = ["frozen-1s", "restarted"]
 
 
 def outcome(
-    client: str, fault: str, verdict: Verdict | None, sitting: int = 1, **more: object
+    client: str, fault: str, verdict: ClientVerdict | None, sitting: int = 1, **more: object
 ) -> CellOutcome:
     name = CellName(client=client, profile="common", fault=fault, sitting=sitting)
     phases = Phases(start_ns=0, fault_ns=100, fault_end_ns=200, end_ns=300_000_000)
@@ -35,7 +35,9 @@ def outcome(
         name=name,
         library="library",
         verdict=verdict,
-        findings=[Finding(rule="a rule", verdict=verdict or "safe", why="<why>")] if broken else [],
+        findings=[FaultFinding(rule="a rule", verdict=verdict or "safe", why="<why>")]
+        if broken
+        else [],
         phases=phases,
         timeline=[{"right": 3}, {"right": 1, "wrong": 2}, {}],
     )

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from cachemark.checks.resilience.answers import Answer
+from cachemark.checks.resilience.answers import CallAnswer
 from cachemark.checks.resilience.call_log import Call
 from cachemark.checks.resilience.disturbance import disturbance
 from cachemark.checks.resilience.figures import (
     Figures,
     Phases,
-    Played,
+    PlayedCalls,
     ProcessSample,
     Samples,
     figures,
@@ -27,7 +27,7 @@ _IDLE = ProcessSample(cpu_ns=0, threads=4, descriptors=10, rss_bytes=1 << 20)
 
 
 def played(
-    answers: Sequence[tuple[int, int, Answer]],
+    answers: Sequence[tuple[int, int, CallAnswer]],
     *,
     returned: bool = True,
     connections: int = 0,
@@ -35,7 +35,7 @@ def played(
     can_be_served: bool = False,
     at_fault: ProcessSample = _IDLE,
     at_end: ProcessSample | None = None,
-) -> Played:
+) -> PlayedCalls:
     """Calls as (begin, end, answer) in ms, in the order of their ends."""
     at_end = at_end or at_fault
     calls = [
@@ -51,7 +51,7 @@ def played(
         )
         for begin, end, answer in answers
     ]
-    return Played(
+    return PlayedCalls(
         calls=calls,
         answers=[answer for _, _, answer in answers],
         phases=_PHASES,
@@ -64,7 +64,7 @@ def played(
     )
 
 
-def good(begin_ms: int, end_ms: int) -> list[tuple[int, int, Answer]]:
+def good(begin_ms: int, end_ms: int) -> list[tuple[int, int, CallAnswer]]:
     return [(at, at + 1, "right") for at in range(begin_ms, end_ms, 10)]
 
 
@@ -72,7 +72,7 @@ QUIET = [*good(0, 1000), *good(2000, 4000)]
 
 
 def test_the_figures_of_a_client_that_fails_fast_and_recovers() -> None:
-    failing: list[tuple[int, int, Answer]] = [
+    failing: list[tuple[int, int, CallAnswer]] = [
         (at, at + 2, "timeout") for at in range(1200, 2100, 10)
     ]
     found = figures(played([*good(0, 1000), *failing, *good(2110, 4000)]))
@@ -85,7 +85,7 @@ def test_the_figures_of_a_client_that_fails_fast_and_recovers() -> None:
 
 
 def test_a_single_failure_begins_the_count_of_right_answers_again() -> None:
-    late: list[tuple[int, int, Answer]] = [(2500, 2500, "connection")]
+    late: list[tuple[int, int, CallAnswer]] = [(2500, 2500, "connection")]
     found = figures(played([*good(0, 1000), *good(2000, 2500), *late, *good(2500, 4000)]))
     assert found.recovery_ms == 501
     assert figures(played([*good(0, 1000), *good(3100, 4000)])).recovery_ms is None
@@ -108,7 +108,7 @@ def test_the_cpu_time_of_a_short_fault_is_not_judged() -> None:
     assert found.cpus_more is None
 
 
-BROKEN: dict[str, Played] = {
+BROKEN: dict[str, PlayedCalls] = {
     "wrong value": played([*QUIET, (4000, 4001, "wrong")]),
     "stale value": played([*QUIET, (4000, 4001, "stale")]),
     "untrusted server": msgspec.structs.replace(played(QUIET), untrusted_calls=1),

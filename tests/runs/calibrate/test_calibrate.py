@@ -14,8 +14,8 @@ from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.calibration import sections
 from cachemark.runs.calibrate import (
     Calibration,
+    CalibrationStep,
     Floor,
-    Step,
     append_calibration,
     headroom,
     latest_calibrations,
@@ -52,11 +52,11 @@ def made(client: str = "native", **fields: object) -> Calibration:
     return msgspec.structs.replace(blank, **fields)
 
 
-def played(cleanly: float, least: float = 1) -> list[Step]:
+def played(cleanly: float, least: float = 1) -> list[CalibrationStep]:
     """A sweep of a client that is on time up to a rate."""
 
-    def play(asked: float) -> Step:
-        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=asked <= cleanly)
+    def play(asked: float) -> CalibrationStep:
+        return CalibrationStep(rate=asked, lag_p999_ns=1, achieved=1.0, clean=asked <= cleanly)
 
     return sweep(1000.0, least, play)
 
@@ -76,10 +76,10 @@ def test_rates_of_which_a_window_holds_next_to_nothing_are_not_played() -> None:
 def test_one_miss_is_forgiven() -> None:
     missed: list[float] = []
 
-    def play(asked: float) -> Step:
+    def play(asked: float) -> CalibrationStep:
         clean = asked != 200 or asked in missed
         missed.append(asked)
-        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean)
+        return CalibrationStep(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean)
 
     assert max(judge_step.rate for judge_step in sweep(1000.0, 1, play) if judge_step.clean) == 1000
 
@@ -139,10 +139,10 @@ def test_a_step_is_judged_by_the_interval_of_the_part_that_was_late(
 
 
 def test_a_rate_that_was_not_judged_does_not_end_a_sweep() -> None:
-    def play(asked: float) -> Step:
+    def play(asked: float) -> CalibrationStep:
         judged = asked > 200
         clean = 200 < asked <= 500
-        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean, judged=judged)
+        return CalibrationStep(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean, judged=judged)
 
     steps = sweep(1000.0, 1, play)
     assert [step.rate for step in steps if step.clean] == [300, 400, 500]

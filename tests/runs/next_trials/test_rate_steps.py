@@ -6,13 +6,13 @@ import msgspec
 
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import make_plan
-from cachemark.runs.next_trials.rate_steps import RateSteps, Step
+from cachemark.runs.next_trials.rate_steps import RateStep, RateSteps
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
 LIMITS = {"a": 700, "b": 1500}
 
 
-def played(step: Step, index: int) -> Outcome:
+def played(step: RateStep, index: int) -> Outcome:
     client, block = step.cell.client, step.first.block
     rate = step.load.rate
     slow = rate is not None and rate > LIMITS[client]

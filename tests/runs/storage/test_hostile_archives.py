@@ -18,7 +18,7 @@ import pytest
 
 from cachemark.cli.import_ import rehearse
 from cachemark.host import sandbox
-from cachemark.host.sandbox import Limits, run_limited
+from cachemark.host.sandbox import SandboxLimits, run_limited
 from cachemark.model.errors import UsageError
 from cachemark.runs.storage.archive import export_run, import_run
 from cachemark.runs.storage.store import IMPORTED, latest_own_run
@@ -206,7 +206,7 @@ def _killed() -> bytes:
 
 
 def test_memory_and_time_have_limits() -> None:
-    limits = Limits(memory_bytes=2**26, time_s=1, file_bytes=0)
+    limits = SandboxLimits(memory_bytes=2**26, time_s=1, file_bytes=0)
     with pytest.raises(UsageError, match="memory"):
         run_limited(lambda: bytes(2**28), limits)
     with pytest.raises(UsageError, match="longer than 1 s"):
@@ -223,7 +223,7 @@ def test_memory_has_a_limit_where_the_address_space_has_none(
 ) -> None:
     """As on macOS: a process cannot tell there how much memory it has."""
     monkeypatch.setattr(sandbox, "_PROC_STATUS", Path("/proc/of/no/process"))
-    limits = Limits(memory_bytes=2**25, time_s=60, file_bytes=0)
+    limits = SandboxLimits(memory_bytes=2**25, time_s=60, file_bytes=0)
     with pytest.raises(UsageError, match="memory"):
         run_limited(lambda: b"x" * 2**27 + bytes(time.sleep(3600) or b""), limits)
     assert run_limited(lambda: b"small", limits) == b"small"
@@ -235,7 +235,7 @@ def test_the_child_writes_no_large_file(tmp_path: Path) -> None:
         return b""
 
     with pytest.raises(UsageError):
-        run_limited(write, Limits(memory_bytes=2**26, time_s=10, file_bytes=1000))
+        run_limited(write, SandboxLimits(memory_bytes=2**26, time_s=10, file_bytes=1000))
     assert (tmp_path / "large").stat().st_size <= 1000
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 

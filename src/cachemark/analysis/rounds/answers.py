@@ -25,7 +25,7 @@ from cachemark.analysis.rounds.comparing import (
     look,
 )
 from cachemark.analysis.rounds.drift import ArmDrift, drifts
-from cachemark.analysis.rounds.family import Pair
+from cachemark.analysis.rounds.family import FamilyPair
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.narrowing import Narrowing, narrowings
 from cachemark.analysis.rounds.pairs import (
@@ -245,7 +245,7 @@ class _Table:
         self,
         looked: Looked,
         tested: Tested,
-        pairs: Mapping[Pair, Comparison],
+        pairs: Mapping[FamilyPair, Comparison],
         found: Standing,
         question: Question,
     ) -> None:

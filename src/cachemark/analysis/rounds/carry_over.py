@@ -24,7 +24,7 @@ from cachemark.model.outcome import Cell
 
 # Two arms always follow each other: what they do and what they leave cannot be told apart.
 _MIN_ARMS = 3
-Values = NDArray[np.float64]
+SliceValues = NDArray[np.float64]
 
 
 class CarryOver(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ def _fit(arms: Sequence[ArmFigures]) -> _Fit | None:
     )
 
 
-def _errors(residuals: Values, inverse: Values, degrees: int) -> Values:
+def _errors(residuals: SliceValues, inverse: SliceValues, degrees: int) -> SliceValues:
     """The standard errors of least squares."""
     return np.sqrt(np.diag(inverse) * (residuals @ residuals) / degrees)
 

@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
-from cachemark.analysis.rounds.family import Decision, Pair, decide, decide_chosen
+from cachemark.analysis.rounds.family import Decision, FamilyPair, decide, decide_chosen
 from cachemark.analysis.rounds.looks import MIN_SITTINGS, StopRule, needed
 from cachemark.analysis.rounds.pairs import (
     COMPARED_FIGURES,
@@ -45,7 +45,7 @@ class OwnErrors(msgspec.Struct, frozen=True, kw_only=True):
 
     bounds: dict[tuple[str, str, str], float] = {}
 
-    def of(self, pair: Pair) -> float:
+    def of(self, pair: FamilyPair) -> float:
         """The factor for a pair; 1 if no arm was played twice.
 
         Where no arm of its question was, those of the same work tell it.
@@ -66,13 +66,13 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     figure: str
-    pairs: dict[Pair, Decision]
+    pairs: dict[FamilyPair, Decision]
     errors: OwnErrors
     family_sizes: dict[str, int]
     all_pairs: dict[str, int]
 
 
-def _place(pair: Pair) -> str:
+def _place(pair: FamilyPair) -> str:
     """What the two cells share: a server, or else a client."""
     first, second = pair
     return f"on {first.server}" if first.server == second.server else f"of {first.client}"
@@ -99,7 +99,7 @@ def answer_questions(looked: Looked, questions: Sequence[Question], figure: str)
     at most 5 % for each kind of question and figure.
     """
     errors = own_errors(looked, questions, figure)
-    pairs: dict[Pair, Decision] = {}
+    pairs: dict[FamilyPair, Decision] = {}
     sizes: dict[str, int] = {}
     every: dict[str, int] = {}
     for kind in dict.fromkeys(of.kind for of in questions):
@@ -124,7 +124,9 @@ def own_errors(looked: Looked, questions: Sequence[Question], figure: str) -> Ow
     return OwnErrors(bounds=bounds)
 
 
-def decide_pairs(looked: Looked, bounds: Mapping[Pair, float], figure: str) -> dict[Pair, Decision]:
+def decide_pairs(
+    looked: Looked, bounds: Mapping[FamilyPair, float], figure: str
+) -> dict[FamilyPair, Decision]:
     """The answers of the last look for all pairs of a family, the keys of `bounds`."""
     return decide(
         _answerable(looked, list(bounds), figure),
@@ -135,19 +137,21 @@ def decide_pairs(looked: Looked, bounds: Mapping[Pair, float], figure: str) -> d
 
 
 def compare_pairs(
-    looked: Looked, decisions: Mapping[Pair, Decision], figure: str, tests: int
-) -> dict[Pair, Comparison]:
+    looked: Looked, decisions: Mapping[FamilyPair, Decision], figure: str, tests: int
+) -> dict[FamilyPair, Comparison]:
     """The comparisons of some pairs of a family of so many tests, with their answers."""
     return {pair: _comparison(looked, pair, figure, of, tests) for pair, of in decisions.items()}
 
 
-def compare_alone(looked: Looked, pair: Pair, figure: str, *, bound: float = 1.0) -> Comparison:
+def compare_alone(
+    looked: Looked, pair: FamilyPair, figure: str, *, bound: float = 1.0
+) -> Comparison:
     """The comparison of one pair without correction: one that must agree with others."""
     return compare_chosen(looked, pair, figure, pairs=1, bound=bound)
 
 
 def compare_chosen(
-    looked: Looked, pair: Pair, figure: str, pairs: int, *, bound: float = 1.0
+    looked: Looked, pair: FamilyPair, figure: str, pairs: int, *, bound: float = 1.0
 ) -> Comparison:
     """The comparison of a pair outside of the family, corrected for `pairs` tests."""
     decision = decide_chosen(
@@ -160,7 +164,7 @@ def compare_chosen(
     return _comparison(looked, pair, figure, decision, pairs)
 
 
-def describe(looked: Looked, pair: Pair, figure: str) -> Comparison:
+def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
     """The ratio of a pair that nothing tests: its interval, and no answer."""
     comparison = _comparison(looked, pair, figure, Decision(), 1)
     return msgspec.structs.replace(comparison, tested=False, needed=None)
@@ -202,8 +206,8 @@ def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> 
 
 
 def _answerable(
-    looked: Looked, family: Sequence[Pair], figure: str
-) -> dict[Pair, LogEstimate | None]:
+    looked: Looked, family: Sequence[FamilyPair], figure: str
+) -> dict[FamilyPair, LogEstimate | None]:
     """What the last look knew of each pair; None if it knew too little for an answer."""
     sittings = first_sittings(looked.sittings, looked.answered_at)
     estimates = {pair: estimate_pair(sittings, *pair, figure) for pair in family}
@@ -211,7 +215,7 @@ def _answerable(
 
 
 def _comparison(
-    looked: Looked, pair: Pair, figure: str, decision: Decision, tests: int
+    looked: Looked, pair: FamilyPair, figure: str, decision: Decision, tests: int
 ) -> Comparison:
     rule = looked.rule
     estimated = estimate_pair(looked.sittings, *pair, figure)
@@ -256,7 +260,7 @@ def _apart(one: float, two: float, margin: float) -> bool:
 
 
 def typical_ratio(
-    sittings: Sittings, pair: Pair, figure: str, confidence: float
+    sittings: Sittings, pair: FamilyPair, figure: str, confidence: float
 ) -> tuple[Interval | None, float | None]:
     """The typical round of a pair, and the mean lag-1 correlation of its rounds.
 
@@ -279,7 +283,7 @@ def typical_ratio(
     return Interval(value=pooled.ratio, low=pooled.low, high=pooled.high), lag1
 
 
-def _rounds(arms: Mapping[Cell, ArmFigures], pair: Pair, figure: str) -> list[float] | None:
+def _rounds(arms: Mapping[Cell, ArmFigures], pair: FamilyPair, figure: str) -> list[float] | None:
     """The log ratios of the rounds of one sitting; None without common rounds, or the figure."""
     if pair[0] not in arms or pair[1] not in arms or arms[pair[0]].members != arms[pair[1]].members:
         return None

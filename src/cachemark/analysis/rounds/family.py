@@ -19,8 +19,8 @@ from cachemark.analysis.statistics import Answer, classify, holm
 from cachemark.model.outcome import Cell
 from cachemark.model.sitting_plan import MAX_SET
 
-Pair = tuple[Cell, Cell]
-Name = TypeVar("Name")
+FamilyPair = tuple[Cell, Cell]
+_Named = TypeVar("_Named")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,17 +32,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     bound: float = 1.0
 
 
-def all_pairs(arms: Sequence[Cell]) -> tuple[Pair, ...]:
+def all_pairs(arms: Sequence[Cell]) -> tuple[FamilyPair, ...]:
     """Every arm with every other one."""
     return tuple(combinations(arms, 2))
 
 
-def pairs_with(reference: Cell, arms: Sequence[Cell]) -> tuple[Pair, ...]:
+def pairs_with(reference: Cell, arms: Sequence[Cell]) -> tuple[FamilyPair, ...]:
     """Every other arm with the reference."""
     return tuple((arm, reference) for arm in arms if arm != reference)
 
 
-def family_of(arms: Sequence[Cell], reference: Cell | None = None) -> tuple[Pair, ...]:
+def family_of(arms: Sequence[Cell], reference: Cell | None = None) -> tuple[FamilyPair, ...]:
     """The pairs of a group: all, if its arms fit into one set, else those with the reference.
 
     The number of all pairs grows with the square of the arms, and so does what a difference must
@@ -54,12 +54,12 @@ def family_of(arms: Sequence[Cell], reference: Cell | None = None) -> tuple[Pair
 
 
 def decide(
-    estimates: Mapping[Name, LogEstimate | None],
+    estimates: Mapping[_Named, LogEstimate | None],
     rule: StopRule,
     *,
     more_is_better: bool = True,
-    bounds: Mapping[Name, float] | None = None,
-) -> dict[Name, Decision]:
+    bounds: Mapping[_Named, float] | None = None,
+) -> dict[_Named, Decision]:
     """The answer for each pair of a family, which are the keys of `estimates`.
 
     None stands for a pair that was not measured, or not often enough. It stays in the family.
@@ -71,7 +71,7 @@ def decide(
     }
     tested = {pair: ratio.p for pair, ratio in ratios.items() if ratio and ratio.p is not None}
     corrected = holm({pair: tested.get(pair, 1.0) for pair in estimates})
-    found: dict[Name, Decision] = {}
+    found: dict[_Named, Decision] = {}
     for pair, ratio in ratios.items():
         bound = (bounds or {}).get(pair, 1.0)
         p_holm = corrected[pair] if pair in tested else None
@@ -106,7 +106,7 @@ def decide_chosen(
 
 
 def may_retire(
-    decisions: Mapping[Pair, Decision], needed: Collection[Cell] = ()
+    decisions: Mapping[FamilyPair, Decision], needed: Collection[Cell] = ()
 ) -> frozenset[Cell]:
     """The arms all of whose pairs are answered, without those that are `needed` anyway.
 

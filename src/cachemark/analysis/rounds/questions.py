@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.rounds.family import Pair, family_of
+from cachemark.analysis.rounds.family import FamilyPair, family_of
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import REPEAT_SUFFIX, is_repeat
 
@@ -28,9 +28,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     load: str
     cells: tuple[Cell, ...]
-    family: tuple[Pair, ...]
+    family: tuple[FamilyPair, ...]
     reference: Cell
-    twice: Pair | None = None
+    twice: FamilyPair | None = None
     beside: tuple[Cell, ...] = ()
 
     def name(self, cell: Cell) -> str:
@@ -88,7 +88,7 @@ def _same_work(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
     return [other for other in others if msgspec.structs.replace(other, client=cell.client) == cell]
 
 
-def _twice(group: Sequence[Cell]) -> Pair | None:
+def _twice(group: Sequence[Cell]) -> FamilyPair | None:
     """The two arms of the A/A test of a group."""
     for again in (cell for cell in group if is_repeat(cell)):
         client = again.client.removesuffix(REPEAT_SUFFIX)

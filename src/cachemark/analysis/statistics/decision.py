@@ -23,7 +23,7 @@ OPPOSITE: dict[Answer, Answer] = {
     "equal": "equal",
     "open": "open",
 }
-Name = TypeVar("Name")
+_Named = TypeVar("_Named")
 
 
 def classify(
@@ -56,14 +56,14 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
 
 
-def holm(p: dict[Name, float]) -> dict[Name, float]:
+def holm(p: dict[_Named, float]) -> dict[_Named, float]:
     """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
 
     The probability of any false difference in the family is at most ALPHA, for any dependence
     between the tests. Holm, Scandinavian Journal of Statistics 6 (1979). A test without a result
     belongs to the family too: give it a p of 1.
     """
-    corrected: dict[Name, float] = {}
+    corrected: dict[_Named, float] = {}
     highest = 0.0
     for position, name in enumerate(sorted(p, key=p.__getitem__)):
         highest = max(highest, min(1.0, p[name] * (len(p) - position)))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.verdict.change_points import Series, kpss, noise, plateaus, trend
+from cachemark.analysis.verdict.change_points import SeriesValues, kpss, noise, plateaus, trend
 from cachemark.model import histogram
 from cachemark.model.outcome import CommandCount, Plateau, Stationarity
 from cachemark.model.protocol import Done
@@ -90,7 +90,7 @@ def _skip_reason(measure: Done, readings: Sequence[CommandCount], commands: int 
     return ""
 
 
-def _waited_ns(readings: Sequence[CommandCount]) -> Series:
+def _waited_ns(readings: Sequence[CommandCount]) -> SeriesValues:
     """Response time by Little's law at each reading, less the minimum (the start is unknown)."""
     waiting = np.array([(reading.due or 0) - reading.commands for reading in readings], dtype=float)
     waited_ns = waiting * _gap_ns(readings)
@@ -115,7 +115,7 @@ def _mean_ns(measure: Done) -> float:
     return merged.mean() if merged else 0.0
 
 
-def _trend_percent(waited_ns: Series, mean_ns: float, detectable_ns: float) -> float | None:
+def _trend_percent(waited_ns: SeriesValues, mean_ns: float, detectable_ns: float) -> float | None:
     """The change along the Theil–Sen line, as a percentage of the mean response time.
 
     None if it is below the resolution, or below four standard errors of a slope: for evenly spaced

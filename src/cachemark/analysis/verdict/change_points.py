@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-Series = NDArray[np.float64]
+SeriesValues = NDArray[np.float64]
 
 # Above this, the test rejects at the 1 % level: Kwiatkowski et al. 1992, table 1, η_μ.
 KPSS_CRITICAL = 0.739
@@ -21,7 +21,7 @@ _SMOOTHING_POINTS = 5
 _MIN_NOISE = 0.001
 
 
-def noise(values: Series) -> float:
+def noise(values: SeriesValues) -> float:
     """The standard deviation of a series around its level, even if the level has steps.
 
     It is computed from the median of the absolute differences of neighbours, which a few steps do
@@ -33,7 +33,7 @@ def noise(values: Series) -> float:
     return max(_MIN_NOISE, float(np.median(differences)) / (0.6745 * 2**0.5))
 
 
-def smooth(values: Series) -> Series:
+def smooth(values: SeriesValues) -> SeriesValues:
     """The running median: it removes single outliers and keeps steps sharp."""
     reach = _SMOOTHING_POINTS // 2
     padded = np.pad(values, reach, mode="edge")
@@ -41,7 +41,7 @@ def smooth(values: Series) -> Series:
     return np.median(windows, axis=1)
 
 
-def change_points(values: Series, penalty: float, min_points: int) -> list[int]:
+def change_points(values: SeriesValues, penalty: float, min_points: int) -> list[int]:
     """Where new plateaus begin: the cut with the least sum of squares + penalty per plateau.
 
     PELT finds it exactly: Killick, Fearnhead and Eckley, Journal of the American Statistical
@@ -51,7 +51,7 @@ def change_points(values: Series, penalty: float, min_points: int) -> list[int]:
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
 
-    def cost(begins: NDArray[np.int64], end: int) -> Series:
+    def cost(begins: NDArray[np.int64], end: int) -> SeriesValues:
         """The sum of squares around the mean, from each of `begins` to `end`."""
         return squares[end] - squares[begins] - (sums[end] - sums[begins]) ** 2 / (end - begins)
 
@@ -78,7 +78,7 @@ def change_points(values: Series, penalty: float, min_points: int) -> list[int]:
     return points[::-1]
 
 
-def plateaus(values: Series, min_points: int, min_difference: float) -> list[tuple[int, int]]:
+def plateaus(values: SeriesValues, min_points: int, min_difference: float) -> list[tuple[int, int]]:
     """The plateaus of a series, each as (begin, end).
 
     PELT cuts the smoothed series, with the penalty 4 σ² ln n. Then neighbours are merged, the most
@@ -97,7 +97,7 @@ def plateaus(values: Series, min_points: int, min_difference: float) -> list[tup
     return list(pairwise(cuts))
 
 
-def _relative_step(one: Series, other: Series, min_difference: float) -> float:
+def _relative_step(one: SeriesValues, other: SeriesValues, min_difference: float) -> float:
     """The difference of two parts' medians, in units of the least difference of two plateaus.
 
     That difference is `min_difference`, or four standard errors if these are larger. The standard
@@ -115,7 +115,7 @@ def _relative_step(one: Series, other: Series, min_difference: float) -> float:
     return abs(float(np.median(one) - np.median(other))) / max(min_difference, 4 * error)
 
 
-def trend(values: Series) -> float:
+def trend(values: SeriesValues) -> float:
     """The change from the first to the last point along the Theil–Sen line.
 
     Its slope is the median of the slopes of all pairs: Sen, Journal of the American Statistical
@@ -126,7 +126,7 @@ def trend(values: Series) -> float:
     return float(np.median(slopes)) * (len(values) - 1)
 
 
-def kpss(values: Sequence[float] | Series) -> float:
+def kpss(values: Sequence[float] | SeriesValues) -> float:
     """The KPSS statistic η_μ; the null hypothesis is that the series is level stationary.
 
     Kwiatkowski, Phillips, Schmidt and Shin, Journal of Econometrics 54 (1992): Σ S_t² / (n² s²),

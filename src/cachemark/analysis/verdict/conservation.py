@@ -12,7 +12,7 @@ from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.work_length import max_keys_per_command
 
-Figure = Callable[[Operation], int]
+CountOf = Callable[[Operation], int]
 
 
 def _keys(operation: Operation) -> int:
@@ -39,13 +39,13 @@ def _done(operation: Operation) -> int:
     return operation.ok
 
 
-def _each(verbs: str, figure: Figure) -> dict[str, Figure]:
+def _each(verbs: str, figure: CountOf) -> dict[str, CountOf]:
     return dict.fromkeys(verbs.split(), figure)
 
 
 # A counter of the server's `stats`, and what an operation of each verb adds to it. A cas is a gets
 # and, where that found something, a cas; a fetch is a get and, where that found nothing, a set.
-COUNTERS: dict[str, dict[str, Figure]] = {
+COUNTERS: dict[str, dict[str, CountOf]] = {
     "cmd_get": _each("get gets mget cas fetch", _keys),
     "get_hits": _each("get gets mget cas fetch", _hits),
     "get_misses": _each("get gets mget cas fetch", _misses),
@@ -258,7 +258,7 @@ def _confirmed(kind: str, before: ServerStats, after: ServerStats) -> bool:
     return _increase(before, after, names) is not None
 
 
-def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:
+def _expected(measure: Done, workload: Workload, verbs: dict[str, CountOf]) -> tuple[int, int]:
     """The expected rise of a counter: exact, or a range if operations failed.
 
     A failed operation may or may not have reached the server.

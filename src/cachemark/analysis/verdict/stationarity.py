@@ -21,7 +21,13 @@ import msgspec
 import numpy as np
 
 from cachemark.analysis.verdict.backlog import backlog
-from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, plateaus, trend
+from cachemark.analysis.verdict.change_points import (
+    KPSS_CRITICAL,
+    SeriesValues,
+    kpss,
+    plateaus,
+    trend,
+)
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount, Finding, Plateau, Stationarity
 from cachemark.model.protocol import Done, Timeline
@@ -189,7 +195,7 @@ def _judged(blank: Stationarity, slices: _Slices) -> Stationarity:
     )
 
 
-def _logs(values: Sequence[float]) -> Series:
+def _logs(values: Sequence[float]) -> SeriesValues:
     """Logarithms, so that changes are factors; an empty slice counts as 1 % of the median."""
     figures = np.asarray(values, dtype=float)
     return np.log(np.maximum(figures, max(float(np.median(figures)) / 100, 1e-9)))
@@ -231,7 +237,7 @@ def _of_worker(timeline: Timeline, window_ns: int, by_rate: bool) -> _Slices:
     return _Slices(slice_ns=slice_ns, values=means[known[places]].tolist())
 
 
-def _factor(ok: Series, slice_ns: int) -> int:
+def _factor(ok: SeriesValues, slice_ns: int) -> int:
     """How many slices are merged into one, so that each is long enough and has operations."""
     typical = max(float(ok.mean()), 1e-9)
     return max(

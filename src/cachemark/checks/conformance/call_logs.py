@@ -16,7 +16,7 @@ from cachemark.checks.conformance.worker_driver import (
 )
 from cachemark.checks.resilience.call_log import Call, TapeData, read_calls
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Done, Operation, Prepare, Run
+from cachemark.model.protocol import Done, Operation, Prepare, RunRequest
 
 _OPS = 200
 _TAPE = (
@@ -51,8 +51,8 @@ def a_wrong_value_is_in_done(driver: WorkerDriver, wire: str, server: RunningSer
         proxy.values = values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
         path = driver.folder / "calls"
-        done = driver.play(Run(phase="measure", ops=_OPS, calls=str(path)))
-        without = driver.play(Run(phase="measure", ops=_OPS))
+        done = driver.play(RunRequest(phase="measure", ops=_OPS, calls=str(path)))
+        without = driver.play(RunRequest(phase="measure", ops=_OPS))
     tape = TapeData(driver.folder / "tape")
     calls = read_calls(path, tape)
     wrong = Counter(call.outcome for call in calls if not call.is_write)["wrong"]
@@ -81,7 +81,7 @@ def _prepare(driver: WorkerDriver, wire: str, address: str) -> None:
             options=driver.spec.options,
         )
     )
-    driver.play(Run(phase="prefill"))
+    driver.play(RunRequest(phase="prefill"))
 
 
 def _played(
@@ -92,7 +92,7 @@ def _played(
     path = driver.folder / "calls"
     path.unlink(missing_ok=True)
     asked_ns = time.monotonic_ns()
-    done = driver.play(Run(phase="measure", ops=_OPS, calls=str(path)))
+    done = driver.play(RunRequest(phase="measure", ops=_OPS, calls=str(path)))
     return done, read_calls(path, TapeData(driver.folder / "tape")), (asked_ns, time.monotonic_ns())
 
 

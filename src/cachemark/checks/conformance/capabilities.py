@@ -15,7 +15,7 @@ from cachemark.checks.conformance.worker_driver import (
     expect_equal,
 )
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
-from cachemark.model.protocol import Done, Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, Unsupported
 
 _KEYS = 200
 _OPS = 400
@@ -111,8 +111,10 @@ def _claimed(
         )
         return None
     expect(isinstance(answer, Ready), f"it claims `{capability}`, but answers {answer}")
-    expect_equal(driver.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
-    done = driver.play(Run(phase="measure", ops=_OPS, duration_ms=60_000))
+    expect_equal(
+        driver.play(RunRequest(phase="prefill")).operations["set"].ok, _KEYS, "keys stored"
+    )
+    done = driver.play(RunRequest(phase="measure", ops=_OPS, duration_ms=60_000))
     gets = done.operations["get"]
     expect_equal(
         (gets.ok, gets.hits), (gets.attempts, gets.attempts), "ok and hits of all attempts"

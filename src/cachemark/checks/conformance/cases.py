@@ -13,7 +13,7 @@ from cachemark.model.protocol import Ready
 
 CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]
 # Why a case does not apply to a worker; empty if it does.
-Rule = Callable[[Ready], str]
+CaseRule = Callable[[Ready], str]
 # A template for workers: it need not do all that is useful.
 TEST_DOUBLE = "reference"
 
@@ -32,7 +32,7 @@ class ConformanceCase(NamedTuple):
     """
 
     play: CaseFunction
-    rule: Rule = _nothing
+    rule: CaseRule = _nothing
     in_process: bool = False
     all_wires: bool = True
     must_refuse: bool = False
@@ -63,12 +63,12 @@ def has_one_caller(client: Client, ready: Ready) -> bool:
     return alone and "threads" not in ready.capabilities
 
 
-def each(*functions: CaseFunction, rule: Rule = _nothing) -> tuple[ConformanceCase, ...]:
+def each(*functions: CaseFunction, rule: CaseRule = _nothing) -> tuple[ConformanceCase, ...]:
     """Cases with the same rule."""
     return tuple(ConformanceCase(function, rule) for function in functions)
 
 
-def claiming(*capabilities: str) -> Rule:
+def claiming(*capabilities: str) -> CaseRule:
     """A rule: for workers that claim all of these."""
 
     def rule(ready: Ready) -> str:
@@ -78,7 +78,7 @@ def claiming(*capabilities: str) -> Rule:
     return rule
 
 
-def claiming_one_of(*capabilities: str, otherwise: str) -> Rule:
+def claiming_one_of(*capabilities: str, otherwise: str) -> CaseRule:
     """A rule: for workers that claim at least one of these."""
 
     def rule(ready: Ready) -> str:
@@ -87,7 +87,7 @@ def claiming_one_of(*capabilities: str, otherwise: str) -> Rule:
     return rule
 
 
-def but(client: str, why: str) -> Rule:
+def but(client: str, why: str) -> CaseRule:
     """A rule: for all workers but one."""
 
     def rule(ready: Ready) -> str:
@@ -96,7 +96,7 @@ def but(client: str, why: str) -> Rule:
     return rule
 
 
-def every(*rules: Rule) -> Rule:
+def every(*rules: CaseRule) -> CaseRule:
     """A rule: for workers to whom all of these apply."""
 
     def rule(ready: Ready) -> str:

@@ -20,7 +20,7 @@ from cachemark.checks.conformance.worker_driver import (
 )
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.model import histogram
-from cachemark.model.protocol import Done, Failure, Operation, Prepare, Ready, Run, Stop
+from cachemark.model.protocol import Done, Failure, Operation, Prepare, Ready, RunRequest, Stop
 
 TIMEOUT_MS = 1000
 _KEYS = 20
@@ -35,7 +35,7 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
         _prepared(driver, wire, proxy.address)
         proxy.values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
-        result = _gets(driver.play(Run(phase="measure", ops=50)))
+        result = _gets(driver.play(RunRequest(phase="measure", ops=50)))
     expect_equal((result.attempts, result.wrong_values), (50, 50), "attempts and wrong values")
     expect_equal(
         (result.ok, result.hits, result.misses, result.value_bytes),
@@ -52,7 +52,7 @@ def silence_is_a_timeout_and_no_miss(
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.fault = "silence"
-        done = driver.play(Run(phase="measure", duration_ms=TIMEOUT_MS), 30)
+        done = driver.play(RunRequest(phase="measure", duration_ms=TIMEOUT_MS), 30)
     result = _gets(done)
     expect_equal((result.ok, result.hits, result.misses), (0, 0, 0), "ok, hits, misses")
     expect(result.errors.get("timeout", 0) >= 1, f"errors {result.errors}")
@@ -70,7 +70,7 @@ def a_late_reply_answers_no_other_call(
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.fault, proxy.late_s = "late", 1.5 * TIMEOUT_MS / 1000
-        result = _gets(driver.play(Run(phase="measure", ops=20), 30))
+        result = _gets(driver.play(RunRequest(phase="measure", ops=20), 30))
     expect_equal(
         (result.attempts, result.misses, result.wrong_values),
         (20, 0, 0),
@@ -85,7 +85,7 @@ def an_error_reply_is_an_error(driver: WorkerDriver, wire: str, server: RunningS
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.fault = "error"
-        result = _gets(driver.play(Run(phase="measure", ops=3), 30))
+        result = _gets(driver.play(RunRequest(phase="measure", ops=3), 30))
     expect_equal(
         (result.ok, result.misses, result.hits, result.wrong_values),
         (0, 0, 0, 0),
@@ -102,7 +102,7 @@ def an_error_reply_counts_as_its_kind(
         with proxied(server.addresses[0]) as proxy:
             _prepared(driver, wire, proxy.address)
             proxy.fault, proxy.error = "error", error
-            result = _gets(driver.play(Run(phase="measure", ops=1), 30))
+            result = _gets(driver.play(RunRequest(phase="measure", ops=1), 30))
         expect_equal(result.errors, {kind: 1}, f"the errors of {error.line.decode()!r}")
 
 
@@ -143,7 +143,7 @@ def _played_until_killed(
     """The gets of a window in which the server is killed."""
     _prepared(driver, wire, server.addresses[0])
     before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
-    driver.worker.send(Run(phase="measure", duration_ms=window_ms))
+    driver.worker.send(RunRequest(phase="measure", duration_ms=window_ms))
     _until_it_plays(server, before)
     expect(server.pid is not None, "the server is not ours")
     os.kill(server.pid or 0, signal.SIGKILL)
@@ -157,7 +157,7 @@ def a_stop_ends_a_run(driver: WorkerDriver, wire: str, server: RunningServer) ->
     """A run ends at a stop, with all operations counted, and another one may follow."""
     _prepared(driver, wire, server.addresses[0])
     before = int(server.stats()["cmd_get"])
-    driver.worker.send(Run(phase="measure", duration_ms=600_000))
+    driver.worker.send(RunRequest(phase="measure", duration_ms=600_000))
     _until_it_plays(server, before)
     driver.worker.send(Stop())
     done = driver.finish(30)
@@ -166,7 +166,7 @@ def a_stop_ends_a_run(driver: WorkerDriver, wire: str, server: RunningServer) ->
         expect_equal(
             _gets(done).ok, int(server.stats()["cmd_get"]) - before, "ok, against the server's"
         )
-    again = driver.play(Run(phase="measure", ops=10))
+    again = driver.play(RunRequest(phase="measure", ops=10))
     expect_equal(_gets(again).ok, 10, "ok of the run after it")
 
 
@@ -175,7 +175,7 @@ def the_end_of_stdin_ends_the_process(
 ) -> None:
     """A worker whose caller has exited does not go on."""
     _prepared(driver, wire, server.addresses[0])
-    driver.worker.send(Run(phase="measure", duration_ms=600_000))
+    driver.worker.send(RunRequest(phase="measure", duration_ms=600_000))
     _until_it_plays(server)
     driver.worker.close_stdin()
     ended = exits(driver, 15)
@@ -191,7 +191,7 @@ def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> No
         return
     with running(parse_spec("memcached:threads=1,memory=16,unix=yes")) as by_path:
         _prepared(driver, wire, by_path.addresses[0])
-        done = driver.play(Run(phase="measure", ops=100))
+        done = driver.play(RunRequest(phase="measure", ops=100))
         expect_equal(_gets(done).hits, 100, "hits over a Unix socket")
 
 
@@ -225,7 +225,7 @@ def _request(driver: WorkerDriver, wire: str, address: str) -> Prepare:
 def _prepared(driver: WorkerDriver, wire: str, address: str) -> None:
     """Prepare and prefill; both must succeed."""
     driver.prepare(_request(driver, wire, address))
-    stored = driver.play(Run(phase="prefill")).operations["set"].ok
+    stored = driver.play(RunRequest(phase="prefill")).operations["set"].ok
     expect_equal(stored, _KEYS, "keys stored")
 
 

@@ -11,7 +11,7 @@ from cachemark.checks.conformance.cases import (
     each,
     every,
 )
-from cachemark.checks.conformance.proxy import Proxy, proxied
+from cachemark.checks.conformance.proxy import ReplyProxy, proxied
 from cachemark.checks.conformance.requests import Command
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
@@ -22,7 +22,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.checks.resilience.call_log import TapeData, read_calls
 from cachemark.checks.resilience.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Prepare, Run
+from cachemark.model.protocol import Prepare, RunRequest
 from cachemark.model.protocol_run import GiveUp, Way
 
 # In the order of the keys, so that each call has a key of its own. A client has time to connect
@@ -49,7 +49,9 @@ def a_call_that_is_given_up_is_a_timeout(
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, _READS)
         proxy.fault = "hold"
-        done = driver.play(Run(phase="measure", ops=1, gives_up=_give_up(way, 1, after_ms=50)))
+        done = driver.play(
+            RunRequest(phase="measure", ops=1, gives_up=_give_up(way, 1, after_ms=50))
+        )
     expect_equal(done.operations["get"].errors, {"timeout": 1}, "errors of a read that is given up")
 
 
@@ -64,7 +66,7 @@ def the_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: Runn
         _prepare(driver, wire, proxy.address, _TAPE)
         proxy.apply(_DELAY)
         wish = _give_up(way, _EVERY)
-        driver.play(Run(phase="measure", ops=_OPS, calls=str(path), gives_up=wish))
+        driver.play(RunRequest(phase="measure", ops=_OPS, calls=str(path), gives_up=wish))
     calls = read_calls(path, TapeData(driver.folder / "tape"))
     first = next((call.record for call in calls if call.outcome == "timeout"), None)
     expect_equal(first, _EVERY - 1, "record of the first call that was given up")
@@ -77,7 +79,7 @@ def a_late_call_is_not_given_up(driver: WorkerDriver, wire: str, server: Running
         _prepare(driver, wire, proxy.address, _READS)
         proxy.apply(_DELAY)
         wish = _give_up(way, 1, after_ms=2 * _SHORT_MS, end_ms=_SHORT_MS)
-        done = driver.play(Run(phase="measure", ops=3, gives_up=wish))
+        done = driver.play(RunRequest(phase="measure", ops=3, gives_up=wish))
     timeouts = done.operations["get"].errors.get("timeout", 0)
     expect(timeouts <= 1, f"{timeouts} calls were given up, the last ones after the part")
 
@@ -108,7 +110,9 @@ def a_caller_goes_on_at_its_memory_limit(
         _prepare(driver, wire, proxy.address, _TAPE)
         before = _reads(proxy)
         wish = _give_up("exhaust", _EVERY)
-        dones = [driver.play(Run(phase="measure", ops=_OPS, gives_up=wish)) for _ in range(2)]
+        dones = [
+            driver.play(RunRequest(phase="measure", ops=_OPS, gives_up=wish)) for _ in range(2)
+        ]
         read = _reads(proxy) - before
     calls = _calls(driver)
     own = {call.key for call in calls}
@@ -144,7 +148,7 @@ def _doubled(
     with proxied(server.addresses[0]) as proxy:
         _prepare(driver, wire, proxy.address, tape)
         before = _reads(proxy)
-        done = driver.play(Run(phase="measure", ops=ops, gives_up=wish))
+        done = driver.play(RunRequest(phase="measure", ops=ops, gives_up=wish))
         read = _reads(proxy) - before
     return {key for key, count in read.items() if count > 1}, done.operations["get"].attempts
 
@@ -163,12 +167,12 @@ def _prepare(driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...
             options=driver.spec.options,
         )
     )
-    driver.play(Run(phase="prefill"))
+    driver.play(RunRequest(phase="prefill"))
 
 
 def _give_up(way: Way, every: int, *, after_ms: int = 30, end_ms: int = _LONG_MS) -> GiveUp:
     return GiveUp(way=way, every=every, after_ms=after_ms, begin_ms=0, end_ms=end_ms)
 
 
-def _reads(proxy: Proxy) -> Counter[bytes]:
+def _reads(proxy: ReplyProxy) -> Counter[bytes]:
     return Counter(command.key for command in proxy.commands if command.verb == "get")

@@ -19,7 +19,7 @@ from cachemark.checks.conformance.worker_driver import (
 )
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
-from cachemark.model.protocol import Done, Prepare, Run, Slice, SliceDone
+from cachemark.model.protocol import Done, Prepare, RunRequest, Slice, SliceDone
 from cachemark.model.protocol_results import Groups
 
 _KEYS = ("--keys", "20", "--size", "30")
@@ -41,13 +41,13 @@ def whole_groups_are_counted_and_timed(
     for shape in shapes:
         callers = shape.get("threads", 1)
         _prepare(driver, wire, server.addresses, _SEQUENCE, **shape)
-        driver.play(Run(phase="warmup", ops=_LENGTH))
-        done = driver.play(Run(phase="measure", ops=callers * _OPS))
+        driver.play(RunRequest(phase="warmup", ops=_LENGTH))
+        done = driver.play(RunRequest(phase="measure", ops=callers * _OPS))
         groups = _groups(done)
         expect_equal(groups.ok, callers * 10, f"groups of {callers} callers")
         _check_times(done, groups, callers, shape.get("depth", 1))
     _prepare(driver, wire, server.addresses, _SINGLE)
-    done = driver.play(Run(phase="measure", ops=20))
+    done = driver.play(RunRequest(phase="measure", ops=20))
     expect_equal(done.groups, None, "groups of a tape without them")
 
 
@@ -59,11 +59,11 @@ def a_group_with_a_wrong_value_is_no_group(
         _prepare(driver, wire, [proxy.address], _SEQUENCE)
         proxy.values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
-        done = driver.play(Run(phase="measure", ops=_OPS))
+        done = driver.play(RunRequest(phase="measure", ops=_OPS))
         expect(done.operations["set"].ok > 0, "no set succeeded")
         expect_equal(_groups(done).ok, 0, "groups whose gets returned wrong values")
         proxy.fault = ""
-        done = driver.play(Run(phase="measure", ops=_OPS))
+        done = driver.play(RunRequest(phase="measure", ops=_OPS))
         expect_equal(_groups(done).ok, 10, "groups of a run after it")
 
 
@@ -113,7 +113,7 @@ def _prepare(
             depth=shape.get("depth", 1),
         )
     )
-    driver.play(Run(phase="prefill"))
+    driver.play(RunRequest(phase="prefill"))
 
 
 def _groups(done: Done) -> Groups:

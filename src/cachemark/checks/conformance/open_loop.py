@@ -15,7 +15,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Done, Prepare, Run, Stop
+from cachemark.model.protocol import Done, Prepare, RunRequest, Stop
 
 _KEYS = 20
 _UNIFORM = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--schedule", "uniform")
@@ -27,7 +27,7 @@ def every_due_operation_is_done(driver: WorkerDriver, wire: str, server: Running
     """The schedule repeats after its end; each operation has a send lag."""
     _prepared(driver, wire, server.addresses[0], "--rate", "200", "--duration", "500ms")
     before = int(server.stats()["cmd_get"])
-    done = driver.play(Run(phase="measure", duration_ms=750))
+    done = driver.play(RunRequest(phase="measure", duration_ms=750))
     result = done.operations["get"]
     # 100 in the first pass of half a second, 50 in the first half of the second.
     expect_equal((result.ok, result.hits, result.attempts), (150, 150, 150), "ok, hits, attempts")
@@ -48,7 +48,7 @@ def a_stall_is_in_the_response_time(driver: WorkerDriver, wire: str, server: Run
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address, "--rate", "100", "--duration", "500ms")
         proxy.fault = "hold"
-        driver.worker.send(Run(phase="measure", duration_ms=500))
+        driver.worker.send(RunRequest(phase="measure", duration_ms=500))
         expect(proxy.held.wait(15), "no get came")
         threading.Timer(_STALL_S, proxy.release.set).start()
         done = driver.finish()
@@ -70,7 +70,7 @@ def what_a_stop_cuts_off_is_unsent(driver: WorkerDriver, wire: str, server: Runn
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address, "--rate", "1000", "--duration", "1s")
         proxy.fault = "hold"
-        driver.worker.send(Run(phase="measure", duration_ms=60_000))
+        driver.worker.send(RunRequest(phase="measure", duration_ms=60_000))
         expect(proxy.held.wait(15), "no get came")
 
         def stop() -> None:
@@ -105,7 +105,9 @@ def _prepared(driver: WorkerDriver, wire: str, address: str, *schedule: str) -> 
         servers=[address], wire=wire, tape=str(tape), timeout_ms=2000, options=driver.spec.options
     )
     driver.prepare(request)
-    expect_equal(driver.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
+    expect_equal(
+        driver.play(RunRequest(phase="prefill")).operations["set"].ok, _KEYS, "keys stored"
+    )
 
 
 def _decoded(blob: str | None, name: str) -> Histogram:

@@ -22,12 +22,12 @@ from cachemark.checks.conformance.worker_driver import (
 )
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
-from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest, Unsupported
 
 _FIGURES = ("ok", "hits", "misses", "not_stored", "wrong_values", "keys")
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OperationCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A case of conformance/worker; operations.toml explains the fields."""
 
     name: str
@@ -59,21 +59,21 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
 
-def read_cases(folder: Path) -> list[Case]:
+def read_cases(folder: Path) -> list[OperationCase]:
     """Every case of the data files."""
     return [
-        msgspec.convert(case, Case)
+        msgspec.convert(case, OperationCase)
         for path in sorted(folder.glob("worker/*.toml"))
         for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
     ]
 
 
-def check_case(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+def check_case(case: OperationCase, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Play a case on an empty server. Raises CaseFailedError, NotApplicableError."""
     _prepare(case, driver, wire, server)
-    _check_prefill(case, driver.play(Run(phase="prefill")))
+    _check_prefill(case, driver.play(RunRequest(phase="prefill")))
     before = server.stats()
-    done = driver.play(Run(phase="measure", ops=case.ops))
+    done = driver.play(RunRequest(phase="measure", ops=case.ops))
     after = server.stats()
     if before:
         for name, count in case.stats.items():
@@ -86,7 +86,7 @@ def check_case(case: Case, driver: WorkerDriver, wire: str, server: RunningServe
     _check_window(case, driver, done)
 
 
-def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+def _prepare(case: OperationCase, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Prepare. The worker must refuse what is not among its capabilities."""
     ready = driver.ready
     threads = case.callers if driver.can("threads") else 1
@@ -121,7 +121,7 @@ def _on_another_wire(driver: WorkerDriver, request: Prepare) -> bool:
     return any(isinstance(driver.ask(other), Ready) for other in others)
 
 
-def _check_prefill(case: Case, done: Done) -> None:
+def _check_prefill(case: OperationCase, done: Done) -> None:
     keys, part = int(case.argument("--keys", "10000")), float(case.argument("--prefill", "1"))
     stored = done.operations.get("set", Operation(attempts=0, ok=0))
     expect(set(done.operations) <= {"set"}, "a prefill of something else than sets")
@@ -146,7 +146,7 @@ def _check_operation(kind: str, result: Operation, expected: dict[str, int]) -> 
         expect(near, f"{kind}: busy_ns {result.busy_ns}, but {name} adds up to {total:.0f}")
 
 
-def _check_window(case: Case, driver: WorkerDriver, done: Done) -> None:
+def _check_window(case: OperationCase, driver: WorkerDriver, done: Done) -> None:
     if driver.can("none"):
         expect_equal(done.barriers, 0, "barriers of a cache in the process")
     else:

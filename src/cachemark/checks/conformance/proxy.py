@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Literal, NamedTuple
 
-from cachemark.checks.conformance.requests import Command, Request, RequestReader
+from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
 from cachemark.model.address import parse_host_port
 
-Fault = Literal["", "corrupt", "silence", "error", "hold", "late"]
+ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late"]
 
 _CHUNK_BYTES = 1 << 16
 
@@ -32,7 +32,7 @@ OUT_OF_MEMORY = ErrorReply(b"SERVER_ERROR out of memory reading request", 0x82, 
 BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invalid arguments")
 
 
-class Proxy:
+class ReplyProxy:
     """A listening proxy. `fault` says what happens to reads from now on.
 
     `corrupt`: in replies, the last byte of each of `values` is changed. `silence`: a read is
@@ -45,7 +45,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self.fault: Fault = ""
+        self.fault: ReplyFault = ""
         self.error = OUT_OF_MEMORY
         self.late_s = 0.0
         self.values: list[bytes] = []
@@ -109,7 +109,7 @@ class Proxy:
         with contextlib.suppress(OSError):
             server.shutdown(socket.SHUT_WR)
 
-    def _pass(self, request: Request, client: socket.socket, server: socket.socket) -> bool:
+    def _pass(self, request: SentRequest, client: socket.socket, server: socket.socket) -> bool:
         """Pass a request on, or apply the fault; False if the connection is to hang."""
         self.wires.add(request.wire)
         self.commands += request.commands
@@ -140,7 +140,7 @@ class Proxy:
         return data
 
 
-def _error_reply(request: Request, error: ErrorReply) -> bytes:
+def _error_reply(request: SentRequest, error: ErrorReply) -> bytes:
     if request.wire != "binary":
         return error.line + b"\r\n"
     head = struct.pack(
@@ -166,7 +166,7 @@ def _shut(end: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def proxied(upstream: str) -> Generator[Proxy]:
+def proxied(upstream: str) -> Generator[ReplyProxy]:
     """Run a proxy in front of a server; the end of the context closes it."""
-    with contextlib.closing(Proxy(upstream)) as proxy:
+    with contextlib.closing(ReplyProxy(upstream)) as proxy:
         yield proxy

@@ -47,7 +47,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, order=True):
     quiet: bool = False
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request: its bytes and its commands; `opcode` and `opaque` are for binary requests."""
 
     raw: bytes
@@ -72,7 +72,7 @@ class RequestReader:
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Request]:
+    def feed(self, data: bytes) -> Iterator[SentRequest]:
         """Add bytes; yields the requests that are complete now. Raises NotARequest."""
         self._bytes += data
         while (request := _first(self._bytes)) is not None:
@@ -80,13 +80,13 @@ class RequestReader:
             yield request
 
 
-def _first(data: bytearray) -> Request | None:
+def _first(data: bytearray) -> SentRequest | None:
     if not data:
         return None
     return _binary(data) if data[0] == _BINARY else _text(data)
 
 
-def _binary(data: bytearray) -> Request | None:
+def _binary(data: bytearray) -> SentRequest | None:
     if len(data) < _HEADER.size:
         return None
     _, opcode, key_bytes, extra_bytes, _, _, body_bytes, opaque, cas = _HEADER.unpack_from(data)
@@ -102,7 +102,7 @@ def _binary(data: bytearray) -> Request | None:
         facts = _extras("cas" if verb in STORES - _EXTENDS and cas else verb, extras)
         key, value = raw[extras_end:value_at], raw[value_at:]
         commands = [msgspec.structs.replace(facts, key=key, value=value, quiet=quiet)]
-    return Request(raw=raw, wire="binary", commands=commands, opcode=opcode, opaque=opaque)
+    return SentRequest(raw=raw, wire="binary", commands=commands, opcode=opcode, opaque=opaque)
 
 
 def _extras(verb: str, extras: bytes) -> Command:
@@ -117,7 +117,7 @@ def _extras(verb: str, extras: bytes) -> Command:
     return Command(verb=verb, key=b"")
 
 
-def _text(data: bytearray) -> Request | None:
+def _text(data: bytearray) -> SentRequest | None:
     end = data.find(b"\n")
     if end < 0:
         if len(data) > _LONGEST_LINE_BYTES:
@@ -135,7 +135,7 @@ def _text(data: bytearray) -> Request | None:
         commands = _meta_commands(words, value) if meta else _text_commands(words, value)
     except (IndexError, ValueError) as error:
         raise NotARequest(b" ".join(words[:6]).decode(errors="replace")) from error
-    return Request(raw=bytes(data[:whole]), wire="meta" if meta else "text", commands=commands)
+    return SentRequest(raw=bytes(data[:whole]), wire="meta" if meta else "text", commands=commands)
 
 
 def _data_length(verb: bytes, words: list[bytes]) -> int | None:

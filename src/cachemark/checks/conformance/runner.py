@@ -33,7 +33,7 @@ from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.version_numbers import version_numbers
 
-State = Literal["passed", "failed", "known", "not applicable"]
+ResultState = Literal["passed", "failed", "known", "not applicable"]
 
 _SERVER = "memcached:threads=1,memory=64"
 
@@ -43,7 +43,7 @@ class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
 
     case: str
     wire: str
-    state: State
+    state: ResultState
     text: str = ""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cachemark.checks.conformance.proxy import Proxy
+from cachemark.checks.conformance.proxy import ReplyProxy
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
     ANSWER_S,
@@ -24,7 +24,7 @@ from cachemark.model.protocol import (
     Message,
     Prepare,
     Ready,
-    Run,
+    RunRequest,
     Slice,
     SliceDone,
 )
@@ -78,12 +78,12 @@ def begin(
     wire: str,
     servers: list[str],
     tape: tuple[str, ...],
-    proxy: Proxy | None = None,
+    proxy: ReplyProxy | None = None,
     **fields: Any,
 ) -> None:
     """Prepare, prefill and begin slices. Only the commands of slices stay in the proxy."""
     prepare_slices(driver, wire, servers, tape, **fields)
-    driver.play(Run(phase="prefill"))
+    driver.play(RunRequest(phase="prefill"))
     if proxy is not None:
         proxy.commands.clear()
     begin_again(driver)
@@ -107,7 +107,7 @@ def slice_answer(driver: WorkerDriver) -> SliceDone:
 
 
 def play_late_slice(
-    driver: WorkerDriver, proxy: Proxy, request: Slice, late_s: float = LATE_S
+    driver: WorkerDriver, proxy: ReplyProxy, request: Slice, late_s: float = LATE_S
 ) -> SliceDone:
     """A slice whose first read reaches the server later than the end of the slice."""
     proxy.fault, proxy.late_s = "late", late_s
@@ -125,7 +125,7 @@ def play_until_counted(
     return slices
 
 
-def end(driver: WorkerDriver, slices: list[SliceDone], proxy: Proxy | None = None) -> Done:
+def end(driver: WorkerDriver, slices: list[SliceDone], proxy: ReplyProxy | None = None) -> Done:
     """Compare `done` with the answers to all slices, and with the commands that a proxy saw."""
     answer = driver.ask(EndSlices())
     if not isinstance(answer, Done):
@@ -148,14 +148,14 @@ def slice_done(lead_in_ops: int = 0) -> SliceDone:
     return SliceDone(ops=0, errors=0, lead_in_ops=lead_in_ops, elapsed_ns=0)
 
 
-def _sent(proxy: Proxy, driver: WorkerDriver) -> list[tuple[str, bytes]]:
+def _sent(proxy: ReplyProxy, driver: WorkerDriver) -> list[tuple[str, bytes]]:
     """The commands of slices: some libraries also test a connection, with a key of their own."""
     groups = tape_commands(driver.folder / "tape")
     keys = {command.key for group in groups for command in group}
     return [(each.verb, each.key) for each in proxy.commands if each.key in keys]
 
 
-def check_commands(proxy: Proxy, driver: WorkerDriver) -> None:
+def check_commands(proxy: ReplyProxy, driver: WorkerDriver) -> None:
     """The commands that were sent are those of the tape, over and over from its start."""
     groups = tape_commands(driver.folder / "tape")
     records = [(group[0].verb, group[0].key) for group in groups[KEYS:]]
@@ -167,7 +167,7 @@ def check_commands(proxy: Proxy, driver: WorkerDriver) -> None:
 
 
 def _check_all_sent(
-    proxy: Proxy, driver: WorkerDriver, slices: list[SliceDone], done: Done
+    proxy: ReplyProxy, driver: WorkerDriver, slices: list[SliceDone], done: Done
 ) -> None:
     """All commands that were sent are counted, or belong to the lead-in."""
     played = sum(one.ops + one.errors + one.lead_in_ops for one in slices)

@@ -47,7 +47,7 @@ from cachemark.checks.conformance.worker_driver import (
     expect_equal,
 )
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import EndSlices, Run, Slice, SliceDone, Stop
+from cachemark.model.protocol import EndSlices, RunRequest, Slice, SliceDone, Stop
 
 _RECORDS = 60
 _TAPE = ("--keys", str(KEYS), "--size", "30", "--mix", "get=3,set=1", "--ops", str(_RECORDS))
@@ -204,14 +204,14 @@ def a_slice_needs_begin_slices(driver: WorkerDriver, wire: str, server: RunningS
         prepare_slices(driver, wire, [proxy.address], _TAPE)
         expect_refused(driver, _SHORT)
         expect_refused(driver, EndSlices())
-        driver.play(Run(phase="prefill"))
+        driver.play(RunRequest(phase="prefill"))
         begin_again(driver)
         play_slice(driver, _SHORT)
         begin_again(driver)  # discards what was counted before
         end(driver, [play_slice(driver, _SHORT)])
         expect_refused(driver, _SHORT)
         proxy.commands.clear()
-        done = driver.play(Run(phase="measure", ops=10))
+        done = driver.play(RunRequest(phase="measure", ops=10))
         expect_equal(sum(kind.ok for kind in done.operations.values()), 10, "ok of a run after it")
         expect(done.lead_in is None, "a run has a lead_in")
         check_commands(proxy, driver)

@@ -14,7 +14,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Timeline
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest, Timeline
 from cachemark.model.protocol_results import Sections
 
 # Workers in interpreted languages take a second to read a tape of the default length.
@@ -39,12 +39,12 @@ def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: Runnin
     )
     answer = driver.ask(request)
     expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    driver.play(Run(phase="prefill"))
+    driver.play(RunRequest(phase="prefill"))
     # The next window must have nothing of this one.
-    driver.play(Run(phase="warmup", duration_ms=_DURATION_MS // 2))
+    driver.play(RunRequest(phase="warmup", duration_ms=_DURATION_MS // 2))
     errors: list[dict[str, int]] = []
     for longer in range(_TRIES):
-        done = driver.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
+        done = driver.play(RunRequest(phase="measure", duration_ms=_DURATION_MS << longer))
         if any(operation.ok for operation in done.operations.values()):
             expect(
                 done.sections is not None, "no sections, though it has the capability `timeline`"
@@ -70,8 +70,8 @@ def a_number_of_operations_has_no_parts(
     )
     answer = driver.ask(request)
     expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    driver.play(Run(phase="prefill"))
-    done = driver.play(Run(phase="measure", ops=40))
+    driver.play(RunRequest(phase="prefill"))
+    done = driver.play(RunRequest(phase="measure", ops=40))
     expect(done.sections is None, f"sections of a window of 40 operations: {done.sections}")
 
 

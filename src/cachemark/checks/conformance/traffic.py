@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from cachemark.checks.conformance.cases import each
-from cachemark.checks.conformance.proxy import Proxy, proxied
+from cachemark.checks.conformance.proxy import ReplyProxy, proxied
 from cachemark.checks.conformance.requests import STORES, Command
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Prepare, Ready, Run, Unsupported
+from cachemark.model.protocol import Prepare, Ready, RunRequest, Unsupported
 
 _TIMEOUT_MS = 10_000
 _OPS = 40
@@ -123,12 +123,12 @@ def _request(driver: WorkerDriver, wire: str, address: str, tape: Path) -> Prepa
 
 
 def _play_tape(driver: WorkerDriver) -> None:
-    driver.play(Run(phase="prefill"))
-    done = driver.play(Run(phase="measure", ops=_OPS))
+    driver.play(RunRequest(phase="prefill"))
+    done = driver.play(RunRequest(phase="measure", ops=_OPS))
     expect_equal(sum(operation.ok for operation in done.operations.values()), _OPS, "ok of all")
 
 
-def _check_protocol(proxy: Proxy, wire: str) -> None:
+def _check_protocol(proxy: ReplyProxy, wire: str) -> None:
     binary = {byte == 0x80 for byte in proxy.first_bytes}
     if wire == "binary":
         expect_equal(binary, {True}, "connections that begin with 0x80")

@@ -11,7 +11,15 @@ from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
-from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
+from cachemark.model.protocol import (
+    Done,
+    Message,
+    Prepare,
+    Progress,
+    Ready,
+    RunRequest,
+    WorkerAnswer,
+)
 
 ANSWER_S = 60.0
 
@@ -81,7 +89,7 @@ class WorkerDriver:
             self._worker.__exit__()
         self._worker = self._ready = None
 
-    def ask(self, request: Message) -> Answer:
+    def ask(self, request: Message) -> WorkerAnswer:
         """Send a request other than `run`, and wait for its answer. Raises TrialError."""
         worker = self.worker
         worker.send(request)
@@ -98,7 +106,7 @@ class WorkerDriver:
         if not isinstance(answer, Ready):
             raise CaseFailedError(f"prepare was answered by {answer}")
 
-    def finish(self, timeout_s: float = ANSWER_S) -> Answer:
+    def finish(self, timeout_s: float = ANSWER_S) -> WorkerAnswer:
         """Wait for the answer that ends the current run, after its `progress` messages."""
         until = time.monotonic() + timeout_s
         while (left := until - time.monotonic()) > 0:
@@ -107,7 +115,7 @@ class WorkerDriver:
                 return answer
         raise CaseFailedError(f"the run did not end within {timeout_s:g} s")
 
-    def play(self, request: Run, timeout_s: float = ANSWER_S) -> Done:
+    def play(self, request: RunRequest, timeout_s: float = ANSWER_S) -> Done:
         """Play a phase to its end. Raises CaseFailedError."""
         self.worker.send(request)
         done = self.finish(timeout_s)

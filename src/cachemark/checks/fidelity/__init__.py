@@ -6,14 +6,14 @@ for workers in every language, with real sockets and the kernel. See METHODOLOGY
 
 from cachemark.checks.fidelity.attempts import findings, retry_until_judged
 from cachemark.checks.fidelity.cases import Case, cases
-from cachemark.checks.fidelity.judge import FidelityResult, Floor, milliseconds, percentile_name
+from cachemark.checks.fidelity.judge import FidelityResult, TimeFloor, milliseconds, percentile_name
 from cachemark.checks.fidelity.play import ClientUnderTest, find
 
 __all__ = [
     "Case",
     "ClientUnderTest",
     "FidelityResult",
-    "Floor",
+    "TimeFloor",
     "cases",
     "find",
     "findings",

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase as fnmatch
 
 from msgspec.structs import replace
 
-from cachemark.checks.fidelity.cases import Case, KnownFailure, known_failures
-from cachemark.checks.fidelity.judge import FidelityResult, State
+from cachemark.checks.fidelity.cases import Case, KnownMiss, known_failures
+from cachemark.checks.fidelity.judge import FidelityResult, JudgedState
 from cachemark.checks.fidelity.play import WIRES, ClientUnderTest, find
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host.temporary import temporary_folder
@@ -53,7 +53,7 @@ def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> Fid
     return finding
 
 
-def mark_known(client: str, finding: FidelityResult, known: list[KnownFailure]) -> FidelityResult:
+def mark_known(client: str, finding: FidelityResult, known: list[KnownMiss]) -> FidelityResult:
     """Mark a listed failure as known. A listed case that passes is a failure: update the list."""
     listed = [one for one in known if one.case == finding.case and fnmatch(client, one.client)]
     if listed and finding.state == "failed":
@@ -63,6 +63,8 @@ def mark_known(client: str, finding: FidelityResult, known: list[KnownFailure]) 
     return finding
 
 
-def _all(spec: ClientSpec, wanted: list[Case], state: State, why: str) -> Iterator[FidelityResult]:
+def _all(
+    spec: ClientSpec, wanted: list[Case], state: JudgedState, why: str
+) -> Iterator[FidelityResult]:
     for case in wanted:
         yield FidelityResult(client=spec.text, case=case.name, state=state, why=why)

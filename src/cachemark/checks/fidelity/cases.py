@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Positive = Annotated[int, Meta(ge=1)]
+PositiveCount = Annotated[int, Meta(ge=1)]
 Millis = Annotated[float, Meta(ge=0)]
 _FLOOR_OPS, _FLOOR_OPS_LARGE = 500, 100
 _LARGE_BYTES = 100_000
@@ -23,14 +23,14 @@ class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     schedule: Literal["closed", "uniform", "poisson"] = "closed"
-    ops: Positive = 1
-    group: Positive = 1
+    ops: PositiveCount = 1
+    group: PositiveCount = 1
     rate: Annotated[float, Meta(gt=0)] | None = None
-    duration_ms: Positive = 1
-    callers: Positive = 1
-    timeout_ms: Positive = 2000
-    value_bytes: Positive = 100
-    keys: Positive = 100
+    duration_ms: PositiveCount = 1
+    callers: PositiveCount = 1
+    timeout_ms: PositiveCount = 2000
+    value_bytes: PositiveCount = 100
+    keys: PositiveCount = 100
 
     @property
     def closed(self) -> bool:
@@ -79,7 +79,7 @@ def floor_of(load: CaseLoad) -> Case:
     )
 
 
-class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KnownMiss(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A known bug of a library: the case that fails, and why. `client` is an id or a pattern.
 
     `sometimes`: the failure depends on a race, so the case may also pass.
@@ -93,7 +93,7 @@ class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     case: list[Case]
-    known: list[KnownFailure]
+    known: list[KnownMiss]
 
 
 def cases() -> dict[str, Case]:
@@ -101,7 +101,7 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in _file().case}
 
 
-def known_failures() -> list[KnownFailure]:
+def known_failures() -> list[KnownMiss]:
     """The known failures in cases.toml."""
     return _file().known
 

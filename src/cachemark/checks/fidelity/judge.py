@@ -20,7 +20,7 @@ from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Operation
 from cachemark.model.protocol_results import Groups
 
-State = Literal["passed", "failed", "known", "not judged", "not applicable"]
+JudgedState = Literal["passed", "failed", "known", "not judged", "not applicable"]
 _NS_IN_MS = 1e6
 _MIN_TOLERANCE_NS = 20_000
 _FLOORS = 3
@@ -30,7 +30,7 @@ _BUCKET = 1 / 1024
 _CLOCK_NS = 1_000
 
 
-class Floor(msgspec.Struct, frozen=True, kw_only=True):
+class TimeFloor(msgspec.Struct, frozen=True, kw_only=True):
     """The times of client and loopback if the server replies at once, in ns.
 
     `p50_ns` is what they add to the time in the server's log, `p99_ns` what the client measures.
@@ -86,12 +86,12 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
 
     client: str
     case: str
-    state: State
+    state: JudgedState
     why: str = ""
     wire: str = ""
     lines: list[PercentileResult] = []
     counts: list[CountResult] = []
-    floor: Floor | None = None
+    floor: TimeFloor | None = None
     stalls: int = 0
 
     @property
@@ -108,13 +108,13 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
         return late == -answered and 0 < late <= self.stalls
 
 
-def tolerance_ns(floor: Floor, answer_ns: float) -> int:
+def tolerance_ns(floor: TimeFloor, answer_ns: float) -> int:
     """The tolerance of a client's time: max(20 µs, 3 · the floor's p99, 0.3 % of the answer)."""
     return round(max(_MIN_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
 
 
 def lines(
-    answers_ms: dict[float, float], floor: Floor, injected: NsArray, measured: Histogram
+    answers_ms: dict[float, float], floor: TimeFloor, injected: NsArray, measured: Histogram
 ) -> list[PercentileResult]:
     """Compare each percentile of the answer with the injected and the measured time."""
     return [
@@ -124,7 +124,7 @@ def lines(
 
 
 def line(
-    percent: float, answer_ms: float, floor: Floor, injected: NsArray, measured_ns: int
+    percent: float, answer_ms: float, floor: TimeFloor, injected: NsArray, measured_ns: int
 ) -> PercentileResult:
     """Compare one percentile; `injected` is sorted."""
     most_ns = floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS)
@@ -186,7 +186,7 @@ def judged(
     counted: list[CountResult],
     run_delay_ns: int,
     late_ns: int = 0,
-) -> tuple[State, str]:
+) -> tuple[JudgedState, str]:
     """The state of a case, and the reason. Counts come first: they do not depend on the host.
 
     `run_delay_ns` is how long the client's processes were runnable without a CPU. `late_ns` is how

@@ -11,7 +11,7 @@ import msgspec
 from cachemark import host
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.cases import Case, CaseLoad, floor_of
-from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor, PercentileResult
+from cachemark.checks.fidelity.judge import CountResult, FidelityResult, PercentileResult, TimeFloor
 from cachemark.checks.fidelity.log import (
     Log,
     NsArray,
@@ -33,7 +33,7 @@ from cachemark.model import histogram
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest
 from cachemark.model.protocol_results import Groups
 
 WIRES = ("text", "binary", "meta")
@@ -117,10 +117,10 @@ class ClientUnderTest:
                 options=self.spec.options,
             )
             fleet.prepare(request, _READY_S)
-            fleet.run(Run(phase="prefill"), watch)
+            fleet.run(RunRequest(phase="prefill"), watch)
             if not case.faults.lost:
                 ops = _WARMUP_OPS if case.script else _FLOOR_WARMUP_OPS
-                fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
+                fleet.run(RunRequest(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
             server.restart_script()
             pids = [worker.pid for worker in fleet.workers]
             before, asked_ns = run_delay_ns(pids), time.monotonic_ns()
@@ -145,11 +145,11 @@ class ClientUnderTest:
         return self._fleets[count]
 
 
-def measure_floor(client: ClientUnderTest, case: Case, wire: str) -> Floor:
+def measure_floor(client: ClientUnderTest, case: Case, wire: str) -> TimeFloor:
     """Measure the client's times if the server replies at once. Raises TrialError."""
     played = client.play(floor_of(case.load), wire)
     measured = _histogram(played.reported.response)
-    return Floor(
+    return TimeFloor(
         p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
         p99_ns=measured.percentile(99),
     )
@@ -179,7 +179,7 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
     return msgspec.structs.replace(finding, client=name, wire=wire, floor=floor)
 
 
-def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResult:
+def _judged(case: Case, floor: TimeFloor | None, played: PlayedCase) -> FidelityResult:
     counted = judge.counts(played.log, played.reported)
     if played.groups:
         counted += judge.group_counts(played.log, played.reported, played.groups)
@@ -216,7 +216,7 @@ def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResu
     )
 
 
-def _group_lines(case: Case, floor: Floor, played: PlayedCase) -> list[PercentileResult]:
+def _group_lines(case: Case, floor: TimeFloor, played: PlayedCase) -> list[PercentileResult]:
     """What the client reports of whole groups: as its times of reads, they include one floor."""
     if not case.group_answer_ms:
         return []
@@ -235,10 +235,10 @@ def _truth(log: Log, due: NsArray | None) -> NsArray | None:
     return responses_ns(log, due) if len(due) == len(log.fate) else None
 
 
-def _window(case: Case) -> Run:
+def _window(case: Case) -> RunRequest:
     if case.load.closed:
-        return Run(phase="measure", ops=case.load.ops)
-    return Run(phase="measure", duration_ms=case.load.duration_ms)
+        return RunRequest(phase="measure", ops=case.load.ops)
+    return RunRequest(phase="measure", duration_ms=case.load.duration_ms)
 
 
 def _reads(done: Done) -> Operation:

@@ -13,10 +13,10 @@ from cachemark.checks.resilience.call_log import Call, TapeData
 
 # `right`: done, or a miss of a key that the server does not have. `stale`: a value that had been
 # overwritten before the read began. `false miss`: a miss of a key that the server had.
-Answer = Literal[
+CallAnswer = Literal[
     "right", "false miss", "stale", "wrong", "timeout", "connection", "server", "client", "protocol"
 ]
-ERRORS: tuple[Answer, ...] = ("timeout", "connection", "server", "client", "protocol")
+ERRORS: tuple[CallAnswer, ...] = ("timeout", "connection", "server", "client", "protocol")
 _ALWAYS_NS = -1
 
 
@@ -38,7 +38,9 @@ class _Write(NamedTuple):
     done: bool
 
 
-def judged_answers(calls: Sequence[Call], tape: TapeData, loss: DataLoss | None) -> list[Answer]:
+def judged_answers(
+    calls: Sequence[Call], tape: TapeData, loss: DataLoss | None
+) -> list[CallAnswer]:
     """What each call came to, in the order of `calls`."""
     writes: dict[int, list[_Write]] = defaultdict(list)
     for call in calls:
@@ -48,7 +50,9 @@ def judged_answers(calls: Sequence[Call], tape: TapeData, loss: DataLoss | None)
     return [_judged(call, writes[call.key], tape, loss) for call in calls]
 
 
-def _judged(call: Call, writes: Sequence[_Write], tape: TapeData, loss: DataLoss | None) -> Answer:
+def _judged(
+    call: Call, writes: Sequence[_Write], tape: TapeData, loss: DataLoss | None
+) -> CallAnswer:
     if call.outcome == "miss":
         return "right" if _may_be_absent(call, writes, loss) else "false miss"
     if call.outcome != "ok":
@@ -59,7 +63,7 @@ def _judged(call: Call, writes: Sequence[_Write], tape: TapeData, loss: DataLoss
     return _judged_version(call, [stored, *writes])
 
 
-def _judged_version(call: Call, writes: Sequence[_Write]) -> Answer:
+def _judged_version(call: Call, writes: Sequence[_Write]) -> CallAnswer:
     same = [w for w in writes if w.length == call.length and w.begin_ns <= call.end_ns]
     if not same:
         return "wrong"

@@ -9,8 +9,10 @@ from typing import Literal, NamedTuple
 from cachemark.model.errors import TrialError
 from cachemark.model.tape_header import read_header
 
-Outcome = Literal["ok", "miss", "wrong", "timeout", "connection", "server", "client", "protocol"]
-OUTCOMES: tuple[Outcome, ...] = (
+CallOutcome = Literal[
+    "ok", "miss", "wrong", "timeout", "connection", "server", "client", "protocol"
+]
+OUTCOMES: tuple[CallOutcome, ...] = (
     "ok", "miss", "wrong", "timeout", "connection", "server", "client", "protocol",
 )  # fmt: skip
 _HEADER = struct.Struct("<8s2I")
@@ -31,7 +33,7 @@ class Call(NamedTuple):
     is_write: bool
     length: int
     caller: int
-    outcome: Outcome
+    outcome: CallOutcome
 
 
 class TapeData:

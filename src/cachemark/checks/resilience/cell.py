@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from cachemark.checks.resilience.figures import Figures, Phases
-from cachemark.checks.resilience.verdict import Finding, Verdict
+from cachemark.checks.resilience.verdict import ClientVerdict, FaultFinding
 
 Profile = Literal["common", "defaults", "tuned"]
 PROFILES: tuple[Profile, ...] = ("common", "defaults", "tuned")
@@ -53,8 +53,8 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = ""
     wire: str = ""
     server: str = ""
-    verdict: Verdict | None = None
-    findings: list[Finding] = []
+    verdict: ClientVerdict | None = None
+    findings: list[FaultFinding] = []
     figures: Figures | None = None
     phases: Phases | None = None
     timeline: list[dict[str, int]] = []

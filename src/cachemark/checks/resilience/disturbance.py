@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.checks.resilience.figures import Figures
-from cachemark.checks.resilience.verdict import Finding, verdict_of
+from cachemark.checks.resilience.verdict import FaultFinding, verdict_of
 
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0
@@ -19,7 +19,7 @@ _BROKEN_BY_WAITING = (
 )  # fmt: skip
 
 
-def disturbance(figures: Figures, findings: Sequence[Finding]) -> str:
+def disturbance(figures: Figures, findings: Sequence[FaultFinding]) -> str:
     """What disturbed a cell so that its verdict can come from it; empty if nothing did.
 
     A client that is safe on a busy machine is safe.

@@ -18,10 +18,10 @@ from cachemark.model.units import parse_ms
 
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")
 _LONGEST_MS = 600_000
-Millis = Annotated[int, Meta(ge=1)]
+FaultMillis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
 # What fails.
-Group = Literal["server", "network", "replies", "callers", "TLS"]
+FaultGroup = Literal["server", "network", "replies", "callers", "TLS"]
 # Signed by nobody who is trusted, made for another host, or no longer valid.
 BadCertificate = Literal["untrusted", "other-host", "expired"]
 
@@ -73,21 +73,21 @@ class Caller(
 
     way: Way
     every: Annotated[int, Meta(ge=1)]
-    after_ms: Millis
-    delay_ms: Millis
+    after_ms: FaultMillis
+    delay_ms: FaultMillis
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault; the fields are explained in faults.toml."""
 
     name: str
-    group: Group
+    group: FaultGroup
     about: str
     make: Freeze | Restart | MoveName | LoseOne | Impostor | Proxy | Caller
-    during_ms: Millis
-    before_ms: Millis = 2000
-    after_ms: Millis = 5000
-    after_at_most_ms: Millis = 40_000
+    during_ms: FaultMillis
+    before_ms: FaultMillis = 2000
+    after_ms: FaultMillis = 5000
+    after_at_most_ms: FaultMillis = 40_000
     wires: tuple[str, ...] = ("text", "binary", "meta")
     serves: bool = False
     quick: bool = False

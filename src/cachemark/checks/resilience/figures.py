@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.checks.resilience.answers import ERRORS, Answer
+from cachemark.checks.resilience.answers import ERRORS, CallAnswer
 from cachemark.checks.resilience.call_log import Call
 
 GOOD_IN_A_ROW = 100
@@ -16,7 +16,7 @@ _FEWEST_CALLS = 10
 TIMELINE_SLICE_MS = 100
 _MS = 1_000_000
 _CPUS_NS = 1000 * _MS
-_Judged = Sequence[tuple[Call, Answer]]
+_Judged = Sequence[tuple[Call, CallAnswer]]
 
 
 class Phases(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,11 +97,11 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     untrusted_calls: int = 0
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class PlayedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """What was observed while a cell was played."""
 
     calls: Sequence[Call]
-    answers: Sequence[Answer]
+    answers: Sequence[CallAnswer]
     phases: Phases
     samples: Samples
     returned: bool
@@ -115,7 +115,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     can_be_served: bool = False
 
 
-def figures(played: Played) -> Figures:
+def figures(played: PlayedCalls) -> Figures:
     """All figures of a cell."""
     phases, samples = played.phases, played.samples
     judged: _Judged = list(zip(played.calls, played.answers, strict=True))
@@ -163,7 +163,7 @@ def figures(played: Played) -> Figures:
 
 
 def timeline(
-    calls: Sequence[Call], answers: Sequence[Answer], phases: Phases
+    calls: Sequence[Call], answers: Sequence[CallAnswer], phases: Phases
 ) -> list[dict[str, int]]:
     """How many calls ended in each slice of 100 ms, by what they came to."""
     slices = max(1, math.ceil((phases.end_ns - phases.start_ns) / (TIMELINE_SLICE_MS * _MS)))

@@ -14,17 +14,25 @@ from cachemark.checks.resilience.call_log import read_calls
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.disturbance import disturbance
 from cachemark.checks.resilience.faults import Fault
-from cachemark.checks.resilience.figures import Played, figures, timeline
+from cachemark.checks.resilience.figures import PlayedCalls, figures, timeline
 from cachemark.checks.resilience.injection import Injection, impossible, injection
 from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.checks.resilience.verdict import crash, findings, verdict_of
-from cachemark.checks.resilience.window import Window
+from cachemark.checks.resilience.window import FaultWindow
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
-from cachemark.model.protocol import Answer, Done, Failure, Prepare, Progress, Ready, Run
+from cachemark.model.protocol import (
+    Done,
+    Failure,
+    Prepare,
+    Progress,
+    Ready,
+    RunRequest,
+    WorkerAnswer,
+)
 
 CALLERS = 4
 _READY_S = 60.0
@@ -103,7 +111,7 @@ class CellPlayer:
                 wire=request.wire,
                 server=f"memcached {injected.server_version}",
             )
-            played = Window(worker, fault, injected, request.timeout_ms)
+            played = FaultWindow(worker, fault, injected, request.timeout_ms)
             try:
                 answer = played.play(self._calls_path)
             except WorkerCrashedError as error:
@@ -132,14 +140,18 @@ class CellPlayer:
         )
 
     def _judged(
-        self, outcome: CellOutcome, played: Window, injected: Injection, answer: Answer | None
+        self,
+        outcome: CellOutcome,
+        played: FaultWindow,
+        injected: Injection,
+        answer: WorkerAnswer | None,
     ) -> CellOutcome:
         fault = played.fault
         returned = isinstance(answer, Done)
         calls = read_calls(self._calls_path, self._tape) if self._calls_path.exists() else []
         answers = judged_answers(calls, self._tape, injected.loss)
         cell_figures = figures(
-            Played(
+            PlayedCalls(
                 calls=calls,
                 answers=answers,
                 phases=played.phases,
@@ -168,7 +180,7 @@ class CellPlayer:
             wrong_values=self._wrong_values(answer),
         )
 
-    def _wrong_values(self, answer: Answer | None) -> list[WrongValue]:
+    def _wrong_values(self, answer: WorkerAnswer | None) -> list[WrongValue]:
         if not isinstance(answer, Done):
             return []
         wrong: list[WrongValue] = []
@@ -205,7 +217,7 @@ def _check_claims(ready: Ready, request: Prepare) -> None:
 
 
 def _prefill(worker: Worker) -> None:
-    worker.send(Run(phase="prefill"))
+    worker.send(RunRequest(phase="prefill"))
     until = time.monotonic() + _READY_S
     while (left := until - time.monotonic()) > 0:
         answer = worker.receive(left)

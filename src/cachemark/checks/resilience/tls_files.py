@@ -10,7 +10,7 @@ from cachemark.checks.resilience.faults import BadCertificate
 from cachemark.endpoints.servers.spec import LOOPBACK
 
 if TYPE_CHECKING:
-    from cachemark.host.certificates import Pair
+    from cachemark.host.certificates import CertificatePair
 
 _OTHER_HOST = "another-host.test"
 
@@ -41,7 +41,7 @@ def tls_files(folder: Path, bad: BadCertificate) -> TlsFiles:
     return TlsFiles(trusted, good, _options(folder, "bad", pair))
 
 
-def _options(folder: Path, name: str, pair: Pair) -> dict[str, str]:
+def _options(folder: Path, name: str, pair: CertificatePair) -> dict[str, str]:
     certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
     certificate.write_bytes(pair.certificate)
     key.write_bytes(pair.key)

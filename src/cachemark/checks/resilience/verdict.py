@@ -9,16 +9,16 @@ import msgspec
 
 from cachemark.checks.resilience.figures import GOOD_IN_A_ROW, Figures
 
-Verdict = Literal["unsafe", "hangs", "degraded", "safe"]
+ClientVerdict = Literal["unsafe", "hangs", "degraded", "safe"]
 # Worst first.
-VERDICTS: tuple[Verdict, ...] = ("unsafe", "hangs", "degraded", "safe")
+VERDICTS: tuple[ClientVerdict, ...] = ("unsafe", "hangs", "degraded", "safe")
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class FaultFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One rule that a cell broke."""
 
     rule: str
-    verdict: Verdict
+    verdict: ClientVerdict
     why: str
 
 
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     """
 
     name: str
-    verdict: Verdict
+    verdict: ClientVerdict
     figure: str
     limit: float | None
     why: str
@@ -79,14 +79,14 @@ RULES: tuple[Rule, ...] = (
 CRASH = Rule("crash", "hangs", "", None, "its process ended in a call, and needs a restart: {end}")
 
 
-def crash(end: str) -> Finding:
+def crash(end: str) -> FaultFinding:
     """What a client broke whose process ended by a signal of its own doing; `end` says how."""
-    return Finding(rule=CRASH.name, verdict=CRASH.verdict, why=CRASH.why.format(end=end))
+    return FaultFinding(rule=CRASH.name, verdict=CRASH.verdict, why=CRASH.why.format(end=end))
 
 
-def findings(figures: Figures, profile: str) -> list[Finding]:
+def findings(figures: Figures, profile: str) -> list[FaultFinding]:
     """Every rule that the figures of a cell break, in the order of the table."""
-    violations: list[Finding] = []
+    violations: list[FaultFinding] = []
     for rule in RULES:
         value: float | None = getattr(figures, rule.figure)
         # After a lost call nobody plays on.
@@ -94,16 +94,16 @@ def findings(figures: Figures, profile: str) -> list[Finding]:
         applies = applies and (profile == "common" or not rule.common_only)
         if applies and _is_broken(rule, value):
             why = rule.why.format(value=value, **msgspec.structs.asdict(figures))
-            violations.append(Finding(rule=rule.name, verdict=rule.verdict, why=why))
+            violations.append(FaultFinding(rule=rule.name, verdict=rule.verdict, why=why))
     return violations
 
 
-def verdict_of(violations: Sequence[Finding]) -> Verdict:
+def verdict_of(violations: Sequence[FaultFinding]) -> ClientVerdict:
     """The worst verdict among the findings."""
     return worst([one.verdict for one in violations]) or "safe"
 
 
-def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
+def worst(verdicts: Sequence[ClientVerdict]) -> ClientVerdict | None:
     """The worst of some verdicts; None of none."""
     return next((verdict for verdict in VERDICTS if verdict in verdicts), None)
 

@@ -12,7 +12,7 @@ from cachemark.checks.resilience.recovery import Look, may_end
 from cachemark.checks.resilience.samples import sample, waits_ns
 from cachemark.endpoints.worker import Worker
 from cachemark.host.noise import SleepOvershoot
-from cachemark.model.protocol import Answer, Failure, Progress, Run, Stop
+from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
 
 _START_AHEAD_NS = 300_000_000
 # After the last call's time-out a worker has this long to notice that a call does not return.
@@ -23,14 +23,14 @@ _WAIT_NS = 100_000_000
 _MS = 1_000_000
 
 
-class Window:
+class FaultWindow:
     """Plays the window of one cell; the attributes are known after `play`."""
 
     def __init__(self, worker: Worker, fault: Fault, injected: Injection, timeout_ms: int) -> None:
         self._worker, self._injected = worker, injected
         self.fault = fault
         self._timeout_s = timeout_ms / 1e3
-        self._ended: Answer | None = None
+        self._ended: WorkerAnswer | None = None
         self._progress: Progress | None = None
         self._late = SleepOvershoot()
         self.connections = self.server_misses = self.waited_ns = 0
@@ -41,7 +41,7 @@ class Window:
         """By how much this process woke up too late."""
         return self._late.longest_ns or 0
 
-    def play(self, calls_path: Path) -> Answer | None:
+    def play(self, calls_path: Path) -> WorkerAnswer | None:
         """Play; the answer that ended the run, None if there was none in time.
 
         Raises TrialError if the worker or the server fails.
@@ -49,7 +49,7 @@ class Window:
         fault, injected = self.fault, self._injected
         start_ns = time.monotonic_ns() + _START_AHEAD_NS
         self._worker.send(
-            Run(
+            RunRequest(
                 phase="measure",
                 start_unix_ns=time.time_ns() + _START_AHEAD_NS,
                 duration_ms=fault.longest_ms,

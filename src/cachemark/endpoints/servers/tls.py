@@ -13,7 +13,7 @@ import msgspec
 from cachemark.model.errors import UnsupportedError, UsageError
 
 if TYPE_CHECKING:
-    from cachemark.host.certificates import Authority, Pair
+    from cachemark.host.certificates import Authority, CertificatePair
 
 YES, MUTUAL = "yes", "mutual"
 # How clients check the server, and who they are; then the server's own certificate.
@@ -165,7 +165,7 @@ def _authority_file(folder: Path) -> str:
     return str(path)
 
 
-def _written(folder: Path, name: str, pair: Pair) -> tuple[str, str]:
+def _written(folder: Path, name: str, pair: CertificatePair) -> tuple[str, str]:
     """Write a certificate and its key, which only this user may read."""
     certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
     certificate.write_bytes(pair.certificate)

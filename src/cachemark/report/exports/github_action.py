@@ -12,7 +12,7 @@ from cachemark.report.cells import cell_title
 from cachemark.report.json_text import json_text
 from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series
 
-Entry = dict[str, object]
+ActionEntry = dict[str, object]
 
 
 def render(run: ExportedRun) -> dict[str, str]:
@@ -23,11 +23,11 @@ def render(run: ExportedRun) -> dict[str, str]:
     return {"bigger-is-better.json": _text(bigger), "smaller-is-better.json": _text(smaller)}
 
 
-def _bigger(series: Series, part: OperationSeries) -> list[Entry]:
+def _bigger(series: Series, part: OperationSeries) -> list[ActionEntry]:
     return _entries(series, part, [("rate", "ops/s", 1.0, part.summary.rate)])
 
 
-def _smaller(series: Series, part: OperationSeries) -> list[Entry]:
+def _smaller(series: Series, part: OperationSeries) -> list[ActionEntry]:
     times = part.summary.response.intervals if part.summary.response else {}
     figures = [
         ("p50", "us", 1e3, times.get(50.0)),
@@ -43,14 +43,14 @@ def _smaller(series: Series, part: OperationSeries) -> list[Entry]:
 
 def _entries(
     series: Series, part: OperationSeries, figures: list[tuple[str, str, float, Interval | None]]
-) -> list[Entry]:
+) -> list[ActionEntry]:
     summary = series.summary
     versions = f"{summary.library} {summary.library_version}, server {summary.server_version}"
-    entries: list[Entry] = []
+    entries: list[ActionEntry] = []
     for what, unit, factor, figure in figures:
         if figure is None:
             continue
-        entry: Entry = {
+        entry: ActionEntry = {
             "name": f"{cell_title(series.cell)} · {part.kind} {what}",
             "unit": unit,
             "value": figure.value / factor,
@@ -62,5 +62,5 @@ def _entries(
     return entries
 
 
-def _text(entries: list[Entry]) -> str:
+def _text(entries: list[ActionEntry]) -> str:
     return json_text(entries)

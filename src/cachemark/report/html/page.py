@@ -14,11 +14,11 @@ from cachemark.report.conclusions import conclusion_rows as answer_rows
 from cachemark.report.html import descriptions
 from cachemark.report.html.inline_svg import inline_svg
 from cachemark.report.html.page_values import (
-    Answer,
     Download,
-    Figure,
     GroupPart,
-    Page,
+    HtmlPage,
+    PageAnswer,
+    PageFigure,
     SectionPart,
     TrialPart,
 )
@@ -38,7 +38,7 @@ from cachemark.report.tables import (
 WIDE, NARROW = 520, 336
 
 
-def page(report: Report) -> Page:
+def page(report: Report) -> HtmlPage:
     """Make the page of a report. Raises UsageError if the plots cannot be rendered."""
     experiment = report.header.experiment
     both_widths = _BothWidths(plots(report, WIDE), plots(report, NARROW))
@@ -49,7 +49,7 @@ def page(report: Report) -> Page:
     anchors = [f"group-{number_}" for number_ in range(1, len(report.groups) + 1)]
     first_lines = answer_rows(report, anchors)
     sections = _sections(report, both_widths.sections())
-    return Page(
+    return HtmlPage(
         name=experiment.name,
         question=experiment.question,
         headline=headline(report),
@@ -93,29 +93,29 @@ class _BothWidths:
     def __init__(self, wide: Plots, narrow: Plots) -> None:
         self._wide, self._narrow = wide, narrow
 
-    def overview(self) -> list[Figure]:
+    def overview(self) -> list[PageFigure]:
         return drawn(self._wide.overview, self._narrow.overview)
 
-    def factors(self) -> list[Figure]:
+    def factors(self) -> list[PageFigure]:
         return drawn(self._wide.factors, self._narrow.factors)
 
-    def loads(self) -> list[Figure]:
+    def loads(self) -> list[PageFigure]:
         return drawn(self._wide.loads, self._narrow.loads)
 
-    def memory(self) -> list[Figure]:
+    def memory(self) -> list[PageFigure]:
         return drawn(self._wide.memory, self._narrow.memory)
 
-    def groups(self) -> list[list[Figure]]:
+    def groups(self) -> list[list[PageFigure]]:
         return list(map(drawn, self._wide.groups, self._narrow.groups))
 
-    def sections(self) -> list[list[Figure]]:
+    def sections(self) -> list[list[PageFigure]]:
         return list(map(drawn, self._wide.sections, self._narrow.sections))
 
 
-def drawn(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
+def drawn(wide: list[Plot], narrow: list[Plot]) -> list[PageFigure]:
     """Plots, rendered for two widths."""
     return [
-        Figure(
+        PageFigure(
             name=big.name,
             title=big.title,
             caption=big.caption,
@@ -127,7 +127,7 @@ def drawn(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
     ]
 
 
-def _answers(report: Report, anchors: list[str]) -> list[Answer]:
+def _answers(report: Report, anchors: list[str]) -> list[PageAnswer]:
     """The answers, each with the anchor of its group; answers of sittings are all linked to one."""
     if report.rounds is not None:
         return [_answer(text, "rounds") for text in report.answers]
@@ -140,9 +140,9 @@ def _answers(report: Report, anchors: list[str]) -> list[Answer]:
     ]
 
 
-def _answer(text: str, anchor: str) -> Answer:
+def _answer(text: str, anchor: str) -> PageAnswer:
     place, colon, answer = text.partition(": ")
-    return Answer(place=place if colon else "", text=answer or text, anchor=anchor)
+    return PageAnswer(place=place if colon else "", text=answer or text, anchor=anchor)
 
 
 def _design(report: Report) -> str:
@@ -166,7 +166,9 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figure]) -> GroupPart:
+def _group(
+    report: Report, group: Group, line: ConclusionRow, figures: list[PageFigure]
+) -> GroupPart:
     experiment = report.header.experiment
     workload = next((w for w in experiment.workloads if w.name == group.workload), None)
     load = next((a for a in experiment.loads if a.name == group.load), None)
@@ -183,14 +185,14 @@ def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figu
     )
 
 
-def _sections(report: Report, figures: list[list[Figure]]) -> list[tuple[str, SectionPart]]:
+def _sections(report: Report, figures: list[list[PageFigure]]) -> list[tuple[str, SectionPart]]:
     return [
         (section.topic, section_part(section, f"section-{n}", of))
         for n, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1)
     ]
 
 
-def section_part(section: Section, anchor: str, figures: list[Figure]) -> SectionPart:
+def section_part(section: Section, anchor: str, figures: list[PageFigure]) -> SectionPart:
     """A section with its plots."""
     return SectionPart(
         anchor=anchor,

@@ -9,22 +9,22 @@ from cachemark.report.model import Absence
 from cachemark.report.tables import Table
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):
     """The whole page, in its order."""
 
     name: str
     question: str
     headline: str
-    answers: list[Answer]
+    answers: list[PageAnswer]
     answer_rows: list[ConclusionRow]
     facts: list[tuple[str, str]]
     warnings: list[str]
     analysis: list[list[tuple[str, bool]]]
-    overview: list[Figure]
-    factors: list[Figure]
+    overview: list[PageFigure]
+    factors: list[PageFigure]
     groups: list[GroupPart]
-    loads: list[Figure]
-    memory: list[Figure]
+    loads: list[PageFigure]
+    memory: list[PageFigure]
     search: list[SectionPart]
     defaults: list[SectionPart]
     rounds: list[SectionPart]
@@ -39,7 +39,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     downloads: list[Download]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer: its group, its text, and the anchor of the group."""
 
     place: str
@@ -47,7 +47,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     anchor: str
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
+class PageFigure(msgspec.Struct, frozen=True, kw_only=True):
     """A plot, rendered for two widths."""
 
     name: str
@@ -66,7 +66,7 @@ class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     workload: str
     load: str
-    figures: list[Figure]
+    figures: list[PageFigure]
     ranking: Table
     itself: str
     kinds: Table | None
@@ -79,7 +79,7 @@ class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     table: Table
     notes: list[str]
-    figures: list[Figure]
+    figures: list[PageFigure]
 
 
 class TrialPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from cachemark.report.originals import jmh_figures
 from cachemark.runs.jmh import (
     SET_GET_COMMANDS,
     JmhMeasurement,
-    Metric,
+    JmhMetric,
+    JmhSettings,
     Result,
-    Settings,
 )
 
 _US_PER_S = 1e6
@@ -29,7 +29,7 @@ _NOTES = (
 )
 
 
-def build(measured: Sequence[JmhMeasurement], settings: Settings, server: str) -> JmhReport:
+def build(measured: Sequence[JmhMeasurement], settings: JmhSettings, server: str) -> JmhReport:
     """The report of what was measured, which may be less than the settings ask for."""
     shared = "one client" if settings.connection == "shared" else "a client for each thread"
     times_note = [_TIMES_NOTE] if "latency" in settings.modes else []
@@ -45,7 +45,7 @@ def build(measured: Sequence[JmhMeasurement], settings: Settings, server: str) -
     )
 
 
-def _length(settings: Settings) -> str:
+def _length(settings: JmhSettings) -> str:
     each = f"{settings.iteration_ms / 1000:g} s"
     forks = "1 fork" if settings.forks == 1 else f"{settings.forks} forks"
     return f"{forks} of {settings.warmups} + {settings.iterations} iterations of {each}"
@@ -58,7 +58,7 @@ def _jvm(entry: Mapping[str, Any]) -> str:
     return f"JMH {entry.get('jmhVersion', 'of unknown version')}, {jvm or 'unknown JVM'}"
 
 
-def _set_get_notes(settings: Settings) -> list[str]:
+def _set_get_notes(settings: JmhSettings) -> list[str]:
     if "set-get" not in settings.operations:
         return []
     depth = min(settings.depth, SET_GET_COMMANDS)
@@ -72,7 +72,7 @@ def _set_get_notes(settings: Settings) -> list[str]:
     ]
 
 
-def _rows(measured: Iterable[JmhMeasurement], settings: Settings) -> list[JmhRow]:
+def _rows(measured: Iterable[JmhMeasurement], settings: JmhSettings) -> list[JmhRow]:
     """A row for each client, wire, operation, value and number of threads."""
     cells: dict[tuple[str, str, str, str, int], dict[str, Result]] = {}
     for client, result in ((one.client, result) for one in measured for result in one.results):
@@ -85,7 +85,7 @@ def _rows(measured: Iterable[JmhMeasurement], settings: Settings) -> list[JmhRow
 
 
 def _row(
-    cell: tuple[str, str, str, str, int], found: Mapping[str, Result], settings: Settings
+    cell: tuple[str, str, str, str, int], found: Mapping[str, Result], settings: JmhSettings
 ) -> JmhRow:
     client, wire, operation, size, threads = cell
     rate, times = found.get("thrpt"), found.get("sample")
@@ -128,11 +128,11 @@ def _published_times(row: Row) -> Times:
     )
 
 
-def _rate(metric: Metric) -> Rate:
+def _rate(metric: JmhMetric) -> Rate:
     return Rate(ops_per_s=metric.score, error_per_s=_error(metric))
 
 
-def _times(metric: Metric) -> Times:
+def _times(metric: JmhMetric) -> Times:
     error_us = _error(metric)
     return Times(
         calls=metric.calls,
@@ -146,6 +146,6 @@ def _times(metric: Metric) -> Times:
     )
 
 
-def _error(metric: Metric) -> float | None:
+def _error(metric: JmhMetric) -> float | None:
     """JMH writes an error that it has not as a text."""
     return None if isinstance(metric.error, str) else metric.error

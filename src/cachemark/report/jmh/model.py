@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.report.model import Section
-from cachemark.runs.jmh import Settings
+from cachemark.runs.jmh import JmhSettings
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class JmhReport(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     server: str
-    settings: Settings
+    settings: JmhSettings
     jvm: list[str]
     rows: list[JmhRow]
     failures: list[str]

@@ -32,7 +32,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     cpu_system_ns: int
 
 
-class Figure(msgspec.Struct, frozen=True):
+class OriginalFigure(msgspec.Struct, frozen=True):
     """How a figure is computed from totals of a workload and a load; is more of it better?
 
     If `is_mean`, a figure of several trials is the arithmetic mean of theirs.
@@ -125,8 +125,8 @@ def _summed_s(of: Totals, _workload: Workload, load: Load, table: PublishedTable
 
 
 FIGURES = {
-    "score_per_s": Figure(_score_per_s, more_is_better=True, is_mean=True),
-    "real_s": Figure(_real_s, more_is_better=False),
-    "txn_ms": Figure(_txn_ms, more_is_better=False),
-    "summed_s": Figure(_summed_s, more_is_better=False),
+    "score_per_s": OriginalFigure(_score_per_s, more_is_better=True, is_mean=True),
+    "real_s": OriginalFigure(_real_s, more_is_better=False),
+    "txn_ms": OriginalFigure(_txn_ms, more_is_better=False),
+    "summed_s": OriginalFigure(_summed_s, more_is_better=False),
 }

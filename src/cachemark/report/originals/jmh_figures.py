@@ -10,7 +10,7 @@ from cachemark.analysis.statistics import min_sample_size
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
 from cachemark.report.originals import sample_times
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, Result, Settings
+from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings, Result
 
 _SUITE = "java-clients"
 _OPERATIONS = {"set-get": "set-get", "multiget": "mget"}
@@ -26,7 +26,7 @@ class _Found(msgspec.Struct, frozen=True):
     result: Result
 
 
-def sections(measured: Sequence[JmhMeasurement], settings: Settings) -> list[Section]:
+def sections(measured: Sequence[JmhMeasurement], settings: JmhSettings) -> list[Section]:
     """The published tables of which a benchmark was played; none for other work. Pure."""
     if not plays_original(settings):
         return []
@@ -36,7 +36,7 @@ def sections(measured: Sequence[JmhMeasurement], settings: Settings) -> list[Sec
     return [section for section in candidates if section]
 
 
-def published_row(client: str, result: Result, settings: Settings) -> Row | None:
+def published_row(client: str, result: Result, settings: JmhSettings) -> Row | None:
     """The row of the old page that a result repeats; None for other work. Pure."""
     if not plays_original(settings):
         return None
@@ -46,7 +46,7 @@ def published_row(client: str, result: Result, settings: Settings) -> Row | None
     return next((row for row, mode in rows if _repeats(row, one, mode)), None)
 
 
-def plays_original(settings: Settings) -> bool:
+def plays_original(settings: JmhSettings) -> bool:
     """Whether the data and the operations are the original's; iterations may be others. Pure."""
     same = ("data", "keys", "batch", "same_keys", "depth", "connection", "value_sizes")
     return all(getattr(settings, name) == getattr(ORIGINAL, name) for name in same)

@@ -21,7 +21,7 @@ from cachemark.report.plots.layout import (
     text_layer,
     text_width,
 )
-from cachemark.report.plots.palette import Role, light
+from cachemark.report.plots.palette import ColourRole, light
 from cachemark.report.plots.plot import Spec
 
 _NAME_LINE = 17
@@ -37,7 +37,7 @@ class BarItem(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     label: str
-    role: Role
+    role: ColourRole
     value: float | None
     low: float | None = None
     high: float | None = None
@@ -65,7 +65,7 @@ def bar_chart(
     *,
     axis: str,
     labels: str,
-    key: Sequence[tuple[Role, str]] = (),
+    key: Sequence[tuple[ColourRole, str]] = (),
 ) -> Spec:
     """A bar for each item; items that follow each other and have one `who` stand together.
 
@@ -218,7 +218,7 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     whole = [value for value in values if value["whole"]]
     drawn = [(values, line), (values, feet["low"]), (whole, feet["high"])]
     # A rim of the paper's colour keeps the line apart from a bar of any colour.
-    strokes: tuple[tuple[Role, float], ...] = (("paper", 3.5), ("ink", 1.5))
+    strokes: tuple[tuple[ColourRole, float], ...] = (("paper", 3.5), ("ink", 1.5))
     layers = [
         {
             "data": {"values": of},
@@ -268,7 +268,7 @@ def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[
                 "y": group.top + _NAME_LINE / 2 if on_name_line else (bar.top + bar.bottom) / 2,
             }
             align = "right" if on_name_line else "left"
-            role: Role = "ink" if bar.item.value is not None else "faint"
+            role: ColourRole = "ink" if bar.item.value is not None else "faint"
             layers.append(text_layer(at, bar.item.figure, role, align=align))
     return layers
 
@@ -283,14 +283,14 @@ def _name(group: _Group, area: PlotArea, *, room_for_figure: bool) -> Spec:
 
 
 class _LegendEntry(msgspec.Struct, frozen=True, kw_only=True):
-    role: Role
+    role: ColourRole
     words: str
     across: float
     line: int
 
 
 def _legend_entries(
-    key: Sequence[tuple[Role, str]], width: float
+    key: Sequence[tuple[ColourRole, str]], width: float
 ) -> tuple[list[_LegendEntry], int]:
     """The legend's entries side by side, on as many lines as they need."""
     entries: list[_LegendEntry] = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cachemark.analysis.number_format import number
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
@@ -55,12 +55,12 @@ def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, floa
     return rates
 
 
-def _line(client: str, rates: dict[int, float]) -> Line:
+def _line(client: str, rates: dict[int, float]) -> ChartLine:
     marks = [
-        Point(x=block, y=rate, description=f"{client}, block {block}: {number(rate)} ops/s")
+        ChartPoint(x=block, y=rate, description=f"{client}, block {block}: {number(rate)} ops/s")
         for block, rate in sorted(rates.items())
     ]
-    return Line(label=client, marks=marks)
+    return ChartLine(label=client, marks=marks)
 
 
 def _axis(blocks: list[int]) -> Spec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachemark.report.plots.layout import FONT, SCHEMA, six_digits
-from cachemark.report.plots.palette import Role, light
+from cachemark.report.plots.palette import ColourRole, light
 from cachemark.report.plots.plot import Spec
 
 _Values = list[dict[str, float | str]]
@@ -16,7 +16,7 @@ class Canvas:
         self._layers: list[tuple[Spec, _Values]] = []
 
     def rect(
-        self, x: float, x2: float, y: float, y2: float, role: Role, *, hollow: bool = False
+        self, x: float, x2: float, y: float, y2: float, role: ColourRole, *, hollow: bool = False
     ) -> None:
         """A filled rectangle, or its outline."""
         mark: Spec = (
@@ -24,17 +24,17 @@ class Canvas:
         )
         self._add(mark, x=x, x2=x2, y=y, y2=y2, colour=light(role))
 
-    def vertical(self, x: float, y: float, y2: float, role: Role) -> None:
+    def vertical(self, x: float, y: float, y2: float, role: ColourRole) -> None:
         """A thin vertical line."""
         mark: Spec = {"type": "rule", "strokeWidth": 1}
         self._add(mark, x=x, x2=x, y=y, y2=y2, colour=light(role))
 
-    def horizontal(self, x: float, x2: float, y: float, role: Role, thick: float) -> None:
+    def horizontal(self, x: float, x2: float, y: float, role: ColourRole, thick: float) -> None:
         """A horizontal line."""
         mark: Spec = {"type": "rule", "strokeWidth": thick}
         self._add(mark, x=x, x2=x2, y=y, y2=y, colour=light(role))
 
-    def arrow(self, x: float, y: float, role: Role) -> None:
+    def arrow(self, x: float, y: float, role: ColourRole) -> None:
         """A small arrow head that points to the right."""
         mark = {"type": "point", "shape": "triangle-right", "filled": True, "size": 30,
                 "opacity": 1}  # fmt: skip
@@ -45,7 +45,7 @@ class Canvas:
         x: float,
         y: float,
         words: str,
-        role: Role = "ink",
+        role: ColourRole = "ink",
         *,
         size: int = 11,
         align: str = "left",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cachemark.analysis.number_format import number
 from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
@@ -54,12 +54,12 @@ def capacity(section: Section, width: int) -> list[Plot]:
     ]
 
 
-def _lines(points: Sequence[CapacityPoint]) -> list[Line]:
+def _lines(points: Sequence[CapacityPoint]) -> list[ChartLine]:
     return [
-        Line(
+        ChartLine(
             label=label,
             marks=[
-                Point(
+                ChartPoint(
                     x=point.connections,
                     y=point.rate,
                     description=f"{label}: {number(point.rate)}/s at {point.connections:,}",

@@ -6,11 +6,11 @@ from cachemark.analysis.number_format import interval, microseconds, size
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
-from cachemark.report.plots.palette import Role
+from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table, group_title
 
-_SIDES: tuple[tuple[Role, str], ...] = (("series1", "client"), ("series2", "server"))
+_SIDES: tuple[tuple[ColourRole, str], ...] = (("series1", "client"), ("series2", "server"))
 _LABEL = "format(datum.value, '~r') + ' µs'"
 
 
@@ -52,7 +52,7 @@ def _cpu_text(of: Interval | None) -> str:
     return "not known" if of is None else microseconds(of.value)
 
 
-def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem:
+def _item(row: ClientRow, role: ColourRole, side: str, of: Interval | None) -> BarItem:
     client = row.name
     return BarItem(
         label=client,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.report.factors import Factor, Level, factors
+from cachemark.report.factors import Factor, FactorLevel, factors
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.plot import Plot, slug
@@ -39,7 +39,7 @@ def _plot(factor: Factor, width: int) -> Plot:
     )
 
 
-def _item(level: Level) -> BarItem:
+def _item(level: FactorLevel) -> BarItem:
     ratios = level.pairs
     description = f"{level.name}: {level.ratio:.2f} times, from {len(ratios)} pairs of cells"
     if len(ratios) > 1:

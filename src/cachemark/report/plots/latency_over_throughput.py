@@ -7,7 +7,13 @@ from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS
-from cachemark.report.plots.line_chart import Line, Point, line_chart, rate_axis, unnamed_note
+from cachemark.report.plots.line_chart import (
+    ChartLine,
+    ChartPoint,
+    line_chart,
+    rate_axis,
+    unnamed_note,
+)
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
@@ -66,8 +72,8 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
     )
 
 
-def _line(client: str, groups: list[Group], percent: int) -> Line:
-    marks: list[Point] = []
+def _line(client: str, groups: list[Group], percent: int) -> ChartLine:
+    marks: list[ChartPoint] = []
     for group in groups:
         total = next((_total(row) for row in group.rows if row.name == client), None)
         of = _percentile(total, percent)
@@ -75,7 +81,7 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
             continue
         description = f"{client}, {group.load}: {number(total.rate.value)} ops/s, p{percent} "
         marks.append(
-            Point(
+            ChartPoint(
                 x=total.rate.value,
                 y=of.value,
                 low=of.low,
@@ -84,7 +90,7 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
             )
         )
     series = next((row.series for g in groups for row in g.rows if row.name == client), None)
-    return Line(label=client, marks=marks, series=series)
+    return ChartLine(label=client, marks=marks, series=series)
 
 
 def _total(row: ClientRow) -> KindSummary | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.statistics import MIN_INTERVAL_TRIALS
-from cachemark.report.plots.palette import Role, light
+from cachemark.report.plots.palette import ColourRole, light
 from cachemark.report.plots.plot import Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -116,7 +116,7 @@ _CONFIG: Spec = {
 }
 
 
-def text_layer(at: dict[str, float], words: str, role: Role = "ink", **mark: object) -> Spec:
+def text_layer(at: dict[str, float], words: str, role: ColourRole = "ink", **mark: object) -> Spec:
     """A layer with one text at a fixed place, in pixels from the plot's upper left corner."""
     return {
         "data": {"values": [{}]},

@@ -20,7 +20,7 @@ from cachemark.report.plots.layout import (
     specification,
     text_layer,
 )
-from cachemark.report.plots.palette import DASHES, GREY, SERIES, SHAPES, Role, light
+from cachemark.report.plots.palette import DASHES, GREY, SERIES, SHAPES, ColourRole, light
 from cachemark.report.plots.plot import Spec
 
 MAX_NAMED_LINES = len(SERIES)
@@ -31,7 +31,7 @@ _MAX_AXIS_FACTOR = 2.0
 _SHARE_TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class ChartPoint(msgspec.Struct, frozen=True, kw_only=True):
     """A point of a line; a point with a text is drawn as a shape."""
 
     x: float
@@ -41,11 +41,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class ChartLine(msgspec.Struct, frozen=True, kw_only=True):
     """A client's line. `series`: the number of its colour; None: that of its place."""
 
     label: str
-    marks: list[Point]
+    marks: list[ChartPoint]
     series: int | None = None
 
 
@@ -64,7 +64,7 @@ def rate_axis(title: str, width: int) -> Spec:
 
 
 def line_chart(
-    lines: Sequence[Line],
+    lines: Sequence[ChartLine],
     width: int,
     height: int,
     *,
@@ -100,7 +100,7 @@ def line_chart(
     return specification(area, height, layers, top=14 + rows * _LEGEND_LINE)
 
 
-def _styles(named: Sequence[Line]) -> list[int]:
+def _styles(named: Sequence[ChartLine]) -> list[int]:
     """The number of each line's colour, dash and shape; no two lines have the same."""
     own = [line.series for line in named]
     known = [number for number in own if number is not None]
@@ -110,14 +110,14 @@ def _styles(named: Sequence[Line]) -> list[int]:
     return [next(rest) if number is None else number for number in own]
 
 
-def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
+def _plot_area(named: Sequence[ChartLine], width: int) -> PlotArea:
     if is_wide(width):
         right = label_width([line.label for line in named])
         return PlotArea(left=62, width=width - 62 - right, right=right)
     return PlotArea(left=62, width=width - 62 - 24, right=24)
 
 
-def _bounds(lines: Sequence[Line]) -> tuple[float, float]:
+def _bounds(lines: Sequence[ChartLine]) -> tuple[float, float]:
     marks = [mark for line in lines for mark in line.marks]
     least = min((mark.y for mark in marks), default=1.0)
     most = max((mark.y for mark in marks), default=10.0)
@@ -127,7 +127,11 @@ def _bounds(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def _line_layers(
-    lines: Sequence[Line], styles: Sequence[tuple[Role, list[int]]], x: Spec, y: Spec, width: int
+    lines: Sequence[ChartLine],
+    styles: Sequence[tuple[ColourRole, list[int]]],
+    x: Spec,
+    y: Spec,
+    width: int,
 ) -> list[Spec]:
     return [
         {
@@ -146,7 +150,7 @@ def _line_layers(
     ]
 
 
-def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
+def _shape_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
     for line, number in zip(named, _styles(named), strict=True):
         role, shape = SERIES[number], SHAPES[number]
@@ -166,7 +170,7 @@ def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     return layers
 
 
-def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
+def _interval_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
     for line, number in zip(named, _styles(named), strict=True):
         role = SERIES[number]
@@ -193,7 +197,7 @@ def _place(y: float, low: float, high: float, *, shares: bool) -> float:
 
 
 def _labels(
-    named: Sequence[Line], area: PlotArea, height: int, ends: Sequence[float]
+    named: Sequence[ChartLine], area: PlotArea, height: int, ends: Sequence[float]
 ) -> list[Spec]:
     """The name of each line at its end, moved if ends are too close."""
     places = separate([height * (1 - end) for end in ends], _LABEL_GAP, 0, height)
@@ -205,7 +209,7 @@ def _labels(
     ]
 
 
-def _legend_layers(named: Sequence[Line], area: PlotArea, rows: int) -> list[Spec]:
+def _legend_layers(named: Sequence[ChartLine], area: PlotArea, rows: int) -> list[Spec]:
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (area.width + area.left) / 2

@@ -12,7 +12,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.units import parse_size
 from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table
 
@@ -131,8 +131,8 @@ def _shared(points: _Points) -> list[str]:
     return [next(iter(distinct)) for distinct in names if len(distinct) == 1]
 
 
-def _line(factor: _Factor, name: str, points: _Points) -> Line:
-    marks: list[Point] = []
+def _line(factor: _Factor, name: str, points: _Points) -> ChartLine:
+    marks: list[ChartPoint] = []
     series: int | None = None
     for value, group in points:
         row = next((row for row in group.rows if row.name == name), None)
@@ -142,7 +142,7 @@ def _line(factor: _Factor, name: str, points: _Points) -> Line:
         series = row.series
         text = f"{number(of.value)} ops/s" if group.metric == "rate" else f"p99 {time(of.value)}"
         marks.append(
-            Point(
+            ChartPoint(
                 x=value,
                 y=of.value,
                 low=of.low,
@@ -150,7 +150,7 @@ def _line(factor: _Factor, name: str, points: _Points) -> Line:
                 description=f"{name}, {value:,.0f} {factor.name}: {text}",
             )
         )
-    return Line(label=name, marks=marks, series=series)
+    return ChartLine(label=name, marks=marks, series=series)
 
 
 def _axis(factor: _Factor, values: Sequence[float]) -> Spec:
@@ -163,7 +163,7 @@ def _axis(factor: _Factor, values: Sequence[float]) -> Spec:
     return {"type": "quantitative", "scale": scale, "axis": axis}
 
 
-def _table(points: _Points, lines: Sequence[Line], write: Callable[[float], str]) -> Table:
+def _table(points: _Points, lines: Sequence[ChartLine], write: Callable[[float], str]) -> Table:
     by_line = [{mark.x: mark.y for mark in line.marks} for line in lines]
     return Table(
         columns=["client", *[f"{value:,.0f}" for value, _ in points]],

@@ -12,7 +12,7 @@ from cachemark.model.outcome import Cell
 from cachemark.report.model import ClientRow, Metric, Report, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.palette import SERIES, Role, identity
+from cachemark.report.plots.palette import SERIES, ColourRole, identity
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
@@ -49,7 +49,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     closed: bool
     labels: str
     items: list[BarItem]
-    key: list[tuple[Role, str]]
+    key: list[tuple[ColourRole, str]]
 
     @property
     def unit(self) -> str:
@@ -166,7 +166,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the colour shows the server; not if the server's name is in the label."""
         return len(self.clients) > 1 and 1 < len(self.servers) <= len(SERIES)
 
-    def role(self, client: str, server: str) -> Role:
+    def role(self, client: str, server: str) -> ColourRole:
         """The colour of a bar: that of its server, or one that marks the first."""
         if self.coloured:
             return SERIES[self.servers.index(server)]
@@ -175,7 +175,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
             return "yardstick"
         return identity(row.series, first=row.summary.cell in self.firsts)
 
-    def key(self) -> list[tuple[Role, str]]:
+    def key(self) -> list[tuple[ColourRole, str]]:
         """The legend: the meaning of the colours."""
         return [(SERIES[n], s) for n, s in enumerate(self.servers)] if self.coloured else []
 

@@ -20,7 +20,7 @@ class Colour(msgspec.Struct, frozen=True, kw_only=True):
     dark: str
 
 
-Role = Literal[
+ColourRole = Literal[
     "paper",
     "ink",
     "faint",
@@ -37,7 +37,7 @@ Role = Literal[
     "series6",
 ]
 
-ROLES: dict[Role, Colour] = {
+ROLES: dict[ColourRole, Colour] = {
     "paper": Colour(light="#ffffff", dark="#171b20"),
     "ink": Colour(light="#1b1f24", dark="#eceff3"),
     "faint": Colour(light="#57606a", dark="#a5afba"),
@@ -57,8 +57,8 @@ ROLES: dict[Role, Colour] = {
 
 _DARK = {colour.light: colour.dark for colour in ROLES.values()}
 
-SERIES: tuple[Role, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
-GREY: tuple[Role, list[int]] = ("rest", [1, 0])
+SERIES: tuple[ColourRole, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
+GREY: tuple[ColourRole, list[int]] = ("rest", [1, 0])
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
@@ -66,7 +66,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 Theme = Literal["light", "dark"]
 
 
-def identity(series: int | None, *, first: bool) -> Role:
+def identity(series: int | None, *, first: bool) -> ColourRole:
     """The colour of a client's or server's bar: its own, or one of two where there are too many."""
     if series is not None:
         return SERIES[series]
@@ -84,6 +84,6 @@ def themed(value: Any, theme: Theme) -> Any:
     return _DARK.get(value, value) if isinstance(value, str) else value
 
 
-def light(role: Role) -> str:
+def light(role: ColourRole) -> str:
     """The colour with which a plot is drawn."""
     return ROLES[role].light

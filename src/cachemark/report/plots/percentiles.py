@@ -7,7 +7,7 @@ import math
 from cachemark.analysis.number_format import percentile, time
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.layout import is_wide
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
@@ -37,18 +37,18 @@ def _has_curve(row: ClientRow) -> bool:
     return bool(total and total.response and total.response.curve)
 
 
-def _line(row: ClientRow) -> Line:
+def _line(row: ClientRow) -> ChartLine:
     label, total = row.name, row.summary.total
     curve = total.response.curve if total and total.response else []
     marks = [
-        Point(
+        ChartPoint(
             x=1 / (1 - point.percent / 100),
             y=float(point.ns),
             description=_tooltip(label, point.percent, point.ns),
         )
         for point in curve
     ]
-    return Line(label=label, marks=marks, series=row.series)
+    return ChartLine(label=label, marks=marks, series=row.series)
 
 
 def _tooltip(label: str, percent: float, ns: int) -> str:

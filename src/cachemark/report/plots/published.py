@@ -10,11 +10,11 @@ from __future__ import annotations
 from cachemark.analysis.number_format import number
 from cachemark.report.model import Bar, Section
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.palette import Role
+from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
-_KEY: tuple[tuple[Role, str], ...] = (("yardstick", "published"), ("first", "measured here"))
+_KEY: tuple[tuple[ColourRole, str], ...] = (("yardstick", "published"), ("first", "measured here"))
 _LABEL = "format(datum.value, '~r') + ' ×'"
 
 

@@ -15,7 +15,7 @@ from cachemark.analysis.statistics import Interval
 from cachemark.report.model import ClientRow, Group, Metric, TrialRow, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.palette import Role, identity
+from cachemark.report.plots.palette import ColourRole, identity
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table, group_title
 
@@ -87,7 +87,7 @@ def is_settled(group: Group) -> bool:
 def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
     client, of = row.name, ranked_figure(row.summary, group.metric)
     first = client == leader(group) and is_settled(group)
-    role: Role = "yardstick" if row.yardstick else identity(row.series, first=first)
+    role: ColourRole = "yardstick" if row.yardstick else identity(row.series, first=first)
     unit = " ops/s" if group.metric == "rate" else ""
     description = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
     description += [interval_text(of, group.metric)] if of and of.low is not None else []

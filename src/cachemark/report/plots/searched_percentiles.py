@@ -7,7 +7,13 @@ from statistics import median
 
 from cachemark.analysis.number_format import number, time
 from cachemark.report.model import RatePoint, Section
-from cachemark.report.plots.line_chart import Line, Point, line_chart, rate_axis, unnamed_note
+from cachemark.report.plots.line_chart import (
+    ChartLine,
+    ChartPoint,
+    line_chart,
+    rate_axis,
+    unnamed_note,
+)
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
 
@@ -52,15 +58,15 @@ def searched_percentiles(section: Section, width: int) -> list[Plot]:
     ]
 
 
-def _line(name: str, points: Sequence[RatePoint], percentile: str) -> Line:
+def _line(name: str, points: Sequence[RatePoint], percentile: str) -> ChartLine:
     by_rate: dict[float, list[int]] = {}
     for point in points:
         if point.label == name:
             by_rate.setdefault(point.rate, []).append(point.percentile_ns)
-    return Line(
+    return ChartLine(
         label=name,
         marks=[
-            Point(
+            ChartPoint(
                 x=rate,
                 y=median(times),
                 description=f"{name} at {number(rate)}/s: {percentile} {time(median(times))}",

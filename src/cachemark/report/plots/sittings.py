@@ -12,7 +12,7 @@ from cachemark.analysis.rounds.round_timeline import RoundTimeline
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
@@ -29,7 +29,7 @@ def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
         return None
     series = _series(group)
     lines = [
-        Line(
+        ChartLine(
             label=one.name,
             marks=[_point(one.name, step) for step in one.steps],
             series=series.get(one.name),
@@ -82,9 +82,9 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
         + ".",
         spec=line_chart(
             [
-                Line(
+                ChartLine(
                     label=one.name,
-                    marks=[Point(x=point.place, y=point.ratio) for point in one.points],
+                    marks=[ChartPoint(x=point.place, y=point.ratio) for point in one.points],
                     series=series.get(one.name),
                 )
                 for one in timelines
@@ -116,9 +116,9 @@ def _quartiles(timeline: RoundTimeline) -> tuple[float, float]:
     return first, third
 
 
-def _point(name: str, step: Step) -> Point:
+def _point(name: str, step: Step) -> ChartPoint:
     ratio = step.ratio
-    return Point(
+    return ChartPoint(
         x=step.sittings,
         y=ratio.value,
         low=ratio.low,

@@ -19,7 +19,7 @@ from cachemark.report.plots.bar_chart import BarItem, axis_end, clipped_note
 from cachemark.report.plots.canvas import Canvas
 from cachemark.report.plots.layout import LINES_ACROSS, shorten, text_width
 from cachemark.report.plots.overview import Panel, panels
-from cachemark.report.plots.palette import Role
+from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Spec
 
 WIDTH = 860
@@ -99,7 +99,9 @@ def _heading(canvas: Canvas, title: str, answer: str) -> float:
     return down + 6
 
 
-def _legend(canvas: Canvas, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
+def _legend(
+    canvas: Canvas, key: Sequence[tuple[ColourRole, str]], left: float, down: float
+) -> float:
     across = left
     for role, words in key:
         if across > left and across + 14 + text_width([words]) > WIDTH - _MARGIN:

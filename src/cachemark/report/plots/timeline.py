@@ -8,7 +8,7 @@ from statistics import fmean, geometric_mean
 from cachemark.analysis.number_format import number, size
 from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
-from cachemark.report.plots.line_chart import Line, Point, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
@@ -75,7 +75,7 @@ def _percent(share: float) -> str:
 
 def _plot(
     group: Group,
-    lines: list[Line],
+    lines: list[ChartLine],
     width: int,
     *,
     name: str,
@@ -116,19 +116,19 @@ def _lines(
     unit: str,
     *,
     mean: _Mean = geometric_mean,
-) -> list[Line]:
+) -> list[ChartLine]:
     """A line for each client with at least two points, fastest first."""
-    lines: list[Line] = []
+    lines: list[ChartLine] = []
     for row in group.rows:
         client = row.name
         own = [t for t in trials if group.has(t.cell) and group.name_of(t.cell) == client]
         timelines = [trial.timeline for trial in own]
         marks = [
-            Point(x=x, y=y, description=f"{client} at {x:.0f} s: {write(y)} {unit}")
+            ChartPoint(x=x, y=y, description=f"{client} at {x:.0f} s: {write(y)} {unit}")
             for x, y in _means([timeline for timeline in timelines if timeline], get, mean)
         ]
         if len(marks) > 1:
-            lines.append(Line(label=client, marks=marks, series=row.series))
+            lines.append(ChartLine(label=client, marks=marks, series=row.series))
     return lines
 
 
@@ -153,7 +153,7 @@ def _axis(last: float) -> Spec:
     }
 
 
-def _table(lines: list[Line], write: Callable[[float], str]) -> Table:
+def _table(lines: list[ChartLine], write: Callable[[float], str]) -> Table:
     seconds = sorted({mark.x for line in lines for mark in line.marks})
     figures = [{mark.x: write(mark.y) for mark in line.marks} for line in lines]
     rows = [

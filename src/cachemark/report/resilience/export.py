@@ -8,7 +8,7 @@ import msgspec
 
 from cachemark.checks.resilience.cell import CellOutcome, Profile
 from cachemark.checks.resilience.figures import Figures
-from cachemark.checks.resilience.verdict import Verdict
+from cachemark.checks.resilience.verdict import ClientVerdict
 from cachemark.model.foreign_text import clean
 from cachemark.report.csv_text import csv_text
 from cachemark.report.json_text import json_text
@@ -28,7 +28,7 @@ class _Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One fault: the worst verdict of the sittings, how many had it, and why."""
 
     fault: str
-    verdict: Verdict | None
+    verdict: ClientVerdict | None
     times: int
     sittings: int
     note: str

@@ -10,8 +10,8 @@ from importlib import resources
 from markupsafe import Markup
 
 from cachemark.checks.resilience.cell import CellOutcome
-from cachemark.checks.resilience.faults import Fault, Group
-from cachemark.checks.resilience.verdict import RULES, Verdict
+from cachemark.checks.resilience.faults import Fault, FaultGroup
+from cachemark.checks.resilience.verdict import RULES, ClientVerdict
 from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.html.environment import environment
 from cachemark.report.html.theme import variables
@@ -22,14 +22,14 @@ from cachemark.report.resilience.matrix import MatrixRow, summary_of
 
 INDEX = "index.html"
 _SHOWN_BYTES = 64
-HEADINGS: dict[Group, str] = {
+HEADINGS: dict[FaultGroup, str] = {
     "server": "The server stops, dies or moves",
     "network": "The network fails",
     "replies": "Replies are wrong",
     "callers": "Callers give up",
     "TLS": "The certificate is bad",
 }
-MEANINGS: dict[Verdict, str] = {
+MEANINGS: dict[ClientVerdict, str] = {
     "unsafe": "a caller got data that is not the key's, or used a server that it must not trust",
     "hangs": "a call waited for as long as the fault lasted, or the client did not recover",
     "degraded": "it survived, and something was slower or costlier than it has to be",

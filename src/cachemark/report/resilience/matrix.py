@@ -9,7 +9,7 @@ import msgspec
 
 from cachemark.checks.resilience.answers import ERRORS
 from cachemark.checks.resilience.cell import CellOutcome, Profile
-from cachemark.checks.resilience.verdict import VERDICTS, Verdict, worst
+from cachemark.checks.resilience.verdict import VERDICTS, ClientVerdict, worst
 
 
 class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     fault: str
-    verdict: Verdict | None
+    verdict: ClientVerdict | None
     times: int
     sittings: int
     note: str
@@ -68,7 +68,7 @@ class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The worst verdict of some cells, and in words how many have it."""
 
-    verdict: Verdict | None
+    verdict: ClientVerdict | None
     text: str
 
 
@@ -112,7 +112,7 @@ def _row(
 
 
 def _cell(fault: str, outcomes: list[CellOutcome]) -> MatrixCell:
-    verdicts: list[Verdict] = [one.verdict for one in outcomes if one.verdict is not None]
+    verdicts: list[ClientVerdict] = [one.verdict for one in outcomes if one.verdict is not None]
     worst_verdict = worst(verdicts)
     notes = ["failed" for one in outcomes if one.failed]
     notes += ["unsupported" for one in outcomes if one.unsupported]

@@ -17,7 +17,7 @@ from cachemark.model import factors
 from cachemark.model.errors import TrialError, UnsupportedError, UnsupportedWireError
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.factors import Proof
-from cachemark.model.protocol import Done, Prepare, Run
+from cachemark.model.protocol import Done, Prepare, RunRequest
 from cachemark.runs.audit.claims import COMPRESSION, LOCAL_CACHE, REPLIES, THREADS, WIRE, Claim
 from cachemark.runs.tapes import Tape, TapeCache
 
@@ -83,7 +83,7 @@ def _wire(claim: Claim, scene: Scene) -> Proof:
         addresses = [relay.address for relay in watched]
         # The first byte shows it, whatever comes of the operations.
         with _client(scene, server, addresses, tape) as fleet, suppress(_FailedError):
-            _play(fleet, Run(phase="warmup", ops=_OPS, duration_ms=_LONGEST_MS), scene)
+            _play(fleet, RunRequest(phase="warmup", ops=_OPS, duration_ms=_LONGEST_MS), scene)
         return factors.wire(claim.level, [s for relay in watched for s in relay.streams()])
 
 
@@ -100,7 +100,7 @@ def _compression(claim: Claim, scene: Scene) -> Proof:
     with running_unencrypted(scene.server) as server:
         with _client(scene, server, server.addresses, scene.tape(few)) as fleet:
             before = server.stats()
-            done = _play(fleet, Run(phase="prefill"), scene)
+            done = _play(fleet, RunRequest(phase="prefill"), scene)
             after = server.stats()
         stored = sum(op.value_bytes for op in done.operations.values())
         items = sum(op.keys for op in done.operations.values())
@@ -120,9 +120,11 @@ def _local_cache(claim: Claim, scene: Scene) -> Proof:
         running_unencrypted(scene.server) as server,
         _client(scene, server, server.addresses, scene.tape(twice)) as fleet,
     ):
-        _play(fleet, Run(phase="prefill"), scene)
+        _play(fleet, RunRequest(phase="prefill"), scene)
         before = server.stats()
-        done = _play(fleet, Run(phase="measure", ops=2 * _OPS, duration_ms=_LONGEST_MS), scene)
+        done = _play(
+            fleet, RunRequest(phase="measure", ops=2 * _OPS, duration_ms=_LONGEST_MS), scene
+        )
         read = sum(op.keys for op in done.operations.values())
         return factors.local_cache(claim.level, read, before, server.stats())
 
@@ -146,7 +148,7 @@ def _replies(claim: Claim, scene: Scene) -> Proof:
     ):
         before = server.stats()
         ops = max(1, _QUIET_KEYS // each)
-        done = _play(fleet, Run(phase="warmup", ops=ops, duration_ms=_LONGEST_MS), scene)
+        done = _play(fleet, RunRequest(phase="warmup", ops=ops, duration_ms=_LONGEST_MS), scene)
         stored = sum(op.keys for op in done.operations.values())
         proof = factors.replies("noreply", stored, before, server.stats())
     return msgspec.structs.replace(proof, level=claim.level)
@@ -181,7 +183,7 @@ def _without_tls(options: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if not name.startswith("tls")}
 
 
-def _play(fleet: Fleet, request: Run, scene: Scene) -> Done:
+def _play(fleet: Fleet, request: RunRequest, scene: Scene) -> Done:
     """Play a phase. Raises TrialError, and _FailedError where not all that was begun succeeded."""
     done = fleet.run(
         request, RunMonitor(progress=_unheard, silence_timeout_s=scene.timing.silence_ms / 1e3)

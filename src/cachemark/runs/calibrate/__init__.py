@@ -1,6 +1,6 @@
 """A client's own cost, against a responder that costs nothing: its floor, its clean rate."""
 
-from cachemark.runs.calibrate.calibration import Calibration, Floor, Step, headroom
+from cachemark.runs.calibrate.calibration import Calibration, CalibrationStep, Floor, headroom
 from cachemark.runs.calibrate.calibration_store import (
     append_calibration,
     latest_calibrations,
@@ -11,8 +11,8 @@ from cachemark.runs.calibrate.sweep import CalibrationSettings, calibrate
 __all__ = [
     "Calibration",
     "CalibrationSettings",
+    "CalibrationStep",
     "Floor",
-    "Step",
     "append_calibration",
     "calibrate",
     "headroom",

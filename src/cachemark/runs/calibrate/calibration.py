@@ -23,7 +23,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     p999_ns: int | None
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class CalibrationStep(msgspec.Struct, frozen=True, kw_only=True):
     """One rate of the sweep: the client's own lag, and whether the rate is clean.
 
     A rate is clean if the 95 % interval of the part of operations that were sent too late shows
@@ -62,7 +62,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     budget_ns: int
     floor: Floor | None = None
     clean_rate: float | None = None
-    steps: list[Step] = []
+    steps: list[CalibrationStep] = []
     noise: HostNoise | None = None
     why: str = ""
 

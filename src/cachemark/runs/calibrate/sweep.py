@@ -20,10 +20,10 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.protocol import Done
-from cachemark.runs.calibrate.calibration import Calibration, Floor, Step
+from cachemark.runs.calibrate.calibration import Calibration, CalibrationStep, Floor
 from cachemark.runs.calibrate.responder import responder
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trials.setting import Setting, Target
+from cachemark.runs.trials.setting import Setting, TrialTarget
 from cachemark.runs.trials.trial import run_trial
 
 # The null responder has one answer. With one key, it is right for every request.
@@ -120,12 +120,14 @@ def _blank(
     )
 
 
-def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) -> list[Step]:
+def sweep(
+    closed_rate: float, min_rate: float, play: Callable[[float], CalibrationStep]
+) -> list[CalibrationStep]:
     """Play rising rates, from `min_rate` (ops/s) on, until one is missed twice; all steps.
 
     A rate that could not be judged is neither clean nor missed.
     """
-    steps: list[Step] = []
+    steps: list[CalibrationStep] = []
     for fraction in (
         fraction for fraction in _RATE_FRACTIONS if closed_rate * fraction >= min_rate
     ):
@@ -138,11 +140,13 @@ def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) ->
     return steps
 
 
-def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
+def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> CalibrationStep:
     """Judge the open loop at one rate (ops/s). Pure."""
     measure, why = outcome.measure, _unusable_reason(outcome)
     if why or measure is None:
-        return Step(rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
+        return CalibrationStep(
+            rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why
+        )
     own = histogram.merge_encoded([measure.generator_lag or measure.send_lag])
     count, late_count = (own.count, own.above(budget_ns)) if own else (0, 0)
     on_time = percentile_against_limit(count, late_count, 99.9)
@@ -158,7 +162,7 @@ def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
         if slow
         else f"not judged: {late_count} of {count} operations were sent late",
     }
-    return Step(
+    return CalibrationStep(
         rate=requested_rate,
         lag_p999_ns=own.percentile(99.9) if own and count >= min_sample_size(99.9) else None,
         achieved=round(achieved, 4),
@@ -228,13 +232,13 @@ class _CalibrationRun:
         return run_trial(setting, lambda _: None)
 
 
-def _null_target(tape: Path, cpus: str) -> Target:
+def _null_target(tape: Path, cpus: str) -> TrialTarget:
     return lambda: responder(tape, cpus)
 
 
 def _measure_step(
     calibration_run: _CalibrationRun, requested_rate: float, on_progress: Callable[[str], None]
-) -> Step:
+) -> CalibrationStep:
     on_progress(f"{requested_rate:,.0f}/s")
     return judge_step(
         requested_rate, calibration_run.open(requested_rate), calibration_run.settings.budget_ns

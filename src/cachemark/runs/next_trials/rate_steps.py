@@ -16,7 +16,7 @@ from cachemark.model.search_steps import MAX_TRIALS, base_load, rate_step
 _Played = dict[tuple[int, Cell], Search]
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class RateStep(msgspec.Struct, frozen=True, kw_only=True):
     """A trial to be played, without its index; its load; the planned trial of its search."""
 
     cell: Cell
@@ -31,7 +31,7 @@ class RateSteps:
         self._plan = plan
         self._experiment = experiment
 
-    def next_steps(self, outcomes: Sequence[Outcome]) -> list[Step]:
+    def next_steps(self, outcomes: Sequence[Outcome]) -> list[RateStep]:
         """The next step of every search of the first block that has not ended; empty at the end.
 
         So all cells play a step before any of them plays its next one.
@@ -43,7 +43,7 @@ class RateSteps:
                 return steps
         return []
 
-    def _next(self, first: Trial, played: _Played) -> Iterator[Step]:
+    def _next(self, first: Trial, played: _Played) -> Iterator[RateStep]:
         closed = self._plan.load(first.cell)
         base = base_load(self._experiment, closed)
         if base is None:
@@ -53,7 +53,7 @@ class RateSteps:
         load = _next_load(search, closed, base)
         if load is not None:
             cell = msgspec.structs.replace(first.cell, load=load.name)
-            yield Step(cell=cell, load=load, first=first)
+            yield RateStep(cell=cell, load=load, first=first)
 
 
 def _next_load(search: Search, closed: Load, base: Load) -> Load | None:

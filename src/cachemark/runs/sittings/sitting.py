@@ -27,7 +27,7 @@ from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.arm import Arm, start_side_by_side, starting_threads
-from cachemark.runs.sittings.slice_log import CpuReading, Place
+from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm, most_rounds
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
@@ -173,7 +173,7 @@ class _Sitting:
         last = [meter.read_ns() for meter in self._meters]
         steal = self._steal.read_ns() - steal
         cpu = cpu_reading(first, last, arm.meter, steal)
-        place = Place(turn, before, began - self._began_ns, wall_ns)
+        place = SlicePlace(turn, before, began - self._began_ns, wall_ns)
         arm.log.add(place, done, cpu)
 
     def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:

@@ -18,7 +18,7 @@ class CpuReading(msgspec.Struct, frozen=True):
     steal_ns: int
 
 
-class Place(msgspec.Struct, frozen=True):
+class SlicePlace(msgspec.Struct, frozen=True):
     """When a slice was played: its turn, the arm before it, its begin, its length as seen here."""
 
     turn: Turn
@@ -34,7 +34,7 @@ class SliceLog:
         self._rows: list[tuple[int, ...]] = []
 
     def add(
-        self, place: Place, done: SliceDone, cpu: CpuReading, start: tuple[int, ...] = ()
+        self, place: SlicePlace, done: SliceDone, cpu: CpuReading, start: tuple[int, ...] = ()
     ) -> None:
         """Note a slice; the order of the values is that of the columns of `Slices`.
 

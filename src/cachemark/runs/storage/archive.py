@@ -26,7 +26,7 @@ from cachemark import __version__
 from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.host.files import is_folder
 from cachemark.host.regular_file import open_regular, read_regular
-from cachemark.host.sandbox import Limits, run_limited
+from cachemark.host.sandbox import SandboxLimits, run_limited
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.foreign_text import in_a_sentence
@@ -45,7 +45,7 @@ MAX_BYTES = 2**30
 # they are packed. What is small may be packed as well as it can be.
 _MAX_RATIO = 100
 _FREE_BYTES = 4 * 2**20
-_LIMITS = Limits(memory_bytes=2**30, time_s=120, file_bytes=MAX_BYTES)
+_LIMITS = SandboxLimits(memory_bytes=2**30, time_s=120, file_bytes=MAX_BYTES)
 _MAX_MANIFEST_BYTES = 2**16
 _CHUNK = 2**20
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error)

@@ -15,7 +15,7 @@ from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import Tape
 
 # Starts what the client talks to, where that is no server as an experiment names one.
-Target = Callable[[], AbstractContextManager[RunningServer]]
+TrialTarget = Callable[[], AbstractContextManager[RunningServer]]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     worker_cpus: str
     restrictions: Restrictions = Restrictions()
     noise: NoisePolicy = "auto"
-    target: Target | None = None
+    target: TrialTarget | None = None
     awake_pid: int | None = None
     slices: bool = False
     generators: Setting | None = None

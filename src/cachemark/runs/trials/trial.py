@@ -29,7 +29,7 @@ from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.outcome import Binary, CommandCount, Generators, Observed, Outcome
 from cachemark.model.plan import warmup_ms
-from cachemark.model.protocol import Done, Prepare, Ready, Run
+from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
@@ -45,7 +45,7 @@ _LOG_CHARS = 4000
 class Player(Protocol):
     """The workers of a trial, wherever they are."""
 
-    def run(self, request: Run, watch: RunMonitor) -> Done:
+    def run(self, request: RunRequest, watch: RunMonitor) -> Done:
         """Play one phase on all of them. Raises TrialError."""
         ...
 
@@ -157,7 +157,9 @@ class TrialRun:
         if self.generators:
             player = LoadedFleet(fleet, self.generators._connect(stack, server))
         if setting.workload.prefill > 0:
-            self.record(prefill=run_prefill(lambda: player.run(Run(phase="prefill"), self.watch)))
+            self.record(
+                prefill=run_prefill(lambda: player.run(RunRequest(phase="prefill"), self.watch))
+            )
         return Endpoints(server, fleet, empty, player)
 
     def _connect(self, stack: ExitStack, server: RunningServer) -> Fleet:
@@ -186,7 +188,7 @@ class TrialRun:
             others.hello(ready_s)
             others.prepare(request, ready_s)
             ops = setting.workload.server_warmup_ops
-            others.run(Run(phase="warmup", ops=ops), self.watch)
+            others.run(RunRequest(phase="warmup", ops=ops), self.watch)
             others.bye()
 
     def kill_workers(self) -> None:
@@ -328,24 +330,24 @@ class TrialRun:
         if lacking := unclaimed(demand, ready):
             raise UnsupportedError(lacking)
 
-    def warm_up(self, server: RunningServer, fleet: Player) -> Run:
+    def warm_up(self, server: RunningServer, fleet: Player) -> RunRequest:
         """Warm up, and say what ends the measured window: a time, a number, or a fill."""
         workload, timing = self.setting.workload, self.setting.timing
         if workload.fill_percent is not None:
-            return Run(phase="measure", ops=self._fill_ops(server, fleet))
+            return RunRequest(phase="measure", ops=self._fill_ops(server, fleet))
         if duration_ms := warmup_ms(workload, timing):
-            request = Run(phase="warmup", duration_ms=duration_ms)
+            request = RunRequest(phase="warmup", duration_ms=duration_ms)
             self.record(warmup=fleet.run(request, self.watch))
         if workload.ops is not None:
-            return Run(phase="measure", ops=workload.ops)
+            return RunRequest(phase="measure", ops=workload.ops)
         if workload.passes is not None:
-            return Run(phase="measure", ops=workload.passes * self.setting.tape.facts.ops)
-        return Run(phase="measure", duration_ms=timing.measure_ms)
+            return RunRequest(phase="measure", ops=workload.passes * self.setting.tape.facts.ops)
+        return RunRequest(phase="measure", duration_ms=timing.measure_ms)
 
     def _fill_ops(self, server: RunningServer, fleet: Player) -> int:
         workload = self.setting.workload
         before = storage(server.stats())
-        request = Run(phase="warmup", ops=fill_sample_ops(workload))
+        request = RunRequest(phase="warmup", ops=fill_sample_ops(workload))
         sample = fleet.run(request, self.watch)
         self.record(warmup=sample)
         return ops_to_fill(workload, sample, before, storage(server.stats()))

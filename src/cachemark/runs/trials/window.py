@@ -12,7 +12,7 @@ from cachemark.endpoints.merging import merge_kinds
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
-from cachemark.model.protocol import Done, Ready, Run
+from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.trials.sampler import Sampler
@@ -46,7 +46,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 def play_window(
     server: RunningServer,
     fleet: Fleet | LoadedFleet,
-    request: Run,
+    request: RunRequest,
     watch: RunMonitor,
     *,
     awake_pid: int | None,
@@ -84,7 +84,7 @@ def play_window(
     )
 
 
-def tick_s(ready: Ready | None, request: Run) -> float | None:
+def tick_s(ready: Ready | None, request: RunRequest) -> float | None:
     """How often to read the server's counters: not at all where the worker keeps a timeline.
 
     Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.

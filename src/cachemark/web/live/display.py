@@ -6,23 +6,23 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
-from cachemark.analysis.rounds.answers import Place as RankedPlace
+from cachemark.analysis.rounds.answers import Place
 from cachemark.analysis.statistics import FIGURES, withholds
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.cells import CELL_FIELDS, cell_title
-from cachemark.report.rounds import Standing, ordered_places, standing_lines
+from cachemark.report.rounds import QuestionStandings, ordered_places, standing_lines
 from cachemark.runs.campaign import Display
 from cachemark.runs.storage.store import Run
 from cachemark.web.live.events import (
     MAX_NAME,
     MAX_REASON,
-    Answers,
+    AnswersTold,
     Ended,
-    Place,
     Position,
     Ranked,
+    RankedPlace,
     Refused,
     Started,
     TrialEnded,
@@ -42,11 +42,11 @@ _FIGURES = {
 }
 # As many as surely fit into a line.
 _PLACES_IN_A_LINE = 6
-Rank = Callable[[list[Outcome]], Standing]
+RankOf = Callable[[list[Outcome]], QuestionStandings]
 
 
 @contextmanager
-def logged(display: Display, run: Run, plan: Plan, rank: Rank) -> Generator[Display]:
+def logged(display: Display, run: Run, plan: Plan, rank: RankOf) -> Generator[Display]:
     """A display that shows what `display` shows, and writes it as events of the run."""
     log = EventLog(run.folder)
     pid, start = own_identity()
@@ -64,7 +64,7 @@ def logged(display: Display, run: Run, plan: Plan, rank: Rank) -> Generator[Disp
 class LoggedDisplay:
     """Passes everything on to a display, and writes what a page shows."""
 
-    def __init__(self, display: Display, log: EventLog, rank: Rank) -> None:
+    def __init__(self, display: Display, log: EventLog, rank: RankOf) -> None:
         self._display, self._log, self._rank = display, log, rank
         self._number = self._total = 0
         self._what = ""
@@ -122,7 +122,7 @@ class LoggedDisplay:
         standing = self._rank(outcomes)
         for event in ranked(standing):
             self._log.write(event)
-        self._log.write(Answers(lines=fitting(standing_lines(standing))))
+        self._log.write(AnswersTold(lines=fitting(standing_lines(standing))))
 
     def _position(self, *, what: str, part: float = 0.0, at_once: bool = False) -> None:
         now = time.monotonic()
@@ -162,7 +162,7 @@ def trial_ended(outcome: Outcome) -> TrialEnded:
     )
 
 
-def ranked(standing: Standing) -> Iterator[Ranked]:
+def ranked(standing: QuestionStandings) -> Iterator[Ranked]:
     """The rankings as events."""
     for question, ranking in standing:
         first = ranking.places[0]
@@ -175,9 +175,9 @@ def ranked(standing: Standing) -> Iterator[Ranked]:
             )
 
 
-def _place(place: RankedPlace, first: RankedPlace) -> Place:
+def _place(place: Place, first: Place) -> RankedPlace:
     ratio = place.to_winner.ratio if place.to_winner else None
-    return Place(
+    return RankedPlace(
         name=place.name[:MAX_NAME],
         cell=_cell_names(place.cell),
         value=place.value,

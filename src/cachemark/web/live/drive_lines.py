@@ -21,7 +21,7 @@ from cachemark.model.server_stats import ServerStats
 from cachemark.web.live.events import (
     MAX_NAME,
     MAX_REASON,
-    Answers,
+    AnswersTold,
     Ended,
     Event,
     Position,
@@ -40,7 +40,7 @@ _CLIENT = "native"
 _NAME = "drive"
 
 
-class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
+class DriveBegin(msgspec.Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
     """How the window is played."""
 
     server: str
@@ -50,7 +50,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin", tag_field="e
     duration_ms: int | None = None
 
 
-class Second(msgspec.Struct, frozen=True, kw_only=True, tag="second", tag_field="event"):
+class DriveSecond(msgspec.Struct, frozen=True, kw_only=True, tag="second", tag_field="event"):
     """One second of a phase. `failed` counts since the phase began."""
 
     phase: str
@@ -61,14 +61,14 @@ class Second(msgspec.Struct, frozen=True, kw_only=True, tag="second", tag_field=
     p99_ns: float | None = None
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="event"):
+class DriveResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="event"):
     """The whole window, as it was measured. `problem`: why the exit status is 1."""
 
     measure: Done
     problem: str | None = None
 
 
-_decoder = msgspec.json.Decoder(Begin | Second | Result)
+_decoder = msgspec.json.Decoder(DriveBegin | DriveSecond | DriveResult)
 
 
 def follow(stream: IO[bytes], log: EventLog) -> None:
@@ -97,16 +97,16 @@ class Drive:
         except (*DECODE_ERRORS, HistogramError):
             return
 
-    def _events(self, line: Begin | Second | Result) -> Iterator[Event]:
-        if isinstance(line, Begin):
+    def _events(self, line: DriveBegin | DriveSecond | DriveResult) -> Iterator[Event]:
+        if isinstance(line, DriveBegin):
             yield self._begin(line)
-        elif isinstance(line, Second):
+        elif isinstance(line, DriveSecond):
             yield from self._second(line)
         else:
             yield from self._result(line)
             self.is_complete = True
 
-    def _begin(self, line: Begin) -> Started:
+    def _begin(self, line: DriveBegin) -> Started:
         self._seconds = -(-(line.duration_ms or 0) // 1000)
         loop = "open loop" if line.open_loop else "closed loop"
         load = f"{loop}, {line.connections} connections, depth {line.depth}"
@@ -119,7 +119,7 @@ class Drive:
         )
         return _started(self._seconds)
 
-    def _second(self, line: Second) -> Iterator[Event]:
+    def _second(self, line: DriveSecond) -> Iterator[Event]:
         is_measured = line.phase == _MEASURE
         number = line.second if is_measured else 0
         phase = line.phase[:MAX_NAME]
@@ -134,7 +134,7 @@ class Drive:
                 errors=line.failed,
             )
 
-    def _result(self, line: Result) -> Iterator[Event]:
+    def _result(self, line: DriveResult) -> Iterator[Event]:
         measure = line.measure
         verdict = _judged(measure, self._load)
         operations = list(measure.operations.values())
@@ -146,7 +146,7 @@ class Drive:
         )
         told = [found.text for found in verdict.findings if found.weight in ("note", "withheld")]
         if told:
-            yield Answers(lines=fitting(told))
+            yield AnswersTold(lines=fitting(told))
         yield TrialEnded(
             cell=self._cell,
             block=0,

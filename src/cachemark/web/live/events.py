@@ -18,7 +18,7 @@ MAX_REASON = 600
 
 
 # What names a cell: its client, then its work.
-Names = Annotated[list[str], Meta(min_length=1, max_length=8)]
+CellNames = Annotated[list[str], Meta(min_length=1, max_length=8)]
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
@@ -46,7 +46,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, tag="position"):
 class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
     """A trial has ended. Figures are those of a valid trial; times are in ns."""
 
-    cell: Names
+    cell: CellNames
     block: int
     verdict: str
     reason: str = ""
@@ -64,7 +64,7 @@ class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
 class SecondEnded(msgspec.Struct, frozen=True, kw_only=True, tag="second"):
     """A second of a drive has ended. `errors` counts since its window began; times are in ns."""
 
-    cell: Names
+    cell: CellNames
     second: int
     rate: float
     p50: float | None = None
@@ -72,13 +72,13 @@ class SecondEnded(msgspec.Struct, frozen=True, kw_only=True, tag="second"):
     errors: int = 0
 
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
+class AnswersTold(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
     """The answers so far, in words."""
 
     lines: list[str]
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class RankedPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in a ranking by turns: its figure, with the interval of its ratio to the first.
 
     The figure is at the level that all cells have in common. A yardstick, such as the native
@@ -102,7 +102,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, tag="ranked"):
     title: str
     by_rate: bool
     at: int
-    places: list[Place]
+    places: list[RankedPlace]
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -117,10 +117,10 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     interrupted: bool
 
 
-Event = Started | Position | TrialEnded | SecondEnded | Answers | Ranked | Refused | Ended
+Event = Started | Position | TrialEnded | SecondEnded | AnswersTold | Ranked | Refused | Ended
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     """An event with its number, which counts from 1, and its time in seconds since the epoch."""
 
     id: int
@@ -128,16 +128,16 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     event: Event
 
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder = msgspec.json.Decoder(EventLine)
 
 
-def to_line(line: Line) -> bytes | None:
+def to_line(line: EventLine) -> bytes | None:
     """The line with its end; None if it would be too long."""
     encoded = msgspec.json.encode(line) + b"\n"
     return encoded if len(encoded) <= MAX_LINE_BYTES else None
 
 
-def from_line(text: bytes) -> Line | None:
+def from_line(text: bytes) -> EventLine | None:
     """The event of a line; None if the line is no event: a person may have changed the file.
 
     Names in it are made harmless.

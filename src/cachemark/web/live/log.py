@@ -8,7 +8,15 @@ import time
 from pathlib import Path
 
 from cachemark.host.regular_file import open_regular, open_to_append
-from cachemark.web.live.events import EVENTS_FILE, Ended, Event, Line, Started, from_line, to_line
+from cachemark.web.live.events import (
+    EVENTS_FILE,
+    Ended,
+    Event,
+    EventLine,
+    Started,
+    from_line,
+    to_line,
+)
 
 # A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
 MAX_BYTES = 16 * 2**20
@@ -32,7 +40,7 @@ class EventLog:
         """Append an event."""
         if self._bytes > MAX_BYTES and not isinstance(event, Started | Ended):
             return
-        line = to_line(Line(id=self._id + 1, at=round(time.time(), 3), event=event))
+        line = to_line(EventLine(id=self._id + 1, at=round(time.time(), 3), event=event))
         if line is None:
             return
         with contextlib.suppress(OSError), open_to_append(self._path) as file:
@@ -48,7 +56,7 @@ class EventReader:
         self._path = folder / EVENTS_FILE
         self.length = 0
 
-    def new_lines(self) -> list[Line]:
+    def new_lines(self) -> list[EventLine]:
         """The complete lines since the last reading."""
         try:
             with open_regular(self._path) as file:

@@ -6,12 +6,12 @@ import msgspec
 
 from cachemark.analysis.statistics import Interval, absolute_figure
 from cachemark.web.live.events import (
-    Answers,
+    AnswersTold,
     Ended,
-    Line,
-    Place,
+    EventLine,
     Position,
     Ranked,
+    RankedPlace,
     Refused,
     SecondEnded,
     Started,
@@ -24,7 +24,7 @@ ROWS_IN_A_MESSAGE = 12
 _MAX_PROBLEMS = 50
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
     """A client in a ranking: its figure with its interval, and how many of its trials count."""
 
     name: str
@@ -41,7 +41,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     server_rss: float | None
 
 
-class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+class LiveRanking(msgspec.Struct, frozen=True, kw_only=True):
     """The clients that did the same work, best first.
 
     `in_turns`: the figures are the estimates of the answers, and an interval is that of the ratio
@@ -51,7 +51,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     by_rate: bool
     in_turns: bool
-    rows: list[Row]
+    rows: list[LiveRow]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,9 +104,9 @@ class LiveState:
         self._points: list[tuple[int, Point]] = []
         self._problems: dict[tuple[str, str, str], int] = {}
         self._last_second: SecondEnded | None = None
-        self._ranked: dict[str, tuple[bool, list[Place]]] = {}
+        self._ranked: dict[str, tuple[bool, list[RankedPlace]]] = {}
 
-    def apply(self, line: Line) -> None:
+    def apply(self, line: EventLine) -> None:
         """Take the next event into account."""
         self.last_id = line.id
         self.began_at = self.began_at or line.at
@@ -119,7 +119,7 @@ class LiveState:
             self.ended = event
         elif isinstance(event, Position):
             self.position = event
-        elif isinstance(event, Answers):
+        elif isinstance(event, AnswersTold):
             self.answers = event.lines
         elif isinstance(event, Refused):
             self.refused = event.lines
@@ -131,11 +131,11 @@ class LiveState:
         else:
             self._apply_trial(line, event)
 
-    def _apply_second(self, line: Line, second: SecondEnded) -> None:
+    def _apply_second(self, line: EventLine, second: SecondEnded) -> None:
         self._last_second = second
         self._add_point(line, second.cell, second.second - 1, second)
 
-    def _apply_trial(self, line: Line, trial: TrialEnded) -> None:
+    def _apply_trial(self, line: EventLine, trial: TrialEnded) -> None:
         self._trials.setdefault(self._number(trial.cell), []).append(trial)
         if self._last_second is None:  # the points of a drive are its seconds
             self._add_point(line, trial.cell, trial.block, trial)
@@ -159,7 +159,7 @@ class LiveState:
         return self.cells.index(cell)
 
     def _add_point(
-        self, line: Line, names: list[str], block: int, of: TrialEnded | SecondEnded
+        self, line: EventLine, names: list[str], block: int, of: TrialEnded | SecondEnded
     ) -> None:
         seconds = round(line.at - self.began_at, 1)
         point = Point(self._number(names), block, seconds, of.rate, of.p50, of.p99)
@@ -203,20 +203,20 @@ class LiveState:
             for (cell, part), points in parts.items()
         ]
 
-    def rankings(self) -> list[Ranking]:
+    def rankings(self) -> list[LiveRanking]:
         """The rankings: by rate, or, where all clients are offered the same rate, by p99."""
         if self.started is not None and self.started.unit == "sitting":
             return self._rankings_in_turns()
         if self._last_second is not None and not self._trials:
             return [self._ranking_of_seconds(self._last_second)]
-        groups: dict[str, list[Row]] = {}
+        groups: dict[str, list[LiveRow]] = {}
         by_rate = self.started is None or self.started.ranks_by_rate
         for number, (client, *work) in enumerate(self.cells):
             trials = self._trials.get(number, [])
             interval = _mean_of_trials(trials, "rate" if by_rate else "p99")
             groups.setdefault(" · ".join(work), []).append(_row(client, trials, interval))
         return [
-            Ranking(
+            LiveRanking(
                 title=title,
                 by_rate=by_rate,
                 in_turns=False,
@@ -225,19 +225,19 @@ class LiveState:
             for title, rows in groups.items()
         ]
 
-    def _ranking_of_seconds(self, last: SecondEnded) -> Ranking:
+    def _ranking_of_seconds(self, last: SecondEnded) -> LiveRanking:
         """The mean rate of a drive so far. A mean of percentiles would not be the percentile."""
         client, *work = last.cell
         rate = _mean([point.rate for _, point in self._points])
         row = _row(client, [], Interval(value=rate, low=None, high=None) if rate else None)
         rows = [msgspec.structs.replace(row, errors=last.errors)]
-        return Ranking(title=" · ".join(work), by_rate=True, in_turns=False, rows=rows)
+        return LiveRanking(title=" · ".join(work), by_rate=True, in_turns=False, rows=rows)
 
-    def _rankings_in_turns(self) -> list[Ranking]:
+    def _rankings_in_turns(self) -> list[LiveRanking]:
         """Those of the answers: means of sittings could contradict them."""
         numbers = {cell: number for number, cell in enumerate(self.cells)}
         return [
-            Ranking(
+            LiveRanking(
                 title=title,
                 by_rate=by_rate,
                 in_turns=True,
@@ -255,7 +255,7 @@ class LiveState:
         ]
 
 
-def _order(row: Row, by_rate: bool) -> float:
+def _order(row: LiveRow, by_rate: bool) -> float:
     if row.value is None:
         return float("inf")
     return -row.value if by_rate else row.value
@@ -268,8 +268,8 @@ def _mean_of_trials(trials: list[TrialEnded], metric: str) -> Interval | None:
 
 def _row(
     name: str, trials: list[TrialEnded], interval: Interval | None, *, is_first: bool = False
-) -> Row:
-    return Row(
+) -> LiveRow:
+    return LiveRow(
         name=name,
         is_first=is_first,
         value=interval.value if interval else None,

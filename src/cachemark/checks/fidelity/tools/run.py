@@ -12,7 +12,7 @@ from cachemark import host
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.attempts import retry_until_judged
 from cachemark.checks.fidelity.cases import Case, floor_of
-from cachemark.checks.fidelity.judge import FidelityResult, Floor, PercentileResult
+from cachemark.checks.fidelity.judge import FidelityResult, PercentileResult, TimeFloor
 from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services_ns
 from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
@@ -112,19 +112,21 @@ def _output(tool: Tool, job: ToolJob, cpus: str) -> tuple[str, int]:
     return path.read_text(encoding="utf-8", errors="replace"), waited - before
 
 
-def _floor(reported: ToolResult, log: Log) -> Floor:
+def _floor(reported: ToolResult, log: Log) -> TimeFloor:
     """The floor, from p50 and p99 or the next higher percentiles that the tool reports."""
     ordered = sorted(reported.percentiles_ms)
     middle = next((p for p in ordered if p >= 50), ordered[-1])
     high = next((p for p in ordered if p >= 99), ordered[-1])
     injected = percentile(services_ns(log), middle)
-    return Floor(
+    return TimeFloor(
         p50_ns=max(0, round(reported.percentiles_ms[middle] * _NS_IN_MS) - injected),
         p99_ns=round(reported.percentiles_ms[high] * _NS_IN_MS),
     )
 
 
-def tool_lines(case: Case, floor: Floor, reported: ToolResult, log: Log) -> list[PercentileResult]:
+def tool_lines(
+    case: Case, floor: TimeFloor, reported: ToolResult, log: Log
+) -> list[PercentileResult]:
     """The results for the case's percentiles that the tool reports.
 
     In a closed loop the true times are those in the server's log. In an open loop they are the
