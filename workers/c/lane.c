@@ -12,6 +12,13 @@ static void add_one(_Atomic uint64_t *counter)
   atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
+static __attribute__((noinline, cold)) void note_failure(struct lane *lane, enum status status)
+{
+  add_one(&lane->failed);
+  if (status > WRONG_VALUE)
+    lane->player->tape->any_generation = true; /* if it is a write, it may still come */
+}
+
 /* A slice of the window has ended, and perhaps a section with it. */
 static __attribute__((noinline)) void next_slice(struct lane *lane, uint64_t now)
 {
@@ -36,6 +43,14 @@ static inline void note_times(struct lane *lane, struct histogram *response, uin
     histogram_record(lane->lag, began - due_ns);
   if (response)
     histogram_record(response, now - due_ns);
+}
+
+static inline void note_end(struct lane *lane, int status)
+{
+  if (status < WRONG_VALUE)
+    add_one(&lane->done);
+  else
+    note_failure(lane, status);
 }
 
 /* One operation; the instant of its end. */
@@ -63,7 +78,7 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
     if (lane->calls.calls)
       call_log_note(&lane->calls, p->tape, op, &answer, verified, began, now, lane->used);
   }
-  add_one(verified.status < WRONG_VALUE ? &lane->done : &lane->failed);
+  note_end(lane, verified.status);
   if (p->client->release)
     p->client->release(lane->session, &answer);
   return now;

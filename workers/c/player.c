@@ -30,6 +30,10 @@ struct player *player_open(const struct client *client, const struct setup *setu
 {
   struct player *p = calloc(1, sizeof *p);
   p->client = client, p->setup = setup, p->tape = tape, p->over_fd = over_fd;
+  bool in_turn = setup->server_count == 1 && setup->connections == setup->threads && setup->depth == 1;
+  bool common = !strcmp(option_value(setup, "profile", "common"), "common");
+  if (!in_turn || !common || tape->lanes != setup->shares * setup->threads)
+    tape->any_generation = true; /* they are for another way to play the tape */
   p->lane_count = setup->threads;
   p->lanes_in_all = setup->shares * setup->threads;
   p->lanes = aligned_alloc(64, p->lane_count * sizeof *p->lanes);
@@ -88,6 +92,9 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
 void player_reset(struct player *p, bool prefill, int64_t ops, int64_t duration_ms)
 {
   kind_set quiet = 0xaaaaaaaaaaaaaaaa & p->tape->kinds;
+  if (prefill && p->prefilled)
+    p->tape->any_generation = true; /* the prefill before it failed, and what it sent may still come */
+  p->prefilled |= prefill;
   p->prefill = prefill, p->open_loop = p->tape->times && !prefill, p->quiet = quiet && !prefill;
   p->in_process = !p->setup->server_count;
   p->in_flight = 0;

@@ -44,6 +44,7 @@ struct player {
   struct window window;
   bool in_process;  /* its client has no server */
   bool prefill, open_loop, quiet;
+  bool prefilled;  /* a prefill has begun */
   _Atomic uint64_t in_flight, peak, playing;
   int over_fd;  /* gets a byte when the last lane is done */
   struct slices slices;

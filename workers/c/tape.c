@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER_BYTES = 184, FORMAT = 2, RECORD_BYTES = 16 };
+enum { HEADER_BYTES = 184, FORMAT = 2, RECORD_BYTES = 16, GENERATIONS = 4 };
+/* By the generation that the record of a read tells: those that it may bring, as bits. */
+static const uint8_t RIGHT[GENERATIONS] = {0xf, 0xe, 0x6, 0xa};
 static const char COUNTER[] = "1000000000";
 
 static const char *const NAMES[VERBS] = {
@@ -21,6 +23,7 @@ static const kind_set MAY_BE_QUIET = IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
                                      | IN_SET(TOUCH) | IN_SET(MSET) | IN_SET(INCR) | IN_SET(DECR);
 static const kind_set ON_COUNTERS = IN_SET(DELETE) | IN_SET(INCR) | IN_SET(DECR) | IN_SET(VERSION);
 static const kind_set BATCHES = IN_SET(MGET) | IN_SET(MSET);
+static const kind_set WITH_GENERATIONS = IN_SET(SET) | IN_SET(GET) | IN_SET(GETS) | IN_SET(GAT);
 static const kind_set STEPS = IN_SET(INCR) | IN_SET(DECR);
 
 struct record {
@@ -83,13 +86,14 @@ static bool check_header(struct error_text to, struct tape *t)
   t->run_count = field(t, 56), t->pool_bytes = field(t, 64), t->period_ns = field(t, 72);
   t->key_bytes = field(t, 96), t->group = field(t, 160), t->counter_count = field(t, 168);
   t->exptime_s = (uint32_t)field(t, 144), t->verified = !(field(t, 152) & 1);
+  t->lanes = field(t, 152) >> 32;
   t->thinks = field(t, 176) != 0;
   return check(to, field(t, 16) == t->bytes, "another length than it says", 16)
       && check(to, t->key_count && t->key_count < UINT32_MAX + 1ULL, "no possible number of keys", 32)
       && check(to, t->prefill_count <= t->key_count, "more keys to store than it has", 40)
       && check(to, t->op_count && t->op_count < UINT32_MAX, "no possible number of operations", 48)
       && check(to, field(t, 144) <= UINT32_MAX, "no possible expiry time", 144)
-      && check(to, field(t, 152) < 2, "unknown flags", 152)
+      && check(to, !(field(t, 152) & 0xfffffffe), "unknown flags", 152)
       && check(to, t->group && t->op_count % t->group == 0, "no whole number of groups", 160)
       && check(to, t->counter_count <= t->key_count, "more counters than keys", 168)
       && check(to, !field(t, 136) == !t->period_ns, "times without a period, or a period without times", 72)
@@ -141,7 +145,9 @@ static bool check_record(struct error_text to, struct tape *t, struct record r, 
   bool batch = verb & BATCHES, step = verb & STEPS, keyless = r.verb == VERSION;
   bool run = batch ? r.run >= 1 : r.run == !keyless;
   uint64_t limit = batch ? t->run_count : t->key_count;
-  if (!check(to, !r.flags || (r.flags == 1 && (verb & MAY_BE_QUIET)), "bad flags", at)
+  bool quiet = r.flags & 1, generation = r.flags >> 1;
+  bool may_have = t->lanes && !quiet && r.flags >> 1 < GENERATIONS && (verb & WITH_GENERATIONS);
+  if (!check(to, (!quiet || (verb & MAY_BE_QUIET)) && (!generation || may_have), "bad flags", at)
       || !check(to, run, "a wrong run", at)
       || !check(to, keyless || (uint64_t)r.key + r.run <= limit, "an unknown key", at)
       || !check(to, !step || r.key >= first_counter, "a counter's verb on another key", at)
@@ -152,7 +158,7 @@ static bool check_record(struct error_text to, struct tape *t, struct record r, 
     if (!check(to, key < first_counter, "a verb on a counter that is not for it", at))
       return false;
   }
-  t->kinds |= (kind_set)1 << KIND(r.verb, r.flags);
+  t->kinds |= (kind_set)1 << KIND(r.verb, quiet);
   if (batch && r.run > t->longest_run)
     t->longest_run = r.run;
   return true;
@@ -223,11 +229,23 @@ void tape_close(struct tape *t)
   free(t->indexes), free(t->run_keys), free(t->run_lengths), free(t);
 }
 
-const char *tape_value(const struct tape *t, uint32_t key, uint64_t length)
+const char *tape_value(const struct tape *t, uint32_t key, uint64_t length, unsigned generation)
 {
   if (length > t->pool_bytes)
     return NULL;
-  return t->pool + (key * 786433ULL + length * 97) % (t->pool_bytes - length + 1);
+  uint64_t place = key * 786433ULL + length * 97 + generation * 262147ULL;
+  return t->pool + place % (t->pool_bytes - length + 1);
+}
+
+bool tape_right(const struct tape *t, uint32_t key, const char *value, uint64_t length, unsigned told)
+{
+  uint8_t right = !t->lanes ? 1 : RIGHT[t->any_generation ? 0 : told];
+  for (unsigned generation = 0; generation < GENERATIONS; generation++) {
+    const char *expected = right >> generation & 1 ? tape_value(t, key, length, generation) : NULL;
+    if (expected && memcmp(expected, value, length) == 0)
+      return true;
+  }
+  return false;
 }
 
 static uint32_t lay_keys(const struct tape *t, struct operation *op, struct record r)
@@ -250,13 +268,13 @@ static uint32_t lay_keys(const struct tape *t, struct operation *op, struct reco
 static struct operation make_operation(const struct tape *t, uint32_t number)
 {
   struct record r = record_at(t, number);
-  struct operation op = {.number = number, .exptime_s = r.exptime_s, .verb = r.verb,
-                         .kind = (uint8_t)KIND(r.verb, r.flags), .noreply = r.flags};
+  struct operation op = {.number = number, .exptime_s = r.exptime_s, .verb = r.verb, .generation = r.flags >> 1,
+                         .kind = (uint8_t)KIND(r.verb, r.flags & 1), .noreply = r.flags & 1};
   uint32_t key = lay_keys(t, &op, r);
   kind_set reads = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(GAT) | IN_SET(MSET);
   op.length = r.run && (IN_SET(r.verb) & reads) ? t->lengths[key] : r.length;
   if (r.run && !(IN_SET(r.verb) & STEPS))
-    op.value = tape_value(t, key, op.length);
+    op.value = tape_value(t, key, op.length, op.generation);
   op.value_bytes = op.length;
   for (uint32_t i = 1; r.verb == MSET && i < r.run; i++)
     op.value_bytes += t->lengths[op.indexes[i]];
@@ -280,6 +298,6 @@ struct operation tape_prefill(const struct tape *t, uint32_t key)
   struct operation op = {.exptime_s = t->exptime_s, .verb = SET, .kind = KIND(SET, 0)};
   lay_keys(t, &op, r);
   op.value_bytes = op.length = t->lengths[key];
-  op.value = key < t->key_count - t->counter_count ? tape_value(t, key, op.length) : COUNTER;
+  op.value = key < t->key_count - t->counter_count ? tape_value(t, key, op.length, 0) : COUNTER;
   return op;
 }

@@ -29,6 +29,7 @@ struct operation {
   uint32_t number;          /* of the record */
   uint64_t value_bytes;     /* of a write, or of all writes of a run */
   uint8_t verb, kind;
+  uint8_t generation;       /* of a write; of a read that of the lane's last write of the key before it */
   bool noreply;
 };
 
@@ -38,6 +39,8 @@ struct tape {
   uint64_t key_bytes, group, counter_count;
   uint32_t exptime_s, longest_run;
   bool verified;
+  uint64_t lanes;           /* for which the records have generations; 0: they have none */
+  _Atomic bool any_generation;  /* a read may bring any of them: a write that failed may still come */
   bool thinks;              /* callers think between operations */
   const uint32_t *offsets, *lengths, *runs;
   const char *text, *pool;
@@ -55,8 +58,11 @@ void tape_close(struct tape *tape);
 
 const char *kind_name(int kind);
 
-/* The value of a key at a length, whichever write it came from; null where no write has that length. */
-const char *tape_value(const struct tape *tape, uint32_t key, uint64_t length);
+/* The value of a key at a length, in a generation; null where no write has that length. */
+const char *tape_value(const struct tape *tape, uint32_t key, uint64_t length, unsigned generation);
+
+/* Whether a read may bring a value; `told` is the generation of its record. */
+bool tape_right(const struct tape *tape, uint32_t key, const char *value, uint64_t length, unsigned told);
 
 /* The operations of a lane, in order; the caller frees them. */
 struct operation *tape_lane(const struct tape *tape, uint64_t lane, uint64_t lanes, uint64_t *count);

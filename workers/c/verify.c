@@ -3,20 +3,13 @@
 
 #include <string.h>
 
-/* Whether a value is right for a key, at whatever length it was written. */
-static bool right(const struct tape *tape, uint32_t key, const char *value, size_t length)
-{
-  const char *expected = tape_value(tape, key, length);
-  return expected && memcmp(expected, value, length) == 0;
-}
-
 static bool right_only(const struct tape *tape, const struct operation *op, const struct item *item)
 {
   if (!tape->verified)
     return true;
-  if (op->verb != CAS && item->length == op->length)
-    return memcmp(op->value, item->value, item->length) == 0;
-  return right(tape, op->indexes[0], item->value, item->length);
+  if (op->verb != CAS && item->length == op->length && memcmp(op->value, item->value, item->length) == 0)
+    return true;
+  return tape_right(tape, op->indexes[0], item->value, item->length, op->generation);
 }
 
 /* The position of a found key in its run: replies come in order, if from several servers in turns. */
@@ -42,7 +35,7 @@ static struct verified verify_run(const struct tape *tape, const struct operatio
     uint32_t at = position(op, item, next, used);
     if (at == op->run)
       return (struct verified){WRONG_VALUE, 0, 0};
-    if (tape->verified && !right(tape, op->indexes[at], item->value, item->length))
+    if (tape->verified && !tape_right(tape, op->indexes[at], item->value, item->length, 0))
       return (struct verified){WRONG_VALUE, 0, 0};
     used[at] = 1;
     next = at + 1 < op->run ? at + 1 : 0;

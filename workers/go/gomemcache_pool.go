@@ -130,7 +130,7 @@ func (l *poolLane[I]) swapped(op *Op) Result {
 		return missed
 	case l.read == nil:
 		return l.failure()
-	case !op.Tape.right(op.Record.Key, l.value(l.read)):
+	case !op.Tape.right(op.Record.Key, l.value(l.read), op.Record.generation()):
 		return failed(FaultWrongValue)
 	case l.err == nil:
 		return swapped(op, true)

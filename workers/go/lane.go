@@ -224,13 +224,20 @@ func (l *lane) call(due int64, open bool) int64 {
 	if result.Fault == NoFault {
 		l.timeline.note(lag + now - began)
 	} else {
-		l.faults++
+		l.noteFault(result.Fault)
 	}
 	l.sentNs = now
 	if now >= l.nextReportNs {
 		l.report(now)
 	}
 	return now
+}
+
+func (l *lane) noteFault(fault Fault) {
+	l.faults++
+	if fault != FaultWrongValue {
+		l.tape.anyGeneration.Store(true) // if it is a write, it may still come
+	}
 }
 
 func (l *lane) report(now int64) {

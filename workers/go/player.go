@@ -34,6 +34,9 @@ func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) 
 		return nil, err
 	}
 	player := &Player{tape: setup.Tape, session: session, setup: setup}
+	if len(setup.Servers) != 1 || !setup.Common() || setup.Tape.lanes != uint64(segment[1]*setup.Callers) {
+		setup.Tape.anyGeneration.Store(true) // they are for another way to play the tape
+	}
 	timeoutNs := int64(setup.Timeout)
 	if client.inProcess() {
 		timeoutNs = math.MaxInt64 // with no server to wait for, nothing is late
@@ -98,6 +101,7 @@ func (p *Player) endSlices() {
 func (p *Player) begin(request *Request, window *Window) {
 	p.endSlices()
 	prefill := request.Phase == "prefill"
+	p.tape.begins(prefill)
 	limit := request.Ops
 	if prefill {
 		limit = nil

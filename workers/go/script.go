@@ -62,7 +62,7 @@ func (l *lane) fill(r *Record) {
 	}
 	switch r.Verb {
 	case Set, Add, Replace, Cas:
-		op.Value = l.tape.value(r.Key, int(r.Length))
+		op.Value = l.tape.value(r.Key, int(r.Length), r.generation())
 	case Incr, Decr:
 		op.Amount = uint64(r.Length)
 	}

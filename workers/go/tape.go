@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -29,7 +30,7 @@ type Record struct {
 	ExptimeS uint32
 }
 
-func (r *Record) kind() Kind { return r.Verb.kind(r.Flags != 0) }
+func (r *Record) kind() Kind { return r.Verb.kind(r.Flags&1 != 0) }
 
 // Tape is a tape whose every table has been checked.
 type Tape struct {
@@ -44,6 +45,10 @@ type Tape struct {
 	thinks    bool // callers think between operations
 	fixed     bool // each write of a key has its length of the table
 	counterAt uint64
+	lanes     uint64 // for which the records have generations; 0: they have none
+	// Whether a read may bring any of them: a write that failed may still come.
+	anyGeneration atomic.Bool
+	filled        bool // a prefill has begun
 
 	offsets []uint32
 	keys    []byte
@@ -146,14 +151,14 @@ func (t *Tape) read() {
 	check(h.prefilled <= h.keyCount, "more keys to store than it has", 40)
 	check(h.ops > 0, "no operations", 48)
 	check(h.exptime < 1<<32, "no possible expiry time", 144)
-	check(h.flags < 2, "unknown flags", 152)
+	check(h.flags&0xFFFFFFFE == 0, "unknown flags", 152)
 	check(h.group > 0 && h.ops%h.group == 0, "records that are no whole number of groups", 160)
 	check(h.counters <= h.keyCount, "more counters than keys", 168)
 	check((h.timesAt > 0) == (h.periodNs > 0), "times without a period, or a period without times", 72)
 	check(h.timesAt == 0 || h.thinksAt == 0, "both times and think times", 176)
 	t.keyCount, t.prefilled, t.poolBytes, t.periodNs = h.keyCount, h.prefilled, h.poolBytes, h.periodNs
 	t.exptimeS, t.group, t.verified = h.exptime, h.group, h.flags&1 == 0
-	t.counterAt = h.keyCount - h.counters
+	t.counterAt, t.lanes = h.keyCount-h.counters, h.flags>>32
 	t.thinks = h.thinksAt != 0
 
 	t.offsets = table[uint32](t.data, 80, h.keyCount+1)
@@ -216,7 +221,8 @@ func (t *Tape) checkRecords(h *header) {
 		r, at := &t.records[j], h.opsAt+16*uint64(j)
 		check(r.Verb.known(), fmt.Sprintf("an unknown verb %d", r.Verb), at)
 		facts := &verbs[r.Verb]
-		check(r.Flags == 0 || r.Flags == 1 && facts.quiet, "bad flags", at)
+		check(r.Flags&1 == 0 || facts.quiet, "bad flags", at)
+		check(r.generation() == 0 || t.mayHaveGeneration(r), "bad flags", at)
 		limit, least := h.keyCount, uint16(1)
 		if facts.batch {
 			limit = h.runs
@@ -262,26 +268,6 @@ func (t *Tape) key(k uint32) string {
 	return unsafe.String(&t.keys[from], to-from)
 }
 
-// value is what a key holds at a length, whichever write it came from. Nil where there is none.
-func (t *Tape) value(k uint32, length int) []byte {
-	if uint64(length) > t.poolBytes {
-		return nil
-	}
-	at := (uint64(k)*786433 + uint64(length)*97) % (t.poolBytes - uint64(length) + 1)
-	return t.pool[at : at+uint64(length) : at+uint64(length)]
-}
-
-// right tells whether a value that was read is a key's.
-func (t *Tape) right(k uint32, value []byte) bool {
-	if !t.verified {
-		return true
-	}
-	if t.fixed && len(value) != int(t.lengths[k]) {
-		return false
-	}
-	return string(value) == string(t.value(k, len(value)))
-}
-
 // close gives the memory back; nothing may hold a key or a value of it any more.
 func (t *Tape) close() { _ = syscall.Munmap(t.data) }
 
@@ -293,5 +279,5 @@ func (t *Tape) own(k uint32) []byte {
 	if uint64(k) >= t.counterAt {
 		return []byte(counterText)
 	}
-	return t.value(k, int(t.lengths[k]))
+	return t.value(k, int(t.lengths[k]), 0)
 }

@@ -44,7 +44,7 @@ var missed = Result{Misses: 1}
 
 // found judges a value that was read.
 func found(op *Op, value []byte) Result {
-	if !op.Tape.right(op.Record.Key, value) {
+	if !op.Tape.right(op.Record.Key, value, op.Record.generation()) {
 		op.Wrong = value
 		return failed(FaultWrongValue)
 	}
@@ -60,7 +60,7 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 			result.Misses++
 			continue
 		}
-		if !op.Tape.right(op.index(i), value) {
+		if !op.Tape.right(op.index(i), value, 0) {
 			return failed(FaultWrongValue)
 		}
 		result.Hits++

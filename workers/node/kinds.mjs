@@ -9,6 +9,7 @@ const BATCHES = new Set(['mget', 'mset']);
 const WRITES = new Set(['set', 'add', 'replace', 'cas', 'mset']);
 const STEPS = new Set(['incr', 'decr']);
 const ON_COUNTERS = new Set(['incr', 'decr', 'delete', 'version']);
+const WITH_GENERATIONS = new Set(['set', 'get', 'gets', 'gat']);
 const VALUELESS = new Set(['incr', 'decr', 'delete', 'touch', 'version']);
 
 /** What is known of a verb, by its number on the tape; only the native client plays 12, 13, 17 and 20. */
@@ -23,6 +24,7 @@ for (const [number, name] of Object.entries(VERBS)) {
     onCounters: ON_COUNTERS.has(name),
     valueless: VALUELESS.has(name),
     keyless: name === 'version',
+    generations: WITH_GENERATIONS.has(name),
   };
 }
 

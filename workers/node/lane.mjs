@@ -1,5 +1,6 @@
 // A lane: one caller's share of the tape, record by record; and the call that carries a record.
 
+import { generationOf } from './generations.mjs';
 import { Groups } from './groups.mjs';
 import { TIMEOUT } from './verify.mjs';
 import { clock } from './window.mjs';
@@ -12,7 +13,7 @@ export class Lane {
     this.place = place;
     this.lanes = lanes;
     this.batches = new Map(); // the keys and indexes of each run, by its record
-    this.values = new Map(); // what is written at another length than the key's own, by its record
+    this.values = new Map(); // what is written other than the prefill's value, by its record
     for (this.at = this.first; this.at < tape.opCount; this.advance()) this.makeReady(this.at);
   }
 
@@ -30,8 +31,9 @@ export class Lane {
       const bytes = indexes.reduce((sum, k) => sum + tape.keySize(k), 0);
       this.batches.set(j, { indexes, keys, bytes });
     } else if (facts.writes) {
-      const value = tape.value(key, length);
-      if (length !== tape.lengths[key]) this.values.set(j, value);
+      const generation = generationOf(tape.records[4 * j]);
+      const value = tape.value(key, length, generation);
+      if (generation > 0 || length !== tape.lengths[key]) this.values.set(j, value);
     }
   }
 
@@ -82,6 +84,7 @@ export class Lane {
   fillKey(call, k) {
     const { tape } = this;
     call.kind = SET;
+    call.generation = 0;
     call.index = k;
     call.key = tape.names[k];
     call.keyCount = 1;
@@ -97,9 +100,7 @@ export class Lane {
     const at = 4 * j;
     const word = records[at];
     const facts = FACTS[word & 0xff];
-    call.kind = ((word & 0xff) << 1) | ((word >>> 8) & 1);
-    call.length = records[at + 2];
-    call.exptimeS = records[at + 3];
+    call.read(records, at);
     if (facts.batch) {
       const { keys, indexes, bytes } = this.batches.get(j);
       call.keys = keys;
@@ -112,7 +113,8 @@ export class Lane {
     call.keyCount = facts.keyless ? 0 : 1;
     call.keyBytes = facts.keyless ? 0 : tape.keySize(k);
     call.key = tape.names[k];
-    if (facts.writes) call.value = call.length === tape.lengths[k] ? tape.own(k) : this.values.get(j);
+    const own = call.generation === 0 && call.length === tape.lengths[k];
+    if (facts.writes) call.value = own ? tape.own(k) : this.values.get(j);
   }
 }
 
@@ -125,6 +127,7 @@ export class Call {
     this.run = null;
     // The record, for the client file.
     this.kind = this.record = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
+    this.generation = 0; // see generations.mjs
     this.group = null; // see groups.mjs
     this.key = '';
     this.value = this.keys = this.indexes = null;
@@ -139,6 +142,15 @@ export class Call {
     this.reject = (error) => this.end(undefined, error ?? new Error('no reason'));
     this.callback = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
     this.resume = () => this.run.resume(this);
+  }
+
+  /** What the record itself says, which begins at `at`. */
+  read(records, at) {
+    const word = records[at];
+    this.kind = ((word & 0xff) << 1) | ((word >>> 8) & 1);
+    this.length = records[at + 2];
+    this.exptimeS = records[at + 3];
+    this.generation = generationOf(word);
   }
 
   /** Make it. `out` tells afterwards whether the answer is still to come. */

@@ -20,6 +20,7 @@ export class Player {
     this.client = client;
     this.setup = setup;
     this.inProcess = client.wires[0] === 'none';
+    this.prefilled = false;
     this.sessions = [];
     this.run = null;
     this.slices = null;
@@ -62,6 +63,7 @@ export class Player {
   begin(request) {
     const { tape, timeoutMs } = this.setup;
     const prefill = request.phase === 'prefill';
+    this.noteFill(prefill);
     const window = new Window(request.duration_ms ?? null, timeoutMs * 1e6);
     const limit = prefill ? null : (request.ops ?? null);
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
@@ -75,6 +77,12 @@ export class Player {
     this.run.begin();
     this.lanes.forEach((lane, t) => lane.begin(prefill, part(limit, t, this.lanes.length), window.startNs));
     return this.run;
+  }
+
+  /** A prefill that comes once more has failed before, and what it sent may still come. */
+  noteFill(prefill) {
+    if (prefill && this.prefilled) this.setup.tape.anyGeneration = true;
+    this.prefilled ||= prefill;
   }
 
   get hasNoreply() {

@@ -31,6 +31,13 @@ export class Prepare {
     this.common = this.options.profile !== 'defaults';
     this.check();
     this.tls = tlsOf(this.options);
+    if (!this.playsAsMeant()) tape.anyGeneration = true;
+  }
+
+  /** Whether it plays the tape as its generations are for. */
+  playsAsMeant() {
+    const inTurn = this.servers.length === 1 && this.connections <= this.threads && this.depth === 1;
+    return inTurn && this.common && this.tape.lanes === this.segment[1] * this.threads;
   }
 
   check() {

@@ -32,6 +32,7 @@ export class Recorder {
       return;
     } else {
       this.errors[fault] += 1;
+      call.tape.anyGeneration = true; // if it is a write, it may still come
       if (fault !== TIMEOUT) return; // that one counts as long as it lasted
     }
     this.service.note(tookNs);

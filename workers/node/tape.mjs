@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
 
+import { mayHaveFlags, offset, rightGenerations } from './generations.mjs';
 import { FACTS } from './kinds.mjs';
 
 const VERSION = 2;
@@ -77,13 +78,15 @@ export class Tape {
     check(this.prefilled <= this.keyCount, 'more keys to store than it has', 40);
     check(this.opCount > 0, 'no operations', 48);
     check(this.exptimeS < 2 ** 32, 'no possible expiry time', 144);
-    check(this.flags < 2, 'unknown flags', 152);
+    check((this.flags & 0xfffffffe) === 0, 'unknown flags', 152);
     check(this.group > 0 && this.opCount % this.group === 0, 'records that are no whole number of groups', 160);
     check(this.counters <= this.keyCount, 'more counters than keys', 168);
     check(this.timesAt > 0 === this.periodNs > 0, 'times without a period, or a period without times', 72);
     check(this.timesAt === 0 || this.thinksAt === 0, 'both times and think times', 176);
     this.firstCounter = this.keyCount - this.counters;
-    this.verified = this.flags === 0;
+    this.verified = (this.flags & 1) === 0;
+    this.lanes = Math.floor(this.flags / 2 ** 32); // for which the records have generations; 0: they have none
+    this.anyGeneration = false; // whether a read may bring any of them: a write that failed may still come
   }
 
   /** The numbers of a section; `field` of the header says where it begins. */
@@ -128,7 +131,7 @@ export class Tape {
       const at = this.opsAt + 16 * j;
       const facts = FACTS[verb];
       check(facts, `an unknown verb ${verb}`, at);
-      check(flags === 0 || (flags === 1 && facts.quiet), 'bad flags', at);
+      check(mayHaveFlags(flags, facts, this.lanes), 'bad flags', at);
       check(run === (facts.keyless ? 0 : 1) || (run > 1 && facts.batch), 'a wrong run', at);
       const limit = facts.batch ? this.runCount : this.keyCount;
       check(facts.keyless || key + run <= limit, 'an unknown key', at);
@@ -140,7 +143,7 @@ export class Tape {
       }
       if (facts.writes && !facts.batch) this.fixed &&= length === this.lengths[key];
       if (facts.writes) this.exptimes.add(exptimeS);
-      this.kinds.add(2 * verb + flags);
+      this.kinds.add(2 * verb + (flags & 1));
     }
   }
 
@@ -156,15 +159,15 @@ export class Tape {
     }
   }
 
-  /** Where the value of a key at a length begins in the pool. */
-  begin(k, length) {
-    return (k * 786433 + length * 97) % (this.poolBytes - length + 1);
+  /** Where the value of a key at a length begins in the pool, in a generation. */
+  begin(k, length, generation) {
+    return offset(k, length, generation, this.poolBytes);
   }
 
-  /** The value of a key at a length. */
-  value(k, length) {
-    if (length === this.lengths[k]) return this.own(k);
-    const at = this.begin(k, length);
+  /** The value of a key at a length, in a generation. */
+  value(k, length, generation) {
+    if (generation === 0 && length === this.lengths[k]) return this.own(k);
+    const at = this.begin(k, length, generation);
     return this.pool.subarray(at, at + length);
   }
 
@@ -175,17 +178,25 @@ export class Tape {
 
   cut(k) {
     if (k >= this.firstCounter) return Buffer.from(COUNTER);
-    const at = this.begin(k, this.lengths[k]);
+    const at = this.begin(k, this.lengths[k], 0);
     return this.pool.subarray(at, at + this.lengths[k]);
   }
 
-  /** Whether a value that was read is a key's, whichever write it came from. */
-  right(k, value) {
-    if (value === this.stored[k] || !this.verified) return true;
+  /** Whether a value that was read is a key's; `told` is the generation of the read's record. */
+  right(k, value, told) {
+    if ((told === 0 && value === this.stored[k]) || !this.verified) return true;
     if (!Buffer.isBuffer(value) || value.length > this.poolBytes) return false;
     if (this.fixed && value.length !== this.lengths[k]) return false;
-    const at = this.begin(k, value.length);
+    return this.is(k, value, told) || (this.lanes > 0 && this.allowed(k, value, told));
+  }
+
+  is(k, value, generation) {
+    const at = this.begin(k, value.length, generation);
     return value.compare(this.pool, at, at + value.length) === 0;
+  }
+
+  allowed(k, value, told) {
+    return rightGenerations(this.anyGeneration ? 0 : told).some((generation) => this.is(k, value, generation));
   }
 
   keySize(k) {

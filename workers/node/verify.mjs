@@ -14,7 +14,7 @@ export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protoco
 /** A read of one key: the value, or null or undefined for a miss. */
 export function found(call, value) {
   if (value === null || value === undefined) return OK;
-  if (!call.tape.right(call.index, value)) {
+  if (!call.tape.right(call.index, value, call.generation)) {
     call.wrong = value;
     return WRONG_VALUE;
   }
@@ -31,7 +31,7 @@ export function foundMany(call, look) {
   for (let i = 0; i < keys.length; i++) {
     const value = look(keys[i], i);
     if (value === null || value === undefined) continue;
-    if (!tape.right(indexes[i], value)) return WRONG_VALUE;
+    if (!tape.right(indexes[i], value, 0)) return WRONG_VALUE;
     hits += 1;
     bytes += value.length;
   }
@@ -60,7 +60,7 @@ export function known(call, there) {
 
 /** A `cas` whose `gets` brought a value, and whether its own was stored. */
 export function swapped(call, value, stored) {
-  if (!call.tape.right(call.index, value)) return WRONG_VALUE;
+  if (!call.tape.right(call.index, value, 0)) return WRONG_VALUE;
   call.hits = 1;
   return stored ? written(call) : refused(call);
 }

@@ -11,6 +11,7 @@
 //   src/give_up.php   callers that give up calls     src/lane_process.php  the process of a lane
 //   src/memory_limit.php  a script that ends within a call, and goes on
 //   src/telling.php   what a lane tells its parent while it works
+//   src/operation.php a record of the tape, as an operation
 //   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);
@@ -36,7 +37,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'telling', 'lane', 'lane_process', 'player'] as $part) {
+foreach (['messages', 'operation', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'telling', 'lane', 'lane_process', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 

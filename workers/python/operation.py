@@ -19,7 +19,7 @@ class Operation:
     of an operation that did what it should.
     """
 
-    __slots__ = ("_indexes", "_tape", "amount", "exptime_s", "key", "keys", "kind",
+    __slots__ = ("_indexes", "_tape", "amount", "exptime_s", "generation", "key", "keys", "kind",
                  "number", "ok_code", "pairs", "value", "values")  # fmt: skip
 
     def __init__(self, tape, number, kind, indexes, names, exptime_s):  # noqa: PLR0917
@@ -31,7 +31,7 @@ class Operation:
         self.key = names[0] if names else None
         self.exptime_s = exptime_s
         self.values, self.value, self.pairs = (), None, None
-        self.amount = self.ok_code = 0
+        self.amount = self.ok_code = self.generation = 0
 
     def carry(self, values, found):
         """Give it its values; a reply that is right says that so many keys were found."""
@@ -46,7 +46,11 @@ class Operation:
         """Whether a value that was read is right for a key, at whatever length it was written."""
         if not self._tape.verified or value == self.values[position]:
             return True
-        return value == self._tape.value(self._indexes[position], len(value))
+        return self._tape.right(self._indexes[position], value, self.generation)
+
+    def failed(self):
+        """Note that it failed: if it is a write, it may still come."""
+        self._tape.accept_any()
 
 
 class Operations:
@@ -78,7 +82,7 @@ class Operations:
 
     def facts(self, number):
         """Of a record: its kind, how many keys it names, and their bytes."""
-        name, quiet, keys, _, _ = self._tape.record(number)
+        name, quiet, keys, _, _, _ = self._tape.record(number)
         return name + "_noreply" * quiet, len(keys), sum(len(self._tape.keys[k]) for k in keys)
 
     def prefill_facts(self, key):
@@ -87,22 +91,24 @@ class Operations:
 
     def _made(self, number, kept):
         tape = self._tape
-        name, quiet, keys, length, exptime_s = tape.record(number)
+        name, quiet, keys, length, exptime_s, generation = tape.record(number)
         names = [self._names[k] for k in keys]
         op = Operation(tape, number, name + "_noreply" * quiet, keys, names, exptime_s)
         if name in _WITHOUT_VALUE:
             op.amount, op.ok_code = length, 0 if quiet else len(keys)
             return op
         own = name in READS or name == "mset"  # the length of the table, not of the record
-        values = [_cut(tape, k, tape.lengths[k] if own else length, kept) for k in keys]
+        lengths = (tape.lengths[k] if own else length for k in keys)
+        values = [_cut(tape, (*which, generation), kept) for which in zip(keys, lengths)]
+        op.generation = generation
         op.carry(values, len(keys) if name in READS else 0)
         if name in BATCHES:
             op.pairs = dict(zip(names, values))
         return op
 
 
-def _cut(tape, key, length, kept):
-    value = kept.get((key, length))
+def _cut(tape, which, kept):
+    value = kept.get(which)
     if value is None:
-        value = kept[key, length] = tape.value(key, length)
+        value = kept[which] = tape.value(*which)
     return value

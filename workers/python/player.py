@@ -98,6 +98,8 @@ class Player:
 
     def run(self, phase, ops, window, calls_path="", gives_up=None):
         """Play one phase; blocks until it is over. The fields of `done`."""
+        if phase == "prefill":
+            self.tape.begin_prefill()
         with_begins = bool(calls_path) or (self.tape.grouped and phase != "prefill")
         self.records = [Recorder(Timeline(window), with_begins) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]

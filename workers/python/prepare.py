@@ -64,6 +64,10 @@ class Prepare:
         self.tuned = self.options.get("profile") == "tuned"
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
+        in_turn = self.connections == self.threads and self.depth == 1 and len(self.servers) == 1
+        lanes = self.segment[1] * self.threads
+        if not in_turn or not self.common or tape.generation_lanes != lanes:
+            tape.accept_any()
 
     @property
     def server(self):

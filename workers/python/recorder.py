@@ -42,6 +42,8 @@ class Recorder:
     def fail(self, op, code, answer):
         """A call that failed; `answer` is what the library returned, if it is a wrong value."""
         self.failed += 1
+        if code != WRONG:
+            op.failed()
         if code == WRONG and self.begins is not None:
             keep_wrong(self.wrong, op.number, answer)
 

@@ -17,6 +17,10 @@ MAY_BE_QUIET = {"set", "add", "replace", "delete", "touch", "mset", *STEPS}
 KINDS = [*VERBS.values(), *(f"{verb}_noreply" for verb in VERBS.values() if verb in MAY_BE_QUIET)]
 COUNTER = b"1000000000"  # what each counter is stored as
 _ON_COUNTERS = {*STEPS, "delete", "version"}
+_WITH_GENERATION = {"set", "get", "gets", "gat"}
+GENERATIONS = 4
+# By the generation that the record of a read tells: those that it may bring.
+_RIGHT = ((0, 1, 2, 3), (1, 2, 3), (2, 1), (3, 1))
 _VERSION, _HEADER_BYTES = 2, 184
 _Header = namedtuple("_Header", (
     "file_bytes", "seed", "key_count", "prefill_count", "op_count", "run_count", "pool_bytes",
@@ -44,7 +48,10 @@ class Tape:
             head.group,
         )
         self.period_ns, self.exptime_s = head.period_ns, head.exptime_s
-        self.open_loop, self.verified = head.times_at > 0, head.flags == 0
+        self.generation_lanes = head.flags >> 32  # 0: the records have no generations
+        self.open_loop, self.verified = head.times_at > 0, not head.flags & 1
+        self._prefilled = False
+        self.any_generation = False  # whether a read may bring each of them: see `accept_any`
         self.thinks = head.thinks_at > 0
         self.pool_bytes = head.pool_bytes
         self.first_counter = head.key_count - head.counter_count
@@ -78,7 +85,7 @@ class Tape:
         check(head.prefill_count <= head.key_count, "more keys to store than it has", 40)
         check(head.op_count > 0, "no operations", 48)
         check(head.exptime_s < 2**32, "no possible expiry time", 144)
-        check(head.flags < 2, "unknown flags", 152)
+        check(head.flags & 0xFFFFFFFE == 0, "unknown flags", 152)
         whole = head.group > 0 and head.op_count % head.group == 0
         check(whole, "records that are no whole number of groups", 160)
         check(head.counter_count <= head.key_count, "more counters than keys", 168)
@@ -119,7 +126,10 @@ class Tape:
         for j, (verb, flags, run, key, length, ttl) in enumerate(self._raw(range(head.op_count))):
             at, name = head.ops_at + 16 * j, VERBS.get(verb)
             self._check(name, f"an unknown verb {verb}", at)
-            self._check(not flags or (flags == 1 and name in MAY_BE_QUIET), "bad flags", at)
+            quiet, generation = flags & 1, flags >> 1
+            self._check(not quiet or name in MAY_BE_QUIET, "bad flags", at)
+            may_have = self.generation_lanes and not quiet and name in _WITH_GENERATION
+            self._check(not generation or (generation < GENERATIONS and may_have), "bad flags", at)
             batch = name in BATCHES
             limit, least = (head.run_count, 1) if batch else (head.key_count, name != "version")
             self._check(run == least or (run > 1 and batch), "a wrong run", at)
@@ -131,7 +141,7 @@ class Tape:
             if head.counter_count and name not in _ON_COUNTERS:
                 last = max(self._runs[key : key + run]) if batch else key
                 self._check(last < self.first_counter, f"a {name} of a counter", at)
-            kinds.add(name + "_noreply" * flags)
+            kinds.add(name + "_noreply" * quiet)
             repeats = repeats or (run > 1 and len(set(self._runs[key : key + run])) < run)
             expires = expires or ttl > 0
         return kinds, repeats, expires
@@ -147,11 +157,11 @@ class Tape:
         return (unpack(records, 16 * j) for j in numbers)
 
     def record(self, number):
-        """Of a record: its verb's name, whether it has no reply, its keys, length, expiry time."""
+        """Of a record: verb, whether it has no reply, keys, length, expiry time, generation."""
         verb, flags, run, key, length, exptime_s = next(self._raw([number]))
         name = VERBS[verb]
         keys = list(self._runs[key : key + run]) if name in BATCHES else [key][:run]
-        return name, flags == 1, keys, length, exptime_s
+        return name, flags & 1 == 1, keys, length, exptime_s, flags >> 1
 
     @property
     def grouped(self):
@@ -165,9 +175,25 @@ class Tape:
             return firsts
         return [j for first in firsts for j in range(first, first + self.group)]
 
-    def value(self, key, length):
-        """The value of a key at a length, whichever write it came from; None if there is none."""
+    def begin_prefill(self):
+        """A prefill that comes once more has failed before, and what it sent may still come."""
+        self.any_generation |= self._prefilled
+        self._prefilled = True
+
+    def accept_any(self):
+        """From now on a read may bring any generation: a write that failed may still come."""
+        self.any_generation = True
+
+    def value(self, key, length, generation=0):
+        """The value of a key at a length, in a generation; None if there is none."""
         if length > self.pool_bytes:
             return None
-        at = (key * 786433 + length * 97) % (self.pool_bytes - length + 1)
+        at = (key * 786433 + length * 97 + generation * 262147) % (self.pool_bytes - length + 1)
         return self._pool[at : at + length]
+
+    def right(self, key, value, told):
+        """Whether a value that was read is one that a write may have left; `told` by its record."""
+        if not self.generation_lanes:
+            return value == self.value(key, len(value))
+        may_be = _RIGHT[0 if self.any_generation else told]
+        return any(value == self.value(key, len(value), each) for each in may_be)

@@ -42,7 +42,7 @@ static void read_run(struct session *s, const struct operation *op, struct answe
     if (!is_there(s, op->indexes[i]))
       continue;
     uint32_t length = s->tape->lengths[op->indexes[i]];
-    const char *value = tape_value(s->tape, op->indexes[i], length);
+    const char *value = tape_value(s->tape, op->indexes[i], length, 0);
     s->items[answer->count++] = (struct item){op->keys[i], op->key_lengths[i], value, length};
   }
 }

@@ -36,6 +36,7 @@ sub ($from, $to, $until, $odd) {
         };
         ($took[++$n], $begins[$n]) = (($ended = Time::HiRes::clock_gettime($clock)) - $began, $began);
         push @$odd, $n, $client->error_code($ops->[$from + $n], $@);
+        $client->{tape}{any_generation} = 1;    # if it is a write, it may still come
     }
     return ($n + 1, $began, $ended, \@took, \@begins);
 }
@@ -52,6 +53,9 @@ NOTE
 next if $ended < $until && EXPECTED;
 VERIFY
 PERL
+
+# A write that failed may still come, so reads may bring any generation then.
+my $JUDGE = '$client->{tape}{any_generation} = 1 if $odd->[-1] < WRONG_VALUE;';
 
 # A loop for operations; `$grouped`: it notes when each began.
 sub compile ($client, $ops, $grouped) {
@@ -88,7 +92,7 @@ sub _branch ($kind, $text, $expected, $grouped, $lean, $arrays) {
         BEFORE => join('', map { "my \$$_ = \$client->field('$_', \$op);" } @late),
         CALL   => $call, EXPECTED => $expected,
         NOTE   => $grouped         ? '$begins[$n] = $began;' : '',
-        VERIFY => $expected eq '1' ? ''                      : "push \@\$odd, \$n, \$verify{$kind}->(\$client, \$op, \$got) unless $expected;",
+        VERIFY => $expected eq '1' ? ''                      : "unless ($expected) { push \@\$odd, \$n, \$verify{$kind}->(\$client, \$op, \$got); $JUDGE }",
     );
     my $branch = $PLAY =~ s/(BEFORE|CALL|NOTE|EXPECTED|VERIFY)/$part{$1}/gr;
     for my $name (grep { !($lean && /^(?:value|items)$/) } @names) {

@@ -3,7 +3,7 @@ package Operation;
 use v5.36;
 
 use Exporter 'import';
-our @EXPORT = qw(KIND KEY EXPTIME AMOUNT KEYS CODE NUMBERS LENGTH KEY_BYTES);
+our @EXPORT = qw(KIND KEY EXPTIME AMOUNT KEYS CODE NUMBERS LENGTH KEY_BYTES GENERATION);
 
 use constant {
     KIND      => 0,    # the name under which it is reported
@@ -15,6 +15,7 @@ use constant {
     NUMBERS   => 6,    # the keys' numbers
     LENGTH    => 7,    # of the value that it writes or reads
     KEY_BYTES => 8,
+    GENERATION => 9,    # of what it writes; of a read that of the lane's last write of the key before it
 };
 
 1;

@@ -33,6 +33,8 @@ sub new ($class, $parent, $setup, $client_class) {
     my $client = eval { $client_class->new($setup, $tape) } // die {kind => 'connect', text => $@ =~ s/\s+$//r};
     my $self   = bless {parent => $parent, setup => $setup, tape => $tape, client => $client}, $class;
     my ($place, $lanes) = $setup->{segment}->@*;
+    my $as_meant = $setup->{servers}->@* == 1 && $client->common && $tape->{lanes} == $lanes;
+    $tape->{any_generation} = 1 unless $as_meant;    # its generations are for another way to play it
     for my $part (qw(lane prefill)) {
         my $script = $tape->$part($place, $lanes);
         my $group = $part eq 'lane' && !$tape->{open_loop} ? $tape->{group} : 1;
@@ -49,6 +51,7 @@ sub new ($class, $parent, $setup, $client_class) {
 # Play one phase. Returns the message `done`.
 sub run ($self, $request) {
     my $prefill = $request->{phase} eq 'prefill';
+    $self->{tape}->begins($prefill);
     delete $self->{slices};
     my $script  = $prefill ? $self->{prefill} : $self->{lane};
     my $limit   = $script->{ops}->@* ? $request->{ops} // FOR_EVER_S : 0;

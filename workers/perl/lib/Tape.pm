@@ -4,6 +4,7 @@ use v5.36;
 
 use Exporter 'import';
 use Verify;
+use Generations qw(value allows begins may_have_flags);
 use List::Util qw(any max sum0 uniqnum);
 use Operation;
 
@@ -49,12 +50,13 @@ sub new ($class, $path) {
     check($self->{prefill_count} <= $key_count, 'more keys to store than it has', 40);
     check($self->{op_count} > 0, 'no operations', 48);
     check($self->{exptime_s} < 1 << 32, 'no possible expiry time', 144);
-    check($flags < 2, 'unknown flags', 152);
+    check(!($flags & 0xffff_fffe), 'unknown flags', 152);
     check($self->{group} > 0 && $self->{op_count} % $self->{group} == 0, 'no whole number of groups', 160);
     check($counter_count <= $key_count, 'more counters than keys', 168);
     check(!!$at{times} eq !!$self->{period_ns}, 'times without a period, or a period without times', 72);
     check(!$at{times} || !$at{thinks}, 'both times and think times', 176);
-    @$self{qw(verified counter_from open_loop thinks)} = ($flags == 0, $key_count - $counter_count, $at{times} != 0, $at{thinks} != 0);
+    @$self{qw(lanes any_generation)} = ($flags >> 32, 0);    # see `allows`
+    @$self{qw(verified counter_from open_loop thinks)} = (!($flags & 1), $key_count - $counter_count, $at{times} != 0, $at{thinks} != 0);
     $self->{keys}    = $self->read_keys(@at{qw(offsets keys)}, $key_bytes, $key_count);
     $self->{lengths} = [$self->table('V', 4, 104, $key_count)];
     $self->{pool}    = $self->section(112, 1, $pool_bytes);
@@ -112,7 +114,8 @@ sub check_record ($self, $j, $ops_at) {
     my ($verb, $flags, $run, $key, $length) = unpack 'C2 v V2', $record;
     my $name = $VERBS{$verb};
     check(defined $name, "an unknown verb $verb", $at);
-    check($flags == 0 || ($flags == 1 && $MAY_BE_QUIET{$name}), 'bad flags', $at);
+    my $quiet = $flags & 1;
+    check(may_have_flags($self, $name, $flags, $MAY_BE_QUIET{$name}), 'bad flags', $at);
     check($BATCH{$name} ? $run > 0 : $run == ($name eq 'version' ? 0 : 1), 'a wrong run', $at);
     my $limit = $BATCH{$name} ? $self->{runs}->@* : $self->{keys}->@*;
     check($run == 0 || $key + $run <= $limit, 'an unknown key', $at);
@@ -120,7 +123,7 @@ sub check_record ($self, $j, $ops_at) {
     my @keys = $BATCH{$name} ? $self->{runs}->@[$key .. $key + $run - 1] : ($key) x $run;
     my $mixed = any { ($_ >= $self->{counter_from}) != !!$STEP{$name} } @keys;
     check($name eq 'delete' || !$mixed, 'counters and other keys mixed up', $at);
-    $self->{kinds}{ $name . ($flags ? '_noreply' : '') }++;
+    $self->{kinds}{ $name . ($quiet ? '_noreply' : '') }++;
     $self->{repeats} ||= uniqnum(@keys) < @keys;
 }
 
@@ -130,13 +133,6 @@ sub check_times ($self, $at) {
         check($due >= $before && $due < $self->{period_ns}, 'times out of order', $at);
         $before = $due;
     }
-}
-
-# The value of a key at a length, whichever write it came from; undef if there can be none.
-sub value ($self, $key, $length) {
-    my $bytes = length $self->{pool};
-    return undef if $length > $bytes;
-    return substr $self->{pool}, ($key * 786433 + $length * 97) % ($bytes - $length + 1), $length;
 }
 
 # The records of a lane, in order: their numbers.
@@ -170,7 +166,8 @@ sub operation ($self, $record) {
     my @keys    = $self->{keys}->@[@numbers];
     my @lengths = $self->{lengths}->@[@numbers];
     my @op;
-    @op[KIND, KEY, KEYS, NUMBERS, EXPTIME] = ($name . ($flags ? '_noreply' : ''), $keys[0], \@keys, \@numbers, $exptime_s);
+    @op[KIND, KEY, KEYS, NUMBERS, EXPTIME] = ($name . ($flags & 1 ? '_noreply' : ''), $keys[0], \@keys, \@numbers, $exptime_s);
+    $op[GENERATION] = $flags >> 1;
     $op[AMOUNT]    = $STEP{$name} ? $length : 0;
     $op[LENGTH]    = $STEP{$name} ? 0 : $READ{$name} ? $lengths[0] : $length;
     $op[KEY_BYTES] = length join '', @keys;
@@ -182,7 +179,7 @@ sub operation ($self, $record) {
 sub written ($self, $op) {
     my ($number) = $op->[NUMBERS]->@* or return '';
     return COUNTER if $number >= $self->{counter_from} && $op->[LENGTH];
-    return $self->value($number, $op->[LENGTH]);
+    return $self->value($number, $op->[LENGTH], $op->[GENERATION]);
 }
 
 # The values of a batch.

@@ -55,6 +55,7 @@ final class Lane
     public function __construct(private readonly Messages $parent, private readonly Tape $tape, Prepare $setup, int $number)
     {
         $this->session = new Client($setup, $tape);
+        $tape->anyGeneration = $tape->anyGeneration || !$setup->playsAsMeant($tape);
         $this->kinds = array_flip(array_values(array_unique(['set', ...array_keys($tape->kinds)])));
         $this->place = $setup->share * $setup->threads + $number;
         $this->lanes = $setup->shares * $setup->threads;
@@ -99,6 +100,7 @@ final class Lane
         $this->responseNs = 0;
         $this->stopped = false;
         $prefill = $phase === 'prefill';
+        $this->tape->begins($prefill);
         $quiet = !$prefill && $this->quiet;
         $open = $this->tape->openLoop && !$prefill;
         $this->groups = $prefill ? null : Groups::of($this->tape);
@@ -271,6 +273,7 @@ final class Lane
         // Verified even when it came too late: the client may hold what its library has reported.
         $code = $answer instanceof Throwable ? $this->session->failure($answer) : ($op->verify)($answer, $op);
         $code = $took >= $this->timeoutNs ? TIMEOUT : $code;
+        $this->tape->anyGeneration = $this->tape->anyGeneration || $code < WRONG; // a failed write may still come
         $this->record->other($op, $code);
         return $code;
     }

@@ -52,6 +52,13 @@ final class Prepare
         return $this->options[$name] ?? $default;
     }
 
+    /** Whether it plays the tape as its generations are for. */
+    public function playsAsMeant(Tape $tape): bool
+    {
+        $inTurn = count($this->servers) === 1 && $this->connections <= $this->threads && $this->depth === 1;
+        return $inTurn && $this->common() && $tape->lanes === $this->shares * $this->threads;
+    }
+
     /** Whether the ground is the one that all clients share, or the library as it comes. */
     public function common(): bool
     {

@@ -17,6 +17,9 @@ final class Tape
     private const MAY_BE_QUIET = ['set', 'add', 'replace', 'delete', 'touch', 'mset', 'incr', 'decr'];
     /** What each counter is stored as. */
     private const COUNTER = '1000000000';
+    private const WITH_GENERATION = ['set', 'get', 'gets', 'gat'];
+    /** By the generation that the record of a read tells: those that it may bring. */
+    private const RIGHT = [[0, 1, 2, 3], [1, 2, 3], [2, 1], [3, 1]];
     private const HEADER_BYTES = 184;
     private const RECORD_BYTES = 16;
     private const OPERATION_BYTES = 1000;
@@ -28,6 +31,10 @@ final class Tape
     public readonly int $group;
     public readonly bool $openLoop;
     public readonly bool $verified;
+    /** For which the records have generations; 0: they have none. */
+    public readonly int $lanes;
+    public bool $anyGeneration = false; // whether a read may bring any of them: a write that failed may still come
+    private bool $filled = false;
     /** Whether callers think between operations. */
     public readonly bool $thinks;
     /** @var array<string, true> the kinds of operation on the tape */
@@ -68,12 +75,13 @@ final class Tape
         $this->openLoop = $timesAt !== 0;
         $this->thinks = $thinksAt !== 0;
         $this->verified = ($flags & 1) === 0;
+        $this->lanes = $flags >> 32;
         $this->check($size === strlen($data), 'another length than it says', 16);
         $this->check($keyCount > 0 && $keyCount < 1 << 32, 'no possible number of keys', 32);
         $this->check($this->prefillCount >= 0 && $this->prefillCount <= $keyCount, 'more keys to store than it has', 40);
         $this->check($this->opCount > 0, 'no operations', 48);
         $this->check($this->exptimeS >= 0 && $this->exptimeS < 1 << 32, 'no possible expiry time', 144);
-        $this->check($flags === 0 || $flags === 1, 'unknown flags', 152);
+        $this->check(($flags & 0xFFFFFFFE) === 0 && $flags >= 0, 'unknown flags', 152);
         $this->check(($timesAt !== 0) === ($this->periodNs !== 0), 'times without a period, or a period without times', 72);
         $this->check($timesAt === 0 || $thinksAt === 0, 'both times and think times', 176);
         $this->check($this->group > 0 && $this->opCount % $this->group === 0, 'groups that are not whole', 160);
@@ -156,7 +164,10 @@ final class Tape
             ['verb' => $verb, 'flags' => $flags, 'run' => $run, 'key' => $key, 'length' => $length] = self::fields($record);
             $this->check(isset(self::VERBS[$verb]), "an unknown verb $verb", $place);
             $name = self::VERBS[$verb];
-            $this->check($flags === 0 || ($flags === 1 && in_array($name, self::MAY_BE_QUIET, true)), 'bad flags', $place);
+            [$quiet, $generation] = [$flags & 1, $flags >> 1];
+            $this->check(!$quiet || in_array($name, self::MAY_BE_QUIET, true), 'bad flags', $place);
+            $mayHave = $this->lanes && !$quiet && isset(self::RIGHT[$generation]) && in_array($name, self::WITH_GENERATION, true);
+            $this->check($generation === 0 || $mayHave, 'bad flags', $place);
             $batch = $name === 'mget' || $name === 'mset';
             $this->check($batch ? $run > 0 : $run === (int) ($name !== 'version'), 'a wrong run', $place);
             $inside = $name === 'version' || $key + $run <= ($batch ? $runCount : $keyCount);
@@ -167,7 +178,7 @@ final class Tape
             foreach ($name === 'delete' ? [] : $keys as $k) {
                 $this->check($counts === $k >= $this->counterFrom, 'counters and other keys mixed up', $place);
             }
-            $this->kinds[$name . ($flags ? '_noreply' : '')] = true;
+            $this->kinds[$name . ($quiet ? '_noreply' : '')] = true;
             $this->repeats = $this->repeats || count(array_flip($keys)) < count($keys);
         }
     }
@@ -192,13 +203,32 @@ final class Tape
         return unpack('Cverb/Cflags/vrun/Vkey/Vlength/Vexptime', $record);
     }
 
-    /** The value of a key at a length, whichever write it came from; null if there can be none. */
-    public function value(int $key, int $length): ?string
+    /** The value of a key at a length, in a generation; null if there can be none. */
+    public function value(int $key, int $length, int $generation = 0): ?string
     {
         if ($length > $this->poolBytes) {
             return null;
         }
-        return substr($this->pool, ($key * 786433 + $length * 97) % ($this->poolBytes - $length + 1), $length);
+        $place = $key * 786433 + $length * 97 + $generation * 262147;
+        return substr($this->pool, $place % ($this->poolBytes - $length + 1), $length);
+    }
+
+    /** A phase begins: a prefill that comes once more has failed before, and what it sent may still come. */
+    public function begins(bool $prefill): void
+    {
+        $this->anyGeneration = $this->anyGeneration || ($prefill && $this->filled);
+        $this->filled = $this->filled || $prefill;
+    }
+
+    /** Whether a read may bring a value; `$told` is the generation of its record. */
+    public function allows(int $key, string $value, int $told): bool
+    {
+        foreach ($this->lanes ? self::RIGHT[$this->anyGeneration ? 0 : $told] : [0] as $generation) {
+            if ($value === $this->value($key, strlen($value), $generation)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The numbers of a lane's records, in order. @return Generator<int> */
@@ -269,7 +299,8 @@ final class Tape
         ['verb' => $verb, 'flags' => $flags, 'run' => $run, 'key' => $key, 'length' => $length, 'exptime' => $exptime] =
             self::fields($record);
         $name = self::VERBS[$verb];
-        $op = new Operation($name, $flags ? "{$name}_noreply" : $name);
+        $op = new Operation($name, $flags & 1 ? "{$name}_noreply" : $name);
+        $op->generation = $flags >> 1;
         $op->exptimeS = $exptime;
         $op->amount = $length;
         $written = $name === 'set' || $name === 'add' || $name === 'replace' || $name === 'cas';
@@ -286,7 +317,7 @@ final class Tape
             $op->keys = [$text = $this->key($key)];
             $op->keyBytes = strlen($text);
             $op->size = $written ? $length : ($valued ? $this->lengths[$key] : 0);
-            $op->values = $valued && $whole ? [$this->stored($key, $op->size)] : [];
+            $op->values = $valued && $whole ? [$this->stored($key, $op->size, $op->generation)] : [];
             $op->counter = $key >= $this->counterFrom;
         }
         $op->key = $op->keys[0] ?? '';
@@ -294,39 +325,8 @@ final class Tape
         return $op;
     }
 
-    private function stored(int $key, int $length): string
+    private function stored(int $key, int $length, int $generation = 0): string
     {
-        return $key >= $this->counterFrom ? self::COUNTER : $this->value($key, $length);
-    }
-}
-
-/** One operation, in the form that client files read, and the call that it comes to. */
-final class Operation
-{
-    // What the loop reads comes first, to lie close together: the call, the answer that it has to
-    // bring, where the histogram of its kind begins.
-    public ?Closure $call = null;
-    /** @var list<mixed> */
-    public array $arguments = [];
-    public mixed $expected = null;
-    public int $base = 0;
-
-    public ?Closure $verify = null;
-    /** @var list<int> the keys' numbers */
-    public array $numbers = [];
-    /** @var list<string> */
-    public array $keys = [];
-    /** @var list<string> what is written, or what a read has to bring */
-    public array $values = [];
-    public string $key = '';
-    public string $value = '';
-    public int $size = 0;
-    public int $keyBytes = 0;
-    public int $exptimeS = 0;
-    public int $amount = 0;
-    public bool $counter = false;
-
-    public function __construct(public readonly string $verb, public readonly string $kind)
-    {
+        return $key >= $this->counterFrom ? self::COUNTER : $this->value($key, $length, $generation);
     }
 }

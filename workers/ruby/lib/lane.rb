@@ -150,6 +150,7 @@ class Lane
     @session.began_ns = began
     code = answer.is_a?(StandardError) ? @session.failure_code(answer, op) : op.verify.call(answer, op)
     code = Verify::TIMEOUT if took >= @timeout_ns
+    @tape.accept_any_generation if code < Verify::WRONG # if it is a write, it may still come
     @record.other(op, code)
     @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT
     @record.busy_ns[op.base] += took unless code.negative?

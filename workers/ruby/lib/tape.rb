@@ -6,19 +6,9 @@
 class TapeError < StandardError
 end
 
-# One operation, in the form that client files read, and the call that it comes to: `target` is
-# called with `arguments`; `expected` is the answer that it has to bring, `verify` says what any other is
-# worth; `base` is where the histogram of its kind begins.
-Operation = Struct.new(
-  :target, :arguments, :expected, :base, :verify,
-  :verb, :kind, :numbers, :keys, :values, :size, :key_bytes, :exptime_s, :amount
-) do
-  def key = keys[0]
-
-  def value = values[0]
-end
-
 class Tape
+  include Generations
+
   VERBS = {
     1 => 'get', 2 => 'gets', 3 => 'mget', 4 => 'set', 5 => 'add', 6 => 'replace', 7 => 'delete', 8 => 'touch',
     9 => 'gat', 10 => 'version', 11 => 'mset', 14 => 'cas', 15 => 'incr', 16 => 'decr'
@@ -50,13 +40,15 @@ class Tape
     size, _, key_count, @prefill_count, @op_count, run_count, @pool_bytes, @period_ns, offsets_at, keys_at, key_bytes,
       lengths_at, _, @ops_at, runs_at, @times_at, @exptime_s, flags, @group, counters, @thinks_at =
       @data.unpack('Q<21', offset: 16)
-    @verified = flags.zero?
+    @verified = flags.even?
+    @lanes = flags >> 32
+    @any_generation = false
     check(size == @data.bytesize, 'another length than it says', 16)
     check(key_count.positive? && key_count < 1 << 32, 'no possible number of keys', 32)
     check(@prefill_count <= key_count, 'more keys to store than it has', 40)
     check(@op_count.positive?, 'no operations', 48)
     check(@exptime_s < 1 << 32, 'no possible expiry time', 144)
-    check(flags < 2, 'unknown flags', 152)
+    check(flags.nobits?(0xffff_fffe), 'unknown flags', 152)
     check(@group.positive? && (@op_count % @group).zero?, 'records that are no whole number of groups', 160)
     check(counters <= key_count, 'more counters than keys', 168)
     check(@times_at.positive? == @period_ns.positive?, 'times without a period, or a period without times', 72)
@@ -86,12 +78,13 @@ class Tape
   # Whether it steps counters that its prefill does not store.
   def counters_missing? = (@kinds & %w[incr decr]).any? && @prefill_count < @keys.size
 
-  # The value of a key at a length, whichever write it came from; nil if there can be none.
-  def value(key, length)
+  # The value of a key at a length, in a generation; nil if there can be none.
+  def value(key, length, generation = 0)
     return if length > @pool_bytes
     return ARRAY if @arrays && length == ARRAY_BYTES
 
-    @pool.byteslice(((key * 786_433) + (length * 97)) % (@pool_bytes - length + 1), length)
+    place = (key * 786_433) + (length * 97) + (generation * 262_147)
+    @pool.byteslice(place % (@pool_bytes - length + 1), length)
   end
 
   # A lane's records, in order.
@@ -193,14 +186,15 @@ class Tape
       verb, flags, run, key, length, = record.unpack(RECORD)
       name = VERBS[verb]
       check(name, "an unknown verb #{verb}", place)
-      check(flags.zero? || (flags == 1 && MAY_BE_QUIET.include?(name)), 'bad flags', place)
+      check(flags.even? || MAY_BE_QUIET.include?(name), 'bad flags', place)
+      check(flags < 2 || may_have_generation?(flags, name), 'bad flags', place)
       batch = BATCHES.include?(name)
       check(batch ? run.positive? : run == (name == 'version' ? 0 : 1), 'a wrong run', place)
       check(name == 'version' || key + run <= (batch ? run_count : key_count), 'an unknown key', place)
       steps = %w[incr decr].include?(name)
       check(steps || length <= @pool_bytes, 'a length beyond the pool', place)
       check_keys(name, batch ? @runs[key, run] : [key][0, run], steps, place)
-      @kinds |= [flags.zero? ? name : "#{name}_noreply"]
+      @kinds |= [flags.even? ? name : "#{name}_noreply"]
     end
   end
 
@@ -217,11 +211,11 @@ class Tape
     name = VERBS[verb]
     numbers = BATCHES.include?(name) ? @runs[key, run] : [key][0, run]
     lengths = VALUED.include?(name) ? numbers.map { |k| WRITES.include?(name) ? length : @lengths[k] } : []
-    values = whole ? lengths.each_with_index.map { |bytes, i| stored(numbers[i], bytes) } : []
+    values = whole ? lengths.each_with_index.map { |bytes, i| stored(numbers[i], bytes, flags >> 1) } : []
     keys = @keys.values_at(*numbers)
-    Operation.new(nil, nil, nil, 0, nil, name, flags.zero? ? name : "#{name}_noreply", numbers, keys, values,
-                  lengths.sum, keys.sum(&:bytesize), exptime_s, length)
+    Operation.new(nil, nil, nil, 0, nil, name, flags.even? ? name : "#{name}_noreply", numbers, keys, values,
+                  lengths.sum, keys.sum(&:bytesize), exptime_s, length, flags >> 1)
   end
 
-  def stored(key, length) = key >= @first_counter ? COUNTER : value(key, length)
+  def stored(key, length, generation) = key >= @first_counter ? COUNTER : value(key, length, generation)
 end

@@ -180,6 +180,7 @@ async fn play_one<S: Session, const GIVES_UP: bool>(
         add_one(&notes.watch.done);
     } else {
         add_one(&notes.watch.failed);
+        notes.tape.generations.note_failure(verified.status);
     }
     now
 }
@@ -198,6 +199,7 @@ impl<S: Session> Lane<S> {
             .map_err(|error| error.to_string())?;
         let session = runtime.block_on(S::open(setup, shared))?;
         let (place, lanes) = (setup.segment.0 * setup.threads + t, setup.segment.1 * setup.threads);
+        tape.generations.judge_if(setup.plays_as_meant(tape));
         Ok(Lane {
             session,
             runtime,

@@ -11,10 +11,12 @@
 mod call_log;
 mod client;
 mod clients;
+mod generations;
 mod give_up;
 mod groups;
 mod histogram;
 mod lane;
+mod operation;
 mod panics;
 mod player;
 mod prepare;

@@ -50,6 +50,13 @@ impl Prepare {
         self.options.get(option).map_or(default, String::as_str) == value
     }
 
+    /// Whether it plays the tape as its generations are for.
+    pub fn plays_as_meant(&self, tape: &Tape) -> bool {
+        let in_turn = self.servers.len() == 1 && self.connections <= self.threads;
+        let lanes = (self.segment.1 * self.threads) as u64;
+        in_turn && self.depth == 1 && self.common() && tape.generations.lanes == lanes
+    }
+
     /// The ground that all clients share, or the library as it comes.
     pub fn common(&self) -> bool {
         self.is("profile", "common", "common")

@@ -5,6 +5,9 @@
 
 use std::fs;
 
+use crate::generations::{Generations, place};
+pub use crate::operation::Operation;
+
 /// A verb of the tape, by its number there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Verb(pub u8);
@@ -55,30 +58,6 @@ const HEADER_BYTES: usize = 184;
 const VERSION: u32 = 2;
 const COUNTER: &[u8] = b"1000000000";
 
-/// One record, with everything that a call needs looked up.
-pub struct Operation {
-    pub verb: Verb,
-    pub kind: Kind,
-    /// The record's number.
-    pub number: usize,
-    pub keys: &'static [&'static str],
-    /// Keys with their values, of an `mset`.
-    pub pairs: &'static [(&'static str, &'static [u8])],
-    pub indexes: &'static [u32],
-    /// What is written, or what a read has to bring.
-    pub value: &'static [u8],
-    pub amount: u64,
-    pub exptime_s: u32,
-    pub key_bytes: u64,
-}
-
-impl Operation {
-    /// Its only key.
-    pub fn key(&self) -> &'static str {
-        self.keys[0]
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Record {
     verb: Verb,
@@ -87,6 +66,7 @@ struct Record {
     key: usize,
     length: u32,
     exptime_s: u32,
+    generation: u8,
 }
 
 /// A tape that is as its format says.
@@ -96,6 +76,7 @@ pub struct Tape {
     pub prefill_count: usize,
     pub op_count: usize,
     pub verified: bool,
+    pub generations: Generations,
     /// Callers think between operations.
     pub thinks: bool,
     pub kinds: Vec<Kind>,
@@ -156,11 +137,6 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32_at(word, 0)).collect()
 }
 
-/// Where a value begins in the pool.
-fn place(key: u32, length: usize, pool_bytes: usize) -> usize {
-    ((u64::from(key) * 786_433 + length as u64 * 97) % (pool_bytes - length + 1) as u64) as usize
-}
-
 impl Tape {
     /// Read a tape; it stays for the life of the process.
     pub fn open(path: &str) -> Result<&'static Tape, Refusal> {
@@ -171,7 +147,7 @@ impl Tape {
             .map(|&key| {
                 (
                     tape.keys[key as usize],
-                    tape.value(key, tape.lengths[key as usize] as usize).expect("checked"),
+                    tape.value(key, tape.lengths[key as usize] as usize, 0).expect("checked"),
                 )
             })
             .collect();
@@ -191,7 +167,7 @@ impl Tape {
         check(field(40) <= key_count, "more keys to store than it has", 40)?;
         check(op_count > 0, "no operations", 48)?;
         check(field(144) <= u64::from(u32::MAX), "no possible expiry time", 144)?;
-        check(field(152) < 2, "unknown flags", 152)?;
+        check(field(152) & 0xFFFF_FFFE == 0, "unknown flags", 152)?;
         check(field(160) > 0 && op_count % field(160) == 0, "no whole number of groups", 160)?;
         check(field(168) <= key_count, "more counters than keys", 168)?;
         let scheduled = (field(136) > 0) == (field(72) > 0);
@@ -212,6 +188,7 @@ impl Tape {
             prefill_count: field(40) as usize,
             op_count: op_count as usize,
             verified: field(152) & 1 == 0,
+            generations: Generations::for_lanes(field(152) >> 32),
             kinds: Vec::new(),
             repeats: false,
             whole: field(40) == key_count,
@@ -261,7 +238,10 @@ impl Tape {
             (usize::from(u16::from_le_bytes([bytes[2], bytes[3]])), u32_at(bytes, 4) as usize);
         let (length, exptime_s) = (u32_at(bytes, 8), u32_at(bytes, 12));
         check(NAMES.iter().any(|(number, _)| *number == verb.0), "an unknown verb", at)?;
-        check(flags == 0 || (flags == 1 && verb.is(MAY_BE_QUIET)), "bad flags", at)?;
+        let (quiet, generation) = (flags & 1 == 1, flags >> 1);
+        check(!quiet || verb.is(MAY_BE_QUIET), "bad flags", at)?;
+        let known = generation == 0 || (!quiet && self.generations.has(generation, verb));
+        check(known, "bad flags", at)?;
         let (batch, keyless, step) = (verb.is(BATCHES), verb == Verb::VERSION, verb.is(STEPS));
         check(if batch { run >= 1 } else { run == usize::from(!keyless) }, "a wrong run", at)?;
         let limit = if batch { self.runs.len() } else { self.keys.len() };
@@ -274,7 +254,7 @@ impl Tape {
             let plain = named.iter().all(|&key| (key as usize) < self.first_counter);
             check(plain, "a verb on a counter that is not for it", at)?;
         }
-        let kind = 2 * usize::from(verb.0) + usize::from(flags);
+        let kind = 2 * usize::from(verb.0) + usize::from(quiet);
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
         }
@@ -284,17 +264,23 @@ impl Tape {
             self.repeats = named.windows(2).any(|pair| pair[0] == pair[1]);
         }
         self.never_expires &= exptime_s == 0;
-        self.records.push(Record { verb, quiet: flags == 1, run, key, length, exptime_s });
+        self.records.push(Record { verb, quiet, run, key, length, exptime_s, generation });
         Ok(())
     }
 
-    /// The value of a key at a length, whichever write it came from.
-    pub fn value(&self, key: u32, length: usize) -> Option<&'static [u8]> {
+    /// The value of a key at a length, in a generation.
+    pub fn value(&self, key: u32, length: usize, generation: u8) -> Option<&'static [u8]> {
         if length > self.pool.len() {
             return None;
         }
-        let from = place(key, length, self.pool.len());
+        let from = place(key, length, generation, self.pool.len());
         Some(&self.pool[from..from + length])
+    }
+
+    /// Whether a read may bring a value; `told` is the generation of its record.
+    pub fn allows(&self, key: u32, value: &[u8], told: u8) -> bool {
+        let mut right = self.generations.right(told).iter();
+        right.any(|&generation| self.value(key, value.len(), generation) == Some(value))
     }
 
     /// The length that a key is stored with before anything is timed.
@@ -320,6 +306,7 @@ impl Tape {
             key,
             length: self.lengths[key],
             exptime_s: self.exptime_s,
+            generation: 0,
         };
         let mut operation = self.operation(record, 0);
         if key >= self.first_counter {
@@ -341,7 +328,7 @@ impl Tape {
         let value = match indexes.first() {
             Some(&first) if !verb.is(STEPS) => {
                 let length = if reads { self.lengths[first as usize] } else { record.length };
-                self.value(first, length as usize).expect("checked")
+                self.value(first, length as usize, record.generation).expect("checked")
             }
             _ => &[],
         };
@@ -355,6 +342,7 @@ impl Tape {
             value,
             amount: u64::from(record.length),
             exptime_s: record.exptime_s,
+            generation: record.generation,
             key_bytes: keys.iter().map(|key| key.len() as u64).sum(),
         }
     }

@@ -44,15 +44,15 @@ impl Verified {
     }
 }
 
-/// Whether a value is right for a key, at whatever length it was written.
-fn right(tape: &Tape, key: u32, value: &[u8]) -> bool {
-    !tape.verified || tape.value(key, value.len()) == Some(value)
+/// Whether a read may bring a value, at whatever length it was written; `told` is the generation of its record.
+fn right(tape: &Tape, key: u32, value: &[u8], told: u8) -> bool {
+    !tape.verified || tape.allows(key, value, told)
 }
 
 /// A read of one key.
 pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verified {
     let Some(value) = value else { return Verified::of(ReplyStatus::Missed) };
-    if value != op.value && !right(tape, op.indexes[0], value) {
+    if value != op.value && !right(tape, op.indexes[0], value, op.generation) {
         return Verified::wrong(value);
     }
     Verified::done(1, value.len())
@@ -72,7 +72,7 @@ pub fn many<'a>(
         let Some(at) = places.find(|&at| !used[at] && op.keys[at].as_bytes() == key) else {
             return Verified::wrong(value);
         };
-        if !right(tape, op.indexes[at], value) {
+        if !right(tape, op.indexes[at], value, 0) {
             return Verified::wrong(value);
         }
         used[at] = true;
@@ -109,7 +109,7 @@ pub fn known(there: bool) -> Verified {
 /// A `cas`: nothing if the key was not there, or the value that was read and whether it was replaced.
 pub fn compared(tape: &Tape, op: &Operation, answer: Option<(&[u8], bool)>) -> Verified {
     let Some((value, stored)) = answer else { return Verified::of(ReplyStatus::Missed) };
-    if !right(tape, op.indexes[0], value) {
+    if !right(tape, op.indexes[0], value, 0) {
         return Verified::wrong(value);
     }
     let status = if stored { ReplyStatus::Done } else { ReplyStatus::NotStored };

@@ -149,6 +149,7 @@ impl<S: Session> Worker<S> {
             return failed("protocol", "run before prepare", true);
         };
         let open_loop = player.tape.times.is_some() && run.phase != "prefill";
+        player.tape.generations.begin(run.phase == "prefill");
         let logs = CallLog::of_run(&run.calls, open_loop, player.lanes.len());
         let before = usage();
         let (window, watches) = self.start(&mut player, &run, &logs);

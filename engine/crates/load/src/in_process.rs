@@ -59,6 +59,7 @@ impl InProcess {
             let text = format!("the in-process store has no {kind}: a call always returns");
             return Err(PrepareError::Unsupported(text));
         }
+        tape.accept_any_generation(); // without a server there is none that could lie
         Ok(InProcess { store, tape, threads, segment })
     }
 
@@ -326,7 +327,7 @@ impl<'a> Caller<'a> {
 
     #[inline]
     fn write(&self, pending: &mut Pending, mode: Mode, k: u32, length: u32, now_s: u32) {
-        let value = self.tape.value(k, length);
+        let value = self.tape.value_of(k, length, pending.op.generation);
         let exptime = i64::from(pending.op.exptime_s);
         match self.store.store(mode, self.tape.key(k), 0, exptime, value, now_s) {
             Some(Outcome::Stored) => {}

@@ -196,25 +196,28 @@ fn uniform_arrivals_have_equal_gaps() {
     assert!((0..10_000).all(|j| tape.due_ns(j) == j * 100_000));
 }
 
-/// (k, L, pool_bytes, o) as printed in docs/tape.md.
-const VALUE_OFFSETS: [(u32, u32, u64, u64); 7] = [
-    (0, 0, 1_048_676, 0),
-    (1, 10, 1_048_676, 787_403),
-    (2, 100, 1_048_676, 533_989),
-    (9_999, 1_000, 1_049_576, 361_644),
-    (4_294_967_294, 100, 1_048_676, 532_964),
-    (7, 64, 64, 0),
-    (4_294_967_294, 1_048_576, 2_097_152, 523_167),
+/// (k, L, g, pool_bytes, o) as printed in docs/tape.md.
+const VALUE_OFFSETS: [(u32, u32, u8, u64, u64); 9] = [
+    (0, 0, 0, 1_048_676, 0),
+    (1, 10, 0, 1_048_676, 787_403),
+    (2, 100, 0, 1_048_676, 533_989),
+    (9_999, 1_000, 0, 1_049_576, 361_644),
+    (4_294_967_294, 100, 0, 1_048_676, 532_964),
+    (7, 64, 0, 64, 0),
+    (4_294_967_294, 1_048_576, 0, 2_097_152, 523_167),
+    (8, 100, 1, 1_048_676, 271_849),
+    (4_294_967_288, 1_048_576, 3, 2_097_152, 785_318),
 ];
 
 #[test]
 fn values_follow_the_vectors_of_the_document() {
-    for (key, length, pool_bytes, offset) in VALUE_OFFSETS {
-        assert_eq!(value_offset(key, length, pool_bytes), offset, "{key} {length} {pool_bytes}");
+    for (key, length, generation, pool_bytes, offset) in VALUE_OFFSETS {
+        let begin = value_offset(key, length, generation, pool_bytes);
+        assert_eq!(begin, offset, "{key} {length} {generation} {pool_bytes}");
     }
     let document = include_str!("../../../../docs/tape.md");
-    for (key, length, pool_bytes, offset) in VALUE_OFFSETS {
-        let row = format!("| {key} | {length} | {pool_bytes} | {offset} |");
+    for (key, length, generation, pool_bytes, offset) in VALUE_OFFSETS {
+        let row = format!("| {key} | {length} | {generation} | {pool_bytes} | {offset} |");
         assert!(document.contains(&row), "{row}");
     }
 }
@@ -224,7 +227,7 @@ fn values_are_the_pool_at_the_offset() {
     let tape = open(&workload(), Schedule::closed(1));
     let pool_bytes = tape.pool().len() as u64;
     for (key, length) in [(0_u32, 0_u32), (1, 10), (49, 40), (7, 1)] {
-        let begin = value_offset(key, length, pool_bytes) as usize;
+        let begin = value_offset(key, length, 0, pool_bytes) as usize;
         assert_eq!(tape.value(key, length), &tape.pool()[begin..begin + length as usize]);
     }
 }

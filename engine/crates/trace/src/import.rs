@@ -133,7 +133,15 @@ impl EventCollector {
                 verb if verb.writes() => event.length.unwrap_or(keys.lengths[key as usize]),
                 _ => 0,
             };
-            let op = Op { verb, noreply: false, run: 1, key, length, exptime_s: event.exptime_s };
+            let op = Op {
+                verb,
+                noreply: false,
+                run: 1,
+                key,
+                length,
+                exptime_s: event.exptime_s,
+                generation: 0,
+            };
             for _ in 0..event.count {
                 if recording.ops.len() as u64 == options.max_ops {
                     break;

@@ -68,7 +68,7 @@ impl Session for Null {
             Verb::MGET => {
                 let named = op.keys.iter().zip(op.indexes).filter(|(_, index)| there(**index));
                 let found = named.map(|(key, &index)| {
-                    let value = tape.value(index, tape.length(index)).unwrap_or_default();
+                    let value = tape.value(index, tape.length(index), 0).unwrap_or_default();
                     (key.as_bytes(), value)
                 });
                 verify::many(tape, op, found)

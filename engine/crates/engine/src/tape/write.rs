@@ -32,6 +32,13 @@ pub struct Arguments {
     /// of a closed loop has to be
     #[arg(long, value_parser = units::whole, conflicts_with = "ops")]
     window_ops: Option<u64>,
+    /// Give the writes of a share of the keys other values, for a closed loop of so many callers over all workers:
+    /// their reads then show a write that was lost
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    generations: Option<u32>,
+    /// With generations: others play the same tape on the same server, so that only a loss of all writes can be seen
+    #[arg(long, requires = "generations")]
+    shared_server: bool,
     /// Length of an open loop's schedule (30s)
     #[arg(long, value_parser = units::duration)]
     duration: Option<Duration>,
@@ -98,11 +105,16 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
         workload = workload.for_window(window_ops, MOST_OPS);
     }
     let (bytes, trace) = workload.tape_and_trace(arguments.duration)?;
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    whole_file::write(&arguments.out, &bytes).map_err(|error| {
+    let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let tape = match arguments.generations {
+        Some(lanes) => tape.with_generations(lanes, !arguments.shared_server),
+        None => tape,
+    };
+    let digest = Sha256::digest(tape.as_bytes());
+    let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    whole_file::write(&arguments.out, tape.as_bytes()).map_err(|error| {
         format!("--out {}: cannot be written: {error}", arguments.out.display())
     })?;
-    let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
     let stored = tape.data_set();
     let reuse = tape.reuse();
     let written = Written {

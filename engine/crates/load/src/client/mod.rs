@@ -33,6 +33,8 @@ pub struct Client {
     /// If there are several servers.
     routing: Option<Arc<KeyRouting>>,
     client_threads: Box<dyn ClientThreads>,
+    /// A prefill has begun.
+    prefilled: bool,
 }
 
 impl Client {
@@ -68,9 +70,14 @@ impl Client {
         let routing = (addresses.len() > 1).then(|| {
             Arc::new(KeyRouting::new(&tape, addresses, *hashing, connection_options.replicas))
         });
+        let in_turn = addresses.len() == 1 && connections == threads && depth == 1;
+        let lanes = segment.1.checked_mul(threads as u64);
+        if !in_turn || lanes != Some(tape.generation_lanes()) {
+            tape.accept_any_generation();
+        }
         let client_threads = threads::open(&options)
             .map_err(|(address, error)| PrepareError::Connect(address, error))?;
-        Ok(Client { options, tape, routing, client_threads })
+        Ok(Client { options, tape, routing, client_threads, prefilled: false })
     }
 
     /// The I/O backend that its threads use.
@@ -102,6 +109,9 @@ impl Client {
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> io::Result<RunResult> {
         if let Some(reason) = supported::udp_phase_unsupported(limits, &self.options, &self.tape) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        if matches!(limits, PhaseLimits::Prefill) && std::mem::replace(&mut self.prefilled, true) {
+            self.tape.accept_any_generation(); // the one before failed, and what it sent may still come
         }
         let mut window = window_of_phase(limits, self.options.timeout, self.options.threads);
         if control.shared.intervals.is_some() {

@@ -51,20 +51,28 @@ pub(crate) fn verify_value(
 ) {
     pending.counts.hits += 1;
     pending.counts.value_bytes += data.len() as u64;
-    if !is_right(k, flags, data, view) {
+    if !is_right(k, pending.op.generation, flags, data, view) {
         pending.wrong = true;
         remember_wrong_value(data);
     }
 }
 
-/// Whether a value equals the tape's, byte by byte. If values are not checked, every one is right.
+/// Whether a value equals the tape's, byte by byte, and its generation is one that the read may bring. If values are
+/// not checked, every one is right.
 #[inline(always)]
-pub(crate) fn is_right(k: u32, flags: u32, data: &[u8], view: TapeView<'_>) -> bool {
+pub(crate) fn is_right(
+    k: u32,
+    generation: u8,
+    flags: u32,
+    data: &[u8],
+    view: TapeView<'_>,
+) -> bool {
     if !view.verifies_values() || injected(Bug::UnverifiedValues) {
         return true;
     }
     let holds = view.pool_covers(data.len() as u64);
-    holds && flags == 0 && view.value(k, data.len() as u32) == data
+    let is = || view.value_of(k, data.len() as u32, generation) == data;
+    holds && flags == 0 && (is() || view.allows(k, data, generation))
 }
 
 /// Keep the CAS token of the value for the second command.

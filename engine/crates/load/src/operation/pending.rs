@@ -50,8 +50,15 @@ impl Pending {
 
     /// The command whose reply ends the operations without a reply.
     pub fn barrier() -> Pending {
-        let version =
-            Op { verb: Verb::Version, noreply: false, run: 0, key: 0, length: 0, exptime_s: 0 };
+        let version = Op {
+            verb: Verb::Version,
+            noreply: false,
+            run: 0,
+            key: 0,
+            length: 0,
+            exptime_s: 0,
+            generation: 0,
+        };
         Pending { barrier: true, ..Pending::closed_loop(version) }
     }
 

@@ -37,6 +37,7 @@ impl WorkSlice {
                     key: k as u32,
                     length: tape.value_length(k as u32),
                     exptime_s: tape.exptime_s(),
+                    generation: 0,
                 };
                 Some((op, None))
             }

@@ -181,6 +181,9 @@ impl Recorder {
     /// A whole operation has ended.
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) {
+        if pending.failure.is_some() {
+            view.accept_any_generation();
+        }
         record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
         self.note_end(pending, now_ns, || counts_of_ok(pending, view));
     }

@@ -24,6 +24,12 @@ impl<'tape> TapeView<'tape> {
         self.tape.value(k, length)
     }
 
+    /// What a write of one key stores. It lives as long as the tape.
+    #[inline]
+    pub fn written(&self, op: &Op) -> &'tape [u8] {
+        self.tape.value_of(op.key, op.length, op.generation)
+    }
+
     /// The key at a position of an operation's run; the only key if the operation has no run.
     #[inline]
     pub fn key_at(&self, op: &Op, at: u16) -> u32 {

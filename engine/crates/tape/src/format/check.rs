@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::layout::{
-    COUNTER_START, FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, MAGIC, MAX_KEY_BYTES,
-    OP_BYTES, VERSION,
+    COUNTER_START, FLAG_UNVERIFIED, GENERATION_SHIFT, GENERATIONS, HEADER_BYTES, Header, MAGIC,
+    MAX_KEY_BYTES, OP_BYTES, VERSION,
 };
 use super::operation::{Op, Verb};
 use super::reader::Tape;
@@ -77,7 +77,7 @@ fn counts(header: &Header) -> Result<(), TapeError> {
     if header.exptime_s > u64::from(u32::MAX) {
         return reject("the expiry time is too large", 144);
     }
-    if header.flags & !FLAG_UNVERIFIED != 0 {
+    if u64::from(header.flags as u32) & !FLAG_UNVERIFIED != 0 {
         return reject("unknown flags", 152);
     }
     if (header.times_at == 0) != (header.period_ns == 0) {
@@ -153,8 +153,13 @@ pub(crate) fn operations(tape: &Tape) -> Result<(), TapeError> {
         let Some(op) = Op::from_bytes(bytes.try_into().expect("sixteen bytes")) else {
             return reject(format!("record {j} has unknown verb {}", bytes[0]), at);
         };
-        if bytes[1] & !FLAG_NOREPLY != 0 || (op.noreply && !op.verb.may_be_noreply()) {
+        let known = bytes[1] >> GENERATION_SHIFT < GENERATIONS;
+        if !known || (op.noreply && !op.verb.may_be_noreply()) {
             return reject(format!("record {j} has unknown flags"), at + 1);
+        }
+        let may_have = op.verb.has_generation() && !op.noreply && tape.generation_lanes() > 0;
+        if op.generation > 0 && !may_have {
+            return reject(format!("record {j} has a generation that it cannot have"), at + 1);
         }
         operation(tape, j, &op, at)?;
     }

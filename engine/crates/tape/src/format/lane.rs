@@ -46,6 +46,12 @@ impl Lane {
         step
     }
 
+    /// The numbers of the records that it still has in this pass.
+    pub fn one_pass(mut self) -> impl Iterator<Item = u64> {
+        let pass = self.pass;
+        std::iter::from_fn(move || (self.pass == pass).then(|| self.next_record().0))
+    }
+
     /// The next result of `next_record`.
     #[inline]
     pub fn peek(&self) -> (u64, u64) {

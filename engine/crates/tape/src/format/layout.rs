@@ -6,6 +6,12 @@ pub const HEADER_BYTES: usize = 184;
 pub const OP_BYTES: usize = 16;
 pub const FLAG_NOREPLY: u8 = 1;
 pub const FLAG_UNVERIFIED: u64 = 1;
+/// A record's generation is above its flag for noreply.
+pub const GENERATION_SHIFT: u8 = 1;
+/// Of each key, at each length.
+pub const GENERATIONS: u8 = 4;
+/// The header's flags from this bit on: for how many lanes the generations are; 0 if there are none.
+pub const GENERATION_LANES_SHIFT: u32 = 32;
 pub const MAX_KEY_BYTES: usize = 250;
 /// The initial value of a counter.
 pub const COUNTER_START: &[u8; 10] = b"1000000000";
@@ -37,6 +43,12 @@ pub struct Header {
 }
 
 impl Header {
+    /// For how many lanes the records' generations are; 0 if they have none.
+    #[inline]
+    pub fn generation_lanes(&self) -> u64 {
+        self.flags >> GENERATION_LANES_SHIFT
+    }
+
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -109,6 +121,7 @@ impl Header {
 ///
 /// The products are below 2⁵³, so the formula is exact in languages whose only number type is a double.
 #[inline]
-pub fn value_offset(key: u32, length: u32, pool_bytes: u64) -> u64 {
-    (u64::from(key) * 786_433 + u64::from(length) * 97) % (pool_bytes - u64::from(length) + 1)
+pub fn value_offset(key: u32, length: u32, generation: u8, pool_bytes: u64) -> u64 {
+    let place = u64::from(key) * 786_433 + u64::from(length) * 97 + u64::from(generation) * 262_147;
+    place % (pool_bytes - u64::from(length) + 1)
 }

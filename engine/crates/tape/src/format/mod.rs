@@ -2,6 +2,7 @@
 
 mod check;
 mod data_set;
+mod generations;
 mod lane;
 mod layout;
 mod open;

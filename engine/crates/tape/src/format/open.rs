@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use memmap2::Mmap;
 
@@ -26,7 +27,7 @@ impl Tape {
 
     fn check(bytes: Bytes) -> Result<Tape, TapeError> {
         let header = check::header(bytes.as_slice())?;
-        let tape = Tape { bytes, header };
+        let tape = Tape { bytes, header, any_generation: AtomicBool::new(false) };
         check::keys(&tape)?;
         check::operations(&tape)?;
         check::times(&tape)?;

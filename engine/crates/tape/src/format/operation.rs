@@ -1,6 +1,6 @@
 //! The operations of a tape, and their records.
 
-use super::layout::{FLAG_NOREPLY, OP_BYTES};
+use super::layout::{FLAG_NOREPLY, GENERATION_SHIFT, GENERATIONS, OP_BYTES};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,6 +142,11 @@ impl Verb {
         matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
     }
 
+    /// Whether it writes or reads one value of which its record tells the generation.
+    pub fn has_generation(self) -> bool {
+        matches!(self, Verb::Set | Verb::Get | Verb::Gets | Verb::Gat)
+    }
+
     /// Whether it works on counters, and only on counters.
     pub fn counts(self) -> bool {
         matches!(self, Verb::Incr | Verb::Decr)
@@ -161,13 +166,16 @@ pub struct Op {
     /// amount.
     pub length: u32,
     pub exptime_s: u32,
+    /// Of a write: the generation of its value. Of a read: that of the lane's last write of the key before it, 0
+    /// if there is none. At most 3.
+    pub generation: u8,
 }
 
 impl Op {
     pub fn to_bytes(self) -> [u8; OP_BYTES] {
         let mut bytes = [0; OP_BYTES];
         bytes[0] = self.verb as u8;
-        bytes[1] = if self.noreply { FLAG_NOREPLY } else { 0 };
+        bytes[1] = u8::from(self.noreply) * FLAG_NOREPLY | self.generation << GENERATION_SHIFT;
         bytes[2..4].copy_from_slice(&self.run.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -184,6 +192,7 @@ impl Op {
             key: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             length: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
             exptime_s: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            generation: (bytes[1] >> GENERATION_SHIFT) % GENERATIONS,
         })
     }
 }

@@ -1,8 +1,10 @@
 //! Reads a tape. It was checked when it was opened, so reading needs no checks.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use memmap2::Mmap;
 
-use super::layout::{COUNTER_START, FLAG_UNVERIFIED, Header, OP_BYTES, value_offset};
+use super::layout::{COUNTER_START, FLAG_UNVERIFIED, GENERATIONS, Header, OP_BYTES, value_offset};
 use super::operation::Op;
 
 pub enum Bytes {
@@ -24,6 +26,8 @@ impl Bytes {
 pub struct Tape {
     pub(super) bytes: Bytes,
     pub(super) header: Header,
+    /// Reads may bring any generation: see `accept_any_generation`.
+    pub(super) any_generation: AtomicBool,
 }
 
 impl Tape {
@@ -108,15 +112,43 @@ impl Tape {
         self.u32_at(self.header.lengths_at + u64::from(k) * 4)
     }
 
-    /// The value of key `k` with a size of `length`, which must not exceed the pool. A counter has only
-    /// one value.
+    /// The value of key `k` with a size of `length`, which must not exceed the pool, as the prefill stores it.
     #[inline]
     pub fn value(&self, k: u32, length: u32) -> &[u8] {
+        self.value_of(k, length, 0)
+    }
+
+    /// The same of a generation. A counter has only one value.
+    #[inline]
+    pub fn value_of(&self, k: u32, length: u32, generation: u8) -> &[u8] {
         if k >= self.first_counter() {
             return COUNTER_START;
         }
-        let offset = value_offset(k, length, self.header.pool_bytes);
+        let offset = value_offset(k, length, generation, self.header.pool_bytes);
         self.section(self.header.pool_at + offset, u64::from(length))
+    }
+
+    /// For how many lanes the records' generations are; 0 if they have none.
+    #[inline]
+    pub fn generation_lanes(&self) -> u64 {
+        self.header.generation_lanes()
+    }
+
+    /// From now on a read may bring any generation of its key: the tape is played in another way than its
+    /// generations are for, or an operation failed, and its write may still come.
+    pub fn accept_any_generation(&self) {
+        self.any_generation.store(true, Relaxed);
+    }
+
+    /// Whether a value that is not of the generation that the record of its read tells is right all the same:
+    /// of another that other writes may have left, at least as new as the lane's last write. `told` is 0 if the
+    /// record tells none.
+    #[cold]
+    pub fn allows(&self, k: u32, data: &[u8], told: u8) -> bool {
+        let any = told == 0 || self.any_generation.load(Relaxed);
+        let may_be = |g: &u8| any || *g == 1 || (told == 1 && *g > 1);
+        let is = |g: u8| self.value_of(k, data.len() as u32, g) == data;
+        self.generation_lanes() > 0 && (0..GENERATIONS).filter(may_be).any(is)
     }
 
     /// Whether the pool is large enough to check a value of this size.

@@ -90,7 +90,7 @@ impl OperationWriter<'_> {
     /// Generate one record. `keys`: its first and last key, moved by `shift`. `None`: draw them.
     fn step(&mut self, kind: MixEntry, keys: Option<(u32, u32)>, shift: u64) {
         let MixEntry { verb, noreply, .. } = kind;
-        let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0 };
+        let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0, generation: 0 };
         if verb.has_run() {
             op.key = self.runs.len() as u32;
             self.run(verb, keys, shift);

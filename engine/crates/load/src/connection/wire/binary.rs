@@ -33,7 +33,7 @@ impl Wire for Binary {
             Verb::Append | Verb::Prepend => codec::extend(out, &head, key(), b""),
             Verb::Incr | Verb::Decr => codec::count(out.bytes(), &head, key(), op.length),
             Verb::Set | Verb::Add | Verb::Replace => {
-                codec::store(out, &head, key(), op.exptime_s, view.value(op.key, op.length));
+                codec::store(out, &head, key(), op.exptime_s, view.written(op));
             }
             Verb::Mset => {
                 for (tag, k) in (pending.tag..).zip(view.keys(op)) {
@@ -53,7 +53,7 @@ impl Wire for Binary {
     ) {
         let op = &pending.op;
         let head = Head { opcode: opcode::SET, opaque: pending.tag, cas: token };
-        codec::store(out, &head, view.key(op.key), op.exptime_s, view.value(op.key, op.length));
+        codec::store(out, &head, view.key(op.key), op.exptime_s, view.written(op));
     }
 
     fn write_barrier(out: &mut Vec<u8>, tag: u32) {

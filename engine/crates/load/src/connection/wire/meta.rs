@@ -56,7 +56,7 @@ impl Wire for Meta {
                     Verb::Replace => Mode::Replace,
                     _ => Mode::Set,
                 };
-                let value = view.value(op.key, op.length);
+                let value = view.written(op);
                 codec::store(out, mode, key(), op.exptime_s, value, op.noreply);
             }
             Verb::Mset => {
@@ -76,7 +76,7 @@ impl Wire for Meta {
         view: TapeView<'tape>,
     ) {
         let op = &pending.op;
-        let value = view.value(op.key, op.length);
+        let value = view.written(op);
         codec::store(out, Mode::Cas(token), view.key(op.key), op.exptime_s, value, false);
     }
 

@@ -47,7 +47,7 @@ impl<const SPACE: bool> TextWith<SPACE> {
                 encode::count(out.bytes(), op.verb.name(), key(), op.length, end);
             }
             Verb::Set | Verb::Add | Verb::Replace => {
-                let value = view.value(op.key, op.length);
+                let value = view.written(op);
                 encode::store(out, pending.command().name(), key(), op.exptime_s, value, end);
             }
             Verb::Mset => {
@@ -79,7 +79,7 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
         view: TapeView<'tape>,
     ) {
         let op = &pending.op;
-        let value = view.value(op.key, op.length);
+        let value = view.written(op);
         encode::cas(out, view.key(op.key), op.exptime_s, value, token, Self::line_end(false));
     }
 
@@ -139,7 +139,8 @@ fn parse_hit(
         value_bytes: length as u64,
         ..OperationCounts::default()
     };
-    is_right(pending.op.key, 0, data, view).then_some((bytes.len() - after.len(), counts))
+    is_right(pending.op.key, pending.op.generation, 0, data, view)
+        .then_some((bytes.len() - after.len(), counts))
 }
 
 /// Apply one reply to an operation. True if the operation has been answered completely.

@@ -82,7 +82,7 @@ final class CallLog {
             for (Map.Entry<?, ?> each : values.entrySet()) {
                 int at = op.keys.indexOf(each.getKey());
                 byte[] value = (byte[]) each.getValue();
-                if (at < 0 || !op.tape.matches(op.index(at), value)) {
+                if (at < 0 || !op.tape.matches(op.index(at), value, 0)) {
                     return value;
                 }
             }

@@ -103,6 +103,7 @@ final class Lane {
             OK.setOpaque(this, ++ok);
         } else {
             FAILED.setOpaque(this, ++failed);
+            op.tape.noteFailure(came);
         }
         return came;
     }

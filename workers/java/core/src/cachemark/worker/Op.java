@@ -25,11 +25,14 @@ public final class Op {
     final int keyBytes;
     final int valueBytes;
     final Tape tape;
+    /** Of what it writes; of a read that of the lane's last write of the key before it. */
+    final int generation;
     private final int length;
     private final boolean lacks;
 
     Op(Tape tape, Verb verb, boolean noreply, int[] indexes, int length, int exptimeS,
-            Tape.Values cut) {
+            int generation, Tape.Values cut) {
+        this.generation = generation;
         this.tape = tape;
         this.verb = verb;
         this.noreply = noreply;
@@ -45,14 +48,15 @@ public final class Op {
         amount = verb.counts ? Integer.toUnsignedLong(length) : 0;
         valueBytes = !verb.writes ? 0 : verb == Verb.MSET ? tape.lengths(indexes) : length;
         boolean writesOne = verb.writes && verb != Verb.MSET;
-        value = writesOne ? cut.value(indexes[0], length) : null;
+        value = writesOne ? cut.value(indexes[0], length, generation) : null;
         values = verb == Verb.MSET ? tape.batchValues(indexes, cut) : null;
         lacks = writesOne && value == null || values != null && values.contains(null);
     }
 
     /** This operation with its values; itself if it has all it needs. */
     Op whole() {
-        return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, tape::value) : this;
+        return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, generation,
+                tape::value) : this;
     }
 
     /** How many keys it names, and which each is on the tape. */

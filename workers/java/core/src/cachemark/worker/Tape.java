@@ -18,15 +18,19 @@ import java.util.TreeSet;
 public final class Tape {
     private static final byte[] COUNTER = "1000000000".getBytes(StandardCharsets.US_ASCII);
 
+    /** By the generation that the record of a read tells: those that it may bring. */
+    static final int[][] RIGHT = {{0, 1, 2, 3}, {1, 2, 3}, {2, 1}, {3, 1}};
+
     /** Where a value comes from: kept from before, or cut from the pool now. */
     interface Values {
-        byte[] value(int key, int length);
+        byte[] value(int key, int length, int generation);
     }
 
     final TapeFile file;
     private final byte[] pool;
     private final String[] names;
     private final Map<Long, byte[]> kept = new HashMap<>();
+    private volatile boolean anyGeneration;
     private long mayKeepBytes = Runtime.getRuntime().maxMemory() / 4;
 
     public Tape(Path path) throws IOException, TapeException {
@@ -108,49 +112,74 @@ public final class Tape {
     List<byte[]> batchValues(int[] indexes, Values cut) {
         List<byte[]> values = new ArrayList<>(indexes.length);
         for (int k : indexes) {
-            values.add(cut.value(k, file.length(k)));
+            values.add(cut.value(k, file.length(k), 0));
         }
         return values;
     }
 
-    private int offset(int key, int length) {
-        long at = Integer.toUnsignedLong(key) * 786_433 + length * 97L;
+    private int offset(int key, int length, int generation) {
+        long at = Integer.toUnsignedLong(key) * 786_433 + length * 97L + generation * 262_147L;
         return (int) (at % (file.poolBytes - length + 1));
     }
 
-    /** The value of a key at a length, whichever write it came from. */
-    byte[] value(int key, int length) {
+    /** The value of a key at a length, in a generation. */
+    byte[] value(int key, int length, int generation) {
         if (key >= file.firstCounter) {
             return COUNTER;
         }
-        int at = offset(key, length);
+        int at = offset(key, length, generation);
         return Arrays.copyOfRange(pool, at, at + length);
     }
 
     /** The value that a key is stored with before anything is timed. */
     public byte[] prefilled(int key) {
-        return value(key, file.length(key));
+        return value(key, file.length(key), 0);
     }
 
-    /** Whether a value that was read is right for a key, at whatever length it was written. */
-    boolean matches(int key, byte[] value) {
+    /** From now on a read may bring any generation: a write that failed may still come. */
+    void acceptAnyGeneration() {
+        anyGeneration = true;
+    }
+
+    /** If it is a write that failed, it may still come. */
+    void noteFailure(int came) {
+        if (came != Verify.WRONG) {
+            acceptAnyGeneration();
+        }
+    }
+
+    /** Whether a read may bring a value; `told` is the generation of its record. */
+    boolean matches(int key, byte[] value, int told) {
         if (!file.verified) {
             return true;
         }
         if (value.length > file.poolBytes) {
             return false;
         }
-        int at = offset(key, value.length);
+        return is(key, value, told) || file.lanes > 0 && allows(key, value, told);
+    }
+
+    private boolean is(int key, byte[] value, int generation) {
+        int at = offset(key, value.length, generation);
         return Arrays.equals(value, 0, value.length, pool, at, at + value.length);
     }
 
+    private boolean allows(int key, byte[] value, int told) {
+        for (int generation : RIGHT[anyGeneration ? 0 : told]) {
+            if (is(key, value, generation)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** A value that is cut once for all operations that write it; null if they are too many. */
-    private byte[] kept(int key, int length) {
-        long which = Integer.toUnsignedLong(key) << 32 | length;
+    private byte[] kept(int key, int length, int generation) {
+        long which = (long) key << 33 | (long) generation << 31 | length;
         byte[] value = kept.get(which);
         if (value == null && mayKeepBytes >= length) {
             mayKeepBytes -= length;
-            value = value(key, length);
+            value = value(key, length, generation);
             kept.put(which, value);
         }
         return value;
@@ -176,7 +205,7 @@ public final class Tape {
 
     private Op op(int j) {
         return new Op(this, file.verb(j), file.noreply(j), file.opKeys(j), file.opLength(j),
-                file.opExptime(j), this::kept);
+                file.opExptime(j), file.generation(j), this::kept);
     }
 
     /** When each operation of a lane is due, in ns from the start of a pass. */
@@ -200,6 +229,6 @@ public final class Tape {
     /** The write that stores a key before anything is timed. */
     Op prefill(int key) {
         return new Op(this, Verb.SET, false, new int[] {key}, file.length(key), file.exptimeS,
-                this::value);
+                0, this::value);
     }
 }

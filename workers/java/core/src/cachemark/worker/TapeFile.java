@@ -21,6 +21,8 @@ final class TapeFile {
     final long periodNs;
     final int exptimeS;
     final boolean verified;
+    /** For which the records have generations; 0: they have none. */
+    final long lanes;
     final boolean openLoop;
     /** Whether callers think between operations. */
     final boolean thinks;
@@ -60,9 +62,9 @@ final class TapeFile {
         long exptime = bytes.getLong(144);
         check(exptime >>> 32 == 0, "an expiry time too large", 144);
         exptimeS = expiry(exptime);
-        long flags = bytes.getLong(152);
-        check(flags == 0 || flags == 1, "unknown flags", 152);
-        verified = flags == 0;
+        long flags = flags();
+        verified = (flags & 1) == 0;
+        lanes = flags >>> 32;
         group = count(160, 1, "groups of no possible size");
         check(opCount % group == 0, "groups that do not fill it", 160);
         int counters = count(168, 0, "no possible number of counters");
@@ -86,6 +88,12 @@ final class TapeFile {
         checkKeys(keyBytes);
         checkRecords();
         checkTimes();
+    }
+
+    private long flags() throws TapeException {
+        long flags = bytes.getLong(152);
+        check((flags & 0xffff_fffeL) == 0, "unknown flags", 152);
+        return flags;
     }
 
     int keyOffset(int k) {
@@ -114,7 +122,12 @@ final class TapeFile {
     }
 
     boolean noreply(int j) {
-        return bytes.get(opsAt + OP_BYTES * j + 1) == 1;
+        return (bytes.get(opsAt + OP_BYTES * j + 1) & 1) == 1;
+    }
+
+    /** Of a write that of its value; of a read that of the lane's last write of the key before it. */
+    int generation(int j) {
+        return bytes.get(opsAt + OP_BYTES * j + 1) >> 1;
     }
 
     /** A record as two numbers: equal ones are the same operation. */
@@ -211,7 +224,10 @@ final class TapeFile {
             Verb verb = bytes.get(at) < 0 ? null : Verb.of(bytes.get(at));
             check(verb != null, "record " + j + " has unknown verb " + bytes.get(at), at);
             int flags = bytes.get(at + 1);
-            boolean flagged = flags == 0 || flags == 1 && verb.quiet;
+            boolean mayHave = lanes > 0 && (flags & 1) == 0 && flags >> 1 < Tape.RIGHT.length
+                    && verb.hasGeneration();
+            boolean flagged = ((flags & 1) == 0 || verb.quiet)
+                    && (flags >> 1 == 0 || flags > 0 && mayHave);
             check(flagged, "record " + j + " has unknown flags", at + 1);
             long run = Short.toUnsignedLong(bytes.getShort(at + 2));
             long key = Integer.toUnsignedLong(bytes.getInt(at + 4));

@@ -50,6 +50,11 @@ public enum Verb {
         looks = reads || traits.contains("looks");
     }
 
+    /** Whether its record may tell the generation of a value. */
+    boolean hasGeneration() {
+        return this == SET || this == GET || this == GETS || this == GAT;
+    }
+
     /** The verb of a number on the tape, or null. */
     static Verb of(int number) {
         return number < BY_NUMBER.length ? BY_NUMBER[number] : null;

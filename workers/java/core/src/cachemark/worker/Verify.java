@@ -90,7 +90,7 @@ public final class Verify {
     }
 
     private static long read(Op op, int position, byte[] value) {
-        boolean right = op.tape.matches(op.index(position), value);
+        boolean right = op.tape.matches(op.index(position), value, op.generation);
         return right ? (long) value.length << SIZE_BIT | 1 : WRONG;
     }
 
@@ -108,7 +108,7 @@ public final class Verify {
     }
 
     private static long swapped(Op op, Swap swap, long written) {
-        if (!op.tape.matches(op.first, swap.read)) {
+        if (!op.tape.matches(op.first, swap.read, 0)) {
             return WRONG;
         }
         if (swap.stored == null) {

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+# One operation, in the form that client files read, and the call that it comes to: `target` is
+# called with `arguments`; `expected` is the answer that it has to bring, `verify` says what any other is
+# worth; `base` is where the histogram of its kind begins.
+Operation = Struct.new(
+  :target, :arguments, :expected, :base, :verify,
+  :verb, :kind, :numbers, :keys, :values, :size, :key_bytes, :exptime_s, :amount,
+  :generation # of what it writes; of a read that of the lane's last write of the key before it
+) do
+  def key = keys[0]
+
+  def value = values[0]
+end
