@@ -19,6 +19,7 @@ from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
+from cachemark.runs.generations import generation_arguments
 from cachemark.runs.next_trials.giving_up import given_up
 from cachemark.runs.next_trials.rate_steps import RateStep, RateSteps
 from cachemark.runs.next_trials.replays import next_replays, replays_of
@@ -93,8 +94,9 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
-    """What all trials share."""
+    """What all trials share. `here`: their processes are on this machine."""
 
+    here: bool
     shelf: TapeCache
     auditor: Auditor
     audit: Audit
@@ -138,6 +140,7 @@ def run_campaign(
             server_cpus=placed[0],
             worker_cpus=placed[1],
             awake_pid=awake_pid,
+            here=elsewhere is None,
             run_trial=elsewhere.run_trial if elsewhere else run_trial,
             play_sitting=elsewhere.play_sitting if elsewhere else play_sitting,
         )
@@ -288,21 +291,23 @@ class _Campaign:
     def _setting_alone(self, trial: Trial, load: Load) -> Setting:
         plan, parties, common = self._plan, self._parties, self._common
         workload, timing = plan.workload(trial.cell), plan.experiment.timing
+        server, in_rounds = parties.servers[trial.cell.server], bool(plan.sittings)
+        generations = generation_arguments(load, server, in_rounds=in_rounds) if common.here else []
         return Setting(
             run=self._run.id,
             trial=trial,
             client=parties.clients[trial.cell.client],
-            server=parties.servers[trial.cell.server],
+            server=server,
             workload=workload,
             load=load,
             timing=timing,
-            tape=common.shelf.get(workload, load, timing, trial.tape_seed),
+            tape=common.shelf.get(workload, load, timing, trial.tape_seed, generations),
             server_cpus=common.server_cpus,
             worker_cpus=common.worker_cpus,
             awake_pid=common.awake_pid,
             noise=plan.experiment.noise,
             restrictions=common.auditor.restrictions(common.audit, trial.cell),
-            slices=bool(plan.sittings),
+            slices=in_rounds,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -54,12 +55,22 @@ class TapeCache:
         self._tapes: dict[tuple[str, ...], Tape] = {}
         self._seed: int | None = None
 
-    def get(self, workload: Workload, load: Load, timing: Timing, seed: int) -> Tape:
-        """The tape of a cell and seed, written at first use. Raises UsageError."""
+    def get(
+        self,
+        workload: Workload,
+        load: Load,
+        timing: Timing,
+        seed: int,
+        generations: Sequence[str] = (),
+    ) -> Tape:
+        """The tape of a cell and seed, written at first use. Raises UsageError.
+
+        `generations` are the engine's arguments for values that show lost writes.
+        """
         if seed != self._seed:
             self._clear()
             self._seed = seed
-        arguments = tape_arguments(workload, load, timing, seed)
+        arguments = [*tape_arguments(workload, load, timing, seed), *generations]
         tape = self._tapes.get(tuple(arguments))
         if tape is None:
             tape = self._write(arguments, seed, f"workload {workload.name!r}, load {load.name!r}")
