@@ -8,11 +8,12 @@ import socket
 import time
 
 from cachemark.checks.conformance.cases import TEST_DOUBLE, ConformanceCase, but, each
-from cachemark.checks.conformance.proxy import BAD_REQUEST, OUT_OF_MEMORY, proxied
-from cachemark.checks.conformance.tape_values import tape_values
+from cachemark.checks.conformance.proxy import BAD_REQUEST, OUT_OF_MEMORY, ReplyFault, proxied
+from cachemark.checks.conformance.tape_values import tape_values, told_generations
 from cachemark.checks.conformance.worker_driver import (
     ANSWER_S,
     CaseFailedError,
+    NotApplicableError,
     WorkerDriver,
     exits,
     expect,
@@ -25,6 +26,11 @@ from cachemark.model.protocol import Done, Failure, Operation, Prepare, Ready, R
 TIMEOUT_MS = 1000
 _KEYS = 20
 _GETS = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--ops", "100")
+_OPS = 400
+_WRITES = (
+    *("--keys", "20", "--size", "30", "--mix", "get=1,set=1"),
+    *("--ops", str(_OPS), "--generations", "1"),
+)
 # On a busy machine the kill may come after the end of the window; then the next one is longer.
 _KILL_WINDOWS_MS = (500, 2000, 8000)
 
@@ -43,6 +49,27 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
         "ok, hits, misses",
     )
     expect_equal(result.errors, {}, "errors")
+
+
+def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Behind a write that was lost, a read brings an older value: wrong, if the tape tells."""
+    if driver.spec.options.get("profile", "common") != "common":
+        raise NotApplicableError("its library may send a write again, which may come late")
+    tape = driver.tape(*_WRITES)
+    told = told_generations(tape, _OPS)
+    expected: tuple[tuple[ReplyFault, int], ...] = (("lost", told), ("", 0))
+    for fault, wrong in expected:
+        with proxied(server.addresses[0]) as proxy:
+            driver.prepare(_request(driver, wire, proxy.address, _WRITES))
+            driver.play(Run(phase="prefill"))
+            proxy.fault = fault
+            done = driver.play(Run(phase="measure", ops=_OPS))
+        gets, sets = _gets(done), done.operations["set"]
+        expect_equal((gets.errors, sets.errors), ({}, {}), "errors")
+        expect_equal(
+            gets.wrong_values, wrong, f"wrong values of a server that is {fault or 'right'}"
+        )
+        expect_equal((gets.ok, sets.ok), (gets.attempts - wrong, sets.attempts), "ok")
 
 
 def silence_is_a_timeout_and_no_miss(
@@ -196,7 +223,11 @@ def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> No
 
 
 CASES = (
-    *each(a_wrong_byte_is_a_wrong_value, silence_is_a_timeout_and_no_miss),
+    *each(
+        a_wrong_byte_is_a_wrong_value,
+        a_lost_write_is_a_wrong_value,
+        silence_is_a_timeout_and_no_miss,
+    ),
     ConformanceCase(
         a_late_reply_answers_no_other_call, but(TEST_DOUBLE, "it gives up at the first failure")
     ),
@@ -212,11 +243,13 @@ CASES = (
 )
 
 
-def _request(driver: WorkerDriver, wire: str, address: str) -> Prepare:
+def _request(
+    driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...] = _GETS
+) -> Prepare:
     return Prepare(
         servers=[address],
         wire=wire,
-        tape=str(driver.tape(*_GETS)),
+        tape=str(driver.tape(*tape)),
         timeout_ms=TIMEOUT_MS,
         options=driver.spec.options,
     )

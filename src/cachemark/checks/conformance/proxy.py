@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
 from cachemark.model.address import parse_host_port
 
-ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late"]
+ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "lost"]
 
 _CHUNK_BYTES = 1 << 16
 
@@ -33,11 +33,12 @@ BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invali
 
 
 class ReplyProxy:
-    """A listening proxy. `fault` says what happens to reads from now on.
+    """A listening proxy. `fault` says what happens to reads, or to writes, from now on.
 
     `corrupt`: in replies, the last byte of each of `values` is changed. `silence`: a read is
     dropped, and its connection hangs. `error`: the reply to a read is the error `error`. `hold`:
-    reads wait for `release`. `late`: the next read reaches the server `late_s` later.
+    reads wait for `release`. `late`: the next read reaches the server `late_s` later. `lost`: a
+    `set` is stored under another key, so it is answered, and its value is gone.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -124,7 +125,7 @@ class ReplyProxy:
         if request.reads and self.fault == "hold":
             self.held.set()
             self.release.wait()
-        server.sendall(request.raw)
+        server.sendall(_elsewhere(request) if self.fault == "lost" else request.raw)
         return True
 
     def _replies(self, client: socket.socket, server: socket.socket) -> None:
@@ -138,6 +139,15 @@ class ReplyProxy:
         for value in self.values:
             data = data.replace(value, value[:-1] + bytes([value[-1] ^ 1]))
         return data
+
+
+def _elsewhere(request: SentRequest) -> bytes:
+    """A request whose writes go to keys that nobody reads."""
+    raw = request.raw
+    for command in request.commands:
+        if command.verb == "set":
+            raw = raw.replace(command.key, b"~" + command.key[1:], 1)
+    return raw
 
 
 def _error_reply(request: SentRequest, error: ErrorReply) -> bytes:

@@ -31,12 +31,13 @@ class _Tape(msgspec.Struct, frozen=True):
     def run(self, at: int) -> int:
         return struct.unpack_from("<I", self.data, self.header.runs_at + 4 * at)[0]
 
-    def value(self, index: int, length: int) -> bytes:
+    def value(self, index: int, length: int, generation: int = 0) -> bytes:
         keys, counters = self.header.key_count, self.header.counter_count
         if index >= keys - counters:
             return _COUNTER
         pool_bytes, pool_at = self.header.pool_bytes, self.header.pool_at
-        at = pool_at + (index * 786433 + length * 97) % (pool_bytes - length + 1)
+        place = index * 786433 + length * 97 + generation * 262147
+        at = pool_at + place % (pool_bytes - length + 1)
         return self.data[at : at + length]
 
 
@@ -50,6 +51,14 @@ def tape_values(path: Path) -> list[bytes]:
     return [tape.value(k, tape.length(k)) for k in range(tape.header.key_count)]
 
 
+def told_generations(path: Path, ops: int) -> int:
+    """How many of the first records are reads that tell the generation of a write before them."""
+    tape = _open(path)
+    at = tape.header.ops_at
+    records = struct.iter_unpack("<BBHIII", tape.data[at : at + 16 * ops])
+    return sum(_VERBS.get(verb) == "get" and flags > 1 for verb, flags, *_ in records)
+
+
 def tape_commands(path: Path) -> list[list[Command]]:
     """The commands of prefill and records; those of one record may come in any order."""
     tape = _open(path)
@@ -60,21 +69,23 @@ def tape_commands(path: Path) -> list[list[Command]]:
     return [[each] for each in prefill] + [_commands(tape, record) for record in records]
 
 
-def _store(tape: _Tape, verb: str, key: int, length: int, exptime_s: int) -> Command:
-    value = tape.value(key, length)
+def _store(  # noqa: PLR0917
+    tape: _Tape, verb: str, key: int, length: int, exptime_s: int, generation: int = 0
+) -> Command:
+    value = tape.value(key, length, generation)
     return Command(verb=verb, key=tape.key(key), exptime_s=exptime_s, value=value)
 
 
 def _commands(tape: _Tape, record: tuple[int, ...]) -> list[Command]:
-    number, noreply, run, key, length, exptime_s = record
-    verb, quiet = _VERBS[number], bool(noreply)
+    number, flags, run, key, length, exptime_s = record
+    verb, quiet = _VERBS[number], bool(flags & 1)
     if verb in {"mget", "mset"}:
         keys = [tape.run(key + i) for i in range(run)]
         if verb == "mget":
             return [Command(verb="get", key=tape.key(k)) for k in keys]
         return [_store(tape, "set", k, tape.length(k), exptime_s) for k in keys]
     if verb in {"set", "add", "replace", "cas"}:
-        stored = _store(tape, verb, key, length, exptime_s)
+        stored = _store(tape, verb, key, length, exptime_s, flags >> 1)
         read = [Command(verb="get", key=tape.key(key))] if verb == "cas" else []
         return [*read, msgspec.structs.replace(stored, quiet=quiet)]
     if verb in {"incr", "decr"}:

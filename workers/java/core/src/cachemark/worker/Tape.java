@@ -142,7 +142,7 @@ public final class Tape {
     }
 
     /** If it is a write that failed, it may still come. */
-    void noteFailure(int came) {
+    void noteFailure(long came) {
         if (came != Verify.WRONG) {
             acceptAnyGeneration();
         }
