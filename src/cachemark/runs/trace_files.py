@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     sampled: int = 1
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What is in a file and what is not, by its name or reason.
 
     `operations` were read, before keys were sampled. `server` is how much the server's own counters
@@ -45,7 +45,7 @@ class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     records: int
     bytes: int
-    summary: Summary
+    summary: TraceSummary
 
 
 def written_trace(arguments: list[str]) -> WrittenTrace:
