@@ -13,7 +13,15 @@ import pytest
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.worker import Worker
-from cachemark.model.protocol import BeginSlices, Done, EndSlices, Ready, Run, Slice, SliceDone
+from cachemark.model.protocol import (
+    BeginSlices,
+    Done,
+    EndSlices,
+    Ready,
+    RunRequest,
+    Slice,
+    SliceDone,
+)
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 
@@ -51,7 +59,7 @@ def prepared(client: Client, address: str, tape: Path, threads: int = 1) -> Gene
             tape=str(tape), servers=[address], wire=wire, threads=threads, connections=threads
         )
         assert isinstance(worker_driver.ask(worker, request), Ready)
-        done = worker_driver.play(worker, Run(phase="prefill"))
+        done = worker_driver.play(worker, RunRequest(phase="prefill"))
         assert done.operations["set"].ok == KEYS
         yield worker
 
@@ -82,8 +90,8 @@ def test_a_lie_about_writes_is_a_wrong_value(
         lying(lie, honest_writes) as address,
         prepared(client, address, tape) as worker,
     ):
-        first = wrong_gets(worker_driver.play(worker, Run(phase="measure", ops=4000)))
-        again = wrong_gets(worker_driver.play(worker, Run(phase="measure", ops=4000)))
+        first = wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=4000)))
+        again = wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=4000)))
     assert again >= 20
     assert first >= 20 or honest_writes > KEYS
 
@@ -96,7 +104,9 @@ def test_an_honest_server_is_never_accused(client: Client, tmp_path: Path) -> No
         prepared(client, server.addresses[0], tape) as worker,
     ):
         for _ in range(3):
-            assert wrong_gets(worker_driver.play(worker, Run(phase="measure", ops=9001))) == 0
+            assert (
+                wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=9001))) == 0
+            )
         assert isinstance(worker_driver.ask(worker, BeginSlices()), Ready)
         for _ in range(20):
             answer = worker_driver.ask(worker, Slice(length_us=5000, lead_in_us=1000))
@@ -112,7 +122,7 @@ def test_callers_in_threads_find_a_lie_and_accuse_nobody_else(
     client: Client, tmp_path: Path
 ) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, "--generations", "3")
-    run = Run(phase="measure", ops=9000)
+    run = RunRequest(phase="measure", ops=9000)
     with (
         running(parse_spec("memcached:threads=2,memory=64")) as server,
         prepared(client, server.addresses[0], tape, 3) as worker,
@@ -131,7 +141,7 @@ def test_a_failure_ends_all_accusations(client: Client, tmp_path: Path) -> None:
     if client.id == "ruby/dalli":
         pytest.skip("it speaks binary, in which the server here refuses nothing")
     with lying("refused", KEYS) as address, prepared(client, address, tape) as worker:
-        done = worker_driver.play(worker, Run(phase="measure", ops=3000))
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=3000))
         assert done.operations["set"].errors
         assert done.operations["get"].wrong_values == 0
 
@@ -141,11 +151,11 @@ def test_without_generations_nobody_is_accused(client: Client, tmp_path: Path) -
     """What a lost write shows nobody can know then: this is why there are generations."""
     tape = worker_driver.write_tape(tmp_path, *TAPE)
     with lying("lost", KEYS) as address, prepared(client, address, tape) as worker:
-        assert wrong_gets(worker_driver.play(worker, Run(phase="measure", ops=4000))) == 0
+        assert wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=4000))) == 0
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_tape_for_other_callers_accuses_nobody(client: Client, tmp_path: Path) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, "--generations", "2")
     with lying("lost", KEYS) as address, prepared(client, address, tape) as worker:
-        assert wrong_gets(worker_driver.play(worker, Run(phase="measure", ops=4000))) == 0
+        assert wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=4000))) == 0

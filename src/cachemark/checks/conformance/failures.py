@@ -61,9 +61,9 @@ def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
     for fault, wrong in expected:
         with proxied(server.addresses[0]) as proxy:
             driver.prepare(_request(driver, wire, proxy.address, _WRITES))
-            driver.play(Run(phase="prefill"))
+            driver.play(RunRequest(phase="prefill"))
             proxy.fault = fault
-            done = driver.play(Run(phase="measure", ops=_OPS))
+            done = driver.play(RunRequest(phase="measure", ops=_OPS))
         gets, sets = _gets(done), done.operations["set"]
         expect_equal((gets.errors, sets.errors), ({}, {}), "errors")
         expect_equal(
