@@ -66,7 +66,7 @@ struct Worker {
 
 /// The client that plays the tape.
 enum Prepared {
-    Network(Client),
+    Network(Box<Client>),
     InProcess(InProcess),
 }
 
@@ -141,7 +141,9 @@ impl Worker {
             Err(error) => return failure("tape", error.to_string(), true),
         };
         let prepared = match options {
-            Some(options) => Client::prepare(options, tape).map(Prepared::Network),
+            Some(options) => {
+                Client::prepare(options, tape).map(|client| Prepared::Network(Box::new(client)))
+            }
             None => store::prepare(self.target, prepare, tape).map(Prepared::InProcess),
         };
         match prepared {

@@ -175,7 +175,7 @@ impl Op {
     pub fn to_bytes(self) -> [u8; OP_BYTES] {
         let mut bytes = [0; OP_BYTES];
         bytes[0] = self.verb as u8;
-        bytes[1] = u8::from(self.noreply) * FLAG_NOREPLY | self.generation << GENERATION_SHIFT;
+        bytes[1] = (u8::from(self.noreply) * FLAG_NOREPLY) | (self.generation << GENERATION_SHIFT);
         bytes[2..4].copy_from_slice(&self.run.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
