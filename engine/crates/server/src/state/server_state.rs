@@ -210,6 +210,12 @@ impl State {
         self.tls.as_ref()
     }
 
+    /// Whether a client may list items. By datagrams nobody may: whoever forges the address of another machine would
+    /// send the whole list to it, with a request of a few bytes.
+    pub fn may_dump(&self, socket: Option<i32>) -> bool {
+        self.settings.commands.dump && socket.is_some()
+    }
+
     /// Whether clients have to log in.
     pub fn requires_login(&self) -> bool {
         self.requires_login

@@ -203,7 +203,7 @@ fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
             let form = if names(verb, "metadump") { DumpForm::Details } else { DumpForm::Gets };
             match classes(class) {
                 _ if !tuning.crawler => CRAWLER_DISABLED,
-                _ if !context.state.settings.commands.dump => Outcome::Reply(form.refusal()),
+                _ if !context.state.may_dump(context.socket) => Outcome::Reply(form.refusal()),
                 Some(has_items) => Outcome::Dump(if has_items { form } else { form.empty() }),
                 None => BAD_CLASS,
             }

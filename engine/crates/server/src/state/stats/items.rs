@@ -106,9 +106,6 @@ const CLASSES_MAX: u64 = 64;
 
 /// `stats cachedump`: some items of a class, of which there is one. A limit of 0 means no limit.
 pub fn dump(class: Option<&[u8]>, limit: Option<&[u8]>, state: &State) -> Vec<u8> {
-    if !state.settings.commands.dump {
-        return b"CLIENT_ERROR stats cachedump not allowed\r\n".to_vec();
-    }
     let (Some(class), Some(limit)) = (class, limit) else {
         return b"CLIENT_ERROR bad command line\r\n".to_vec();
     };

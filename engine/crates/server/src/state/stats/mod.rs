@@ -52,6 +52,9 @@ pub fn answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Answer
         b"conns" => connections::table(state, socket),
         // There is no storage but memory.
         b"extstore" => Vec::new(),
+        b"cachedump" if !state.may_dump(socket) => {
+            return Some(Answer::Text(b"CLIENT_ERROR stats cachedump not allowed\r\n".to_vec()));
+        }
         b"cachedump" => {
             return Some(Answer::Text(items::dump(words.next(), words.next(), state)));
         }
