@@ -25,10 +25,9 @@ pub mod store_actions;
 pub mod tapes;
 #[cfg(feature = "programs")]
 pub mod targets;
+mod time;
 pub mod traces;
-
-/// The time at which properties of the server and of the store are tested.
-pub const NOW_S: u32 = 1_700_000_000;
 
 #[cfg(feature = "programs")]
 pub use targets::{TARGETS, Target};
+pub use time::NOW_S;
