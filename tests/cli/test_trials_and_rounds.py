@@ -81,7 +81,7 @@ def test_both_designs_agree_about_a_pair(
     trials = by_trials(play(cli, tmp_path / "trials", "trials", (first, second), warmup_ms), pair)
     played = play(cli, tmp_path / "rounds", "rounds", (first, second), warmup_ms)
     found = estimate_pair(read_sittings(played), pair[0], pair[1], "rate")
-    assert found.scope == "sittings", [(o.verdict, o.reasons, o.reason) for o in played]
+    assert found.scope == "over", [(o.verdict, o.reasons, o.reason) for o in played]
     assert found.estimate is not None
     apart = difference(found.estimate, trials)
     assert apart.error is not None

@@ -1,5 +1,6 @@
 // The loops that are measured: a closed one, and one with a schedule.
 
+import { Call } from './lane.mjs';
 import { Run } from './run.mjs';
 import { clock, sleepUntil, timerMs } from './window.mjs';
 
@@ -137,8 +138,8 @@ export class OpenRun extends Run {
   /** Note what was due in the window and will not be sent: it waited at least until now. */
   noteUnsent(now) {
     const ended = Math.min(this.window.endNs, now);
-    const call = {};
     for (const lane of this.lanes.keys()) {
+      const call = new Call(lane, null);
       while (lane.more && lane.dueNs < ended) {
         const { dueNs } = lane;
         lane.fill(call);
