@@ -14,7 +14,8 @@ import pytest
 from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.checks.resilience.figures import Phases
 from cachemark.checks.resilience.verdict import FaultFinding
-from cachemark.runs.resilience import ResilienceHeader, ResiliencePlan
+from cachemark.model.errors import UsageError
+from cachemark.runs.resilience import ResilienceHeader, ResiliencePlan, open_resilience_run
 from tests.builders.hostile_text import CORPUS, is_unsafe
 from tests.builders.outcomes import experiment, header
 from tests.cli.in_process import Inside, inside
@@ -112,3 +113,15 @@ def test_cells_that_are_none_are_refused(tmp_path: Path, inside: Inside, text: s
     said = inside("resilience", "--resume", "made")
     assert said.returncode == 2
     assert re.search(r"cells\.jsonl: cannot be read", said.stderr)
+
+
+def test_a_folder_that_is_a_link_is_no_run(tmp_path: Path) -> None:
+    """Whether it is asked for by its id or its path; nor is it the latest run."""
+    folder = stored(tmp_path, ["native"])
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    for name in ("made", str(folder)):
+        with pytest.raises(UsageError, match="a symbolic link, which is not followed"):
+            open_resilience_run(name, tmp_path / "results")
+    with pytest.raises(UsageError, match="holds none"):
+        open_resilience_run("", tmp_path / "results")

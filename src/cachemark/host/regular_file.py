@@ -10,6 +10,7 @@ from typing import IO
 
 # To open a named pipe can take for ever.
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_LINK = "a symbolic link, which is not followed"
 
 
 def open_regular(path: Path, *, follow: bool = False) -> IO[bytes]:
@@ -34,13 +35,18 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def refuse_linked(folder: Path) -> None:
+    """Raise OSError if a folder is a symbolic link: it can lead to what others may not read."""
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, _LINK, str(folder))
+
+
 def _regular(path: Path, flags: int, *, follow: bool = False) -> int:
     try:
         handle = os.open(path, flags | _FLAGS | (0 if follow else os.O_NOFOLLOW), 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP and not follow:
-            text = "a symbolic link, which is not followed"
-            raise OSError(errno.ELOOP, text, str(path)) from error
+            raise OSError(errno.ELOOP, _LINK, str(path)) from error
         raise
     # Some devices have no end.
     if stat.S_ISREG(os.fstat(handle).st_mode):

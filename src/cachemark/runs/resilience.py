@@ -19,7 +19,7 @@ from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.host import HostFacts
 from cachemark.host.atomic_file import append_lines, replace_file
-from cachemark.host.regular_file import read_regular
+from cachemark.host.regular_file import read_regular, refuse_linked
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.side_by_side import played
@@ -123,13 +123,15 @@ def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> 
 
 def open_resilience_run(name: str, root: Path) -> ResilienceRun:
     """Open a run by its id in `root`, or by its folder; empty: the latest. Raises UsageError."""
-    known = sorted(path.parent for path in root.glob(f"*/{_HEADER}"))
+    found = (path.parent for path in root.glob(f"*/{_HEADER}"))
+    known = sorted(folder for folder in found if not folder.is_symlink())
     folders = [root / name, Path(name)] if name else known[-1:]
     for folder in folders:
         path = folder / _HEADER
         try:
             if not path.is_file():
                 continue
+            refuse_linked(folder)
             header = msgspec.json.decode(read_regular(path), type=ResilienceHeader)
         except (OSError, *DECODE_ERRORS) as error:
             raise UsageError(f"{path}: not a run of `resilience`: {error}") from error

@@ -11,7 +11,7 @@ import pytest
 
 from cachemark.cli.play import write_report
 from cachemark.model.errors import UsageError
-from cachemark.runs.storage.store import open_run
+from cachemark.runs.storage.store import open_run, run_names
 from cachemark.web.live.events import EVENTS_FILE, Ended
 from cachemark.web.live.log import EventLog, EventReader
 from tests.builders.stored_runs import kept, made_header, trials
@@ -53,9 +53,7 @@ def test_what_is_no_file_is_not_waited_for(bad: Path, inside: Inside, name: str,
         assert len(said.stderr.splitlines()) <= 2
 
 
-@pytest.mark.parametrize(
-    "name", ["run.json", "outcomes.jsonl", "audit.json", "report.md", "events.jsonl", "lock"]
-)
+@pytest.mark.parametrize("name", ["run.json", "outcomes.jsonl", "report.md", "events.jsonl"])
 def test_no_link_in_a_run_is_read_or_written_through(
     bad: Path, inside: Inside, tmp_path: Path, name: str
 ) -> None:
@@ -68,7 +66,7 @@ def test_no_link_in_a_run_is_read_or_written_through(
     before = secret.read_bytes()
     (bad / name).symlink_to(secret)
     said = inside("export", BAD, str(tmp_path / "x.zip"))
-    exported = name not in ("run.json", "outcomes.jsonl", "report.md")
+    exported = name == "events.jsonl"
     assert said.returncode == (0 if exported else 2), said.stderr
     assert (tmp_path / "x.zip").exists() == exported
     if not exported:
@@ -81,6 +79,42 @@ def test_no_link_in_a_run_is_read_or_written_through(
         EventLog(bad).write(Ended(interrupted=False))
     assert EventReader(bad).new_lines() == [] or name != "events.jsonl"
     assert secret.read_bytes() == before
+
+
+def test_no_audit_is_read_through_a_link(bad: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret\n", encoding="utf-8")
+    (bad / "audit.json").symlink_to(tmp_path / "secret")
+    run = open_run(BAD, tmp_path / "results")
+    with pytest.raises(UsageError, match="a symbolic link, which is not followed"):
+        run.audit()
+
+
+def test_no_lock_is_made_through_a_link(bad: Path, tmp_path: Path) -> None:
+    """Neither a file that is there is locked, nor one made where there is none."""
+    link, elsewhere = bad / "lock", tmp_path / "elsewhere"
+    link.unlink(missing_ok=True)
+    link.symlink_to(elsewhere)
+    run = open_run(BAD, tmp_path / "results")
+    with pytest.raises(UsageError, match=f"{BAD}: cannot be written"), run:
+        pass
+    assert not elsewhere.exists()
+    elsewhere.touch()
+    with pytest.raises(UsageError, match=f"{BAD}: cannot be written"), run:
+        pass
+
+
+def test_a_folder_that_is_a_link_is_no_run(bad: Path, inside: Inside, tmp_path: Path) -> None:
+    """Whether it is asked for by its id or its path; it is in no list."""
+    bad.rename(tmp_path / "elsewhere")
+    bad.symlink_to(tmp_path / "elsewhere")
+    good_is_listed(inside)
+    assert run_names(tmp_path / "results") == [GOOD]
+    for name in (BAD, str(bad)):
+        for arguments in (["report", name], ["export", name, "x.zip"], ["run", "--resume", name]):
+            said = inside(*arguments)
+            assert said.returncode == 2, said.stderr
+            assert "a symbolic link, which is not followed" in said.stderr
+    assert not (tmp_path / "x.zip").exists()
 
 
 def test_a_report_replaces_a_link_by_a_file(bad: Path, tmp_path: Path) -> None:

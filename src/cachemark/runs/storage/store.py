@@ -21,7 +21,7 @@ import msgspec
 from cachemark import __version__
 from cachemark.host import HostFacts
 from cachemark.host.atomic_file import append_lines, made_folder, replace_file
-from cachemark.host.regular_file import open_regular, read_regular
+from cachemark.host.regular_file import open_regular, read_regular, refuse_linked
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.foreign_text import in_a_sentence
@@ -218,7 +218,7 @@ def open_run(name: str, root: Path) -> Run:
     for folder in (root / name, Path(name)):
         with contextlib.suppress(OSError):  # a name that is longer than names can be
             if (folder / _HEADER).is_file():
-                return Run(folder, _read_header(folder / _HEADER))
+                return Run(folder, _read_header(folder))
     known = run_names(root)
     hint = f"the latest is {known[-1]}" if known else f"{root} holds no run"
     shown = name if len(name) <= _SHOWN_CHARACTERS else name[:_SHOWN_CHARACTERS] + "…"
@@ -251,7 +251,8 @@ def run_names(root: Path) -> list[str]:
 
 def _folders(root: Path) -> list[Path]:
     with contextlib.suppress(OSError):
-        return sorted(path.parent for path in root.glob(f"*/{_HEADER}") if _is_text(path))
+        found = (path.parent for path in root.glob(f"*/{_HEADER}") if _is_text(path))
+        return sorted(folder for folder in found if not folder.is_symlink())
     return []
 
 
@@ -264,8 +265,10 @@ def _is_text(path: Path) -> bool:
     return True
 
 
-def _read_header(path: Path) -> RunHeader:
+def _read_header(folder: Path) -> RunHeader:
+    path = folder / _HEADER
     try:
+        refuse_linked(folder)
         header = msgspec.json.decode(read_regular(path), type=RunHeader)
     except (OSError, *DECODE_ERRORS) as error:
         raise UsageError(f"{path}: not a run: {error}") from error
