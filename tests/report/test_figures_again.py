@@ -9,12 +9,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cachemark.model.histogram import Histogram
 from tests.cli.in_process import Inside, inside
+from tests.report.histogram_reader import at_percentile, decoded
 
 __all__ = ["inside"]
 
@@ -69,10 +73,52 @@ ROUNDS = {
 }
 
 
+# What is in no option of `cachemark run`.
+HEAD = """
+name = "again"
+question = "Is it told as it was stored?"
+design = "trials"
+blocks = 1
+noise = "note"
+clients = ["native"]
+servers = ["embedded:memory=8"]
+[timing]
+warmup_ms = 0
+measure_ms = 700
+timeout_ms = 20000
+ready_ms = 60000
+silence_ms = 30000
+[[workloads]]
+name = "work"
+"""
+FILES = {
+    "a fill": f"""{HEAD}
+mix = {{ set = 1 }}
+keys = {{ count = 20_000, distribution = "sequential" }}
+values = {{ size = "1000" }}
+records = 20_000
+prefill = 0.0
+fill_percent = 50.0
+[[loads]]
+name = "one"
+""",
+    "generators": f"""{HEAD}
+mix = {{ get = 9, set = 1 }}
+keys = {{ count = 500 }}
+[[loads]]
+name = "one"
+schedule = "uniform"
+rate = 900
+processes = 2
+measure = {{ rate = 600 }}
+""",
+}
+
+
 class Line:
     """A stored trial, as JSON."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes | str) -> None:
         self.raw: dict[str, Any] = json.loads(text)
         self.window: dict[str, Any] = self.raw["measure"]
         self.operations: dict[str, dict[str, Any]] = self.window["operations"]
@@ -93,8 +139,22 @@ class Line:
         )
 
     def rate(self, kind: str = "all") -> float:
-        """Successes per second; of a kind, its part of them."""
+        """Successes per second, with those of load generators; of a kind, its part of them."""
         share = self.succeeded(kind) / self.succeeded()
+        return (self.own_rate() + self.generated_rate()) * share
+
+    def generated_rate(self) -> float:
+        """What load generators did per second beside the client."""
+        if not self.raw.get("generators"):
+            return 0.0
+        return Line(
+            json.dumps(
+                {**self.raw, "measure": self.raw["generators"]["measure"], "generators": None}
+            )
+        ).own_rate()
+
+    def own_rate(self) -> float:
+        """The successes per second of the client itself."""
         if slices := (self.raw.get("rounds") or {}).get("slices"):
             answered, ns = sum(slices["ops"]), sum(slices["elapsed_ns"])
         elif self.ends_by_itself or not self.window.get("timeline"):
@@ -103,12 +163,40 @@ class Line:
             timeline = self.window["timeline"]
             whole = self.raw["timing"]["measure_ms"] * 1_000_000 // timeline["slice_ns"]
             answered, ns = sum(timeline["ok"][:whole]), whole * timeline["slice_ns"]
-        return answered * self.succeeded() / self.count("ok") / ns * 1e9 * share
+        return answered * self.succeeded() / self.count("ok") / ns * 1e9
 
     @property
     def ends_by_itself(self) -> bool:
         workload = self.raw["workload"]
         return any(workload.get(name) for name in ("ops", "passes", "fill_percent", "trace"))
+
+    def times(self, kind: str = "all") -> Counter[int]:
+        """How many response times each bucket of a histogram has, by its highest value in ns."""
+        kinds = [kind] if kind != "all" else list(self.operations)
+        texts = [self.operations[each].get("response") for each in kinds]
+        return sum((decoded(text) for text in texts if text), Counter[int]())
+
+    def may_lack(self, percent: float, kind: str, count: int) -> bool:
+        """Whether a percentile may be absent: too few operations, failed ones, or withheld."""
+        withheld = {(each["kind"], each["percent"]) for each in self.raw.get("withheld", [])}
+        few = count < math.log(0.025) / math.log(percent / 100)
+        failed = any(operation.get("errors") for operation in self.operations.values())
+        judged = "" if kind == "all" or len(self.operations) == 1 else kind
+        return few or failed or (judged, percent) in withheld
+
+
+def check_times(row: dict[str, str], line: Line, kind: str) -> int:
+    """Compare the percentiles of a row; returns how many it shows."""
+    times, seen = line.times(kind), 0
+    for percent in ("50", "90", "99", "99.9"):
+        if text := row[f"response_p{percent}_ns"]:
+            assert float(text) == at_percentile(times, percent), (kind, percent)
+            seen += 1
+        else:
+            assert line.may_lack(float(percent), kind, times.total()), (kind, percent)
+    if row["response_max_ns"]:
+        assert float(row["response_max_ns"]) == max(times)
+    return seen
 
 
 def read_lines(folder: Path) -> list[Line]:
@@ -152,6 +240,7 @@ def check(inside: Inside, lines: list[Line]) -> None:
             if row["hits"]:
                 assert int(row["hits"]) == line.hits(kind), kind
                 assert int(row["misses"]) == line.count("misses", kind), kind
+            check_times(row, line, kind)
             assert float(row["ops_per_s"]) == pytest.approx(line.rate(kind), rel=1e-5, abs=1e-3)
         assert totals[client]["rate"]["value"] == pytest.approx(line.rate(), rel=1e-6)
         assert totals[client]["ok"] == line.succeeded()
@@ -181,6 +270,25 @@ def test_a_trial_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: P
     assert ended.returncode in (0, 1), ended.stderr
     lines = read_lines(tmp_path)
     assert all(line.succeeded() for line in lines)
+    check(inside, lines)
+
+
+def told_as_valid(folder: Path) -> list[Line]:
+    """The stored trials without what noise has done to them: a busy machine has figures too."""
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    changed = {"verdict": "VALID", "reasons": [], "findings": [], "withheld": []}
+    lines = [{**line.raw, **changed} for line in read_lines(folder)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return read_lines(folder)
+
+
+@pytest.mark.parametrize("work", FILES)
+def test_a_file_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "again.toml").write_text(FILES[work], encoding="utf-8")
+    ended = inside("run", "again.toml")
+    lines = told_as_valid(tmp_path)
+    assert [line.raw["state"] for line in lines] == ["measured"], ended.stderr
+    assert (work == "generators") == (lines[0].generated_rate() > 0)
     check(inside, lines)
 
 
@@ -234,4 +342,20 @@ def test_a_wrong_divisor_is_found(
     for room in ("figures", "summary"):
         monkeypatch.setattr(f"cachemark.analysis.statistics.{room}.{name}", function, raising=False)
     with pytest.raises(AssertionError):
+        check(inside, lines)
+
+
+def test_a_wrong_rank_is_found(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "again.toml").write_text(FILES["a fill"], encoding="utf-8")
+    inside("run", "again.toml")
+    lines = told_as_valid(tmp_path)
+    right = Histogram.at_rank
+
+    def too_far(times: Histogram, rank: int) -> int:
+        return right(times, min(times.count, 2 * rank))
+
+    monkeypatch.setattr(Histogram, "at_rank", too_far)
+    with pytest.raises(AssertionError, match=r"'\w+', '50'"):
         check(inside, lines)
