@@ -29,10 +29,7 @@ _WORK = TRIALS.replace("records = 1000", f"records = 1000\nops = {_OPS}").replac
 
 
 def row(name: str) -> pytest.ParameterSet:
-    reason = SURROUNDINGS[name].slow
-    return pytest.param(
-        SURROUNDINGS[name], id=name, marks=pytest.mark.slow(reason) if reason else ()
-    )
+    return pytest.param(SURROUNDINGS[name], id=name)
 
 
 def temporary(folder: Path) -> dict[str, str]:
@@ -42,7 +39,8 @@ def temporary(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "surrounding", [row(name) for name, it in SURROUNDINGS.items() if not it.signal()]
+    "surrounding",
+    [row(name) for name, it in SURROUNDINGS.items() if not it.signal() and not it.slow],
 )
 def test_a_run_does_its_work(surrounding: Surrounding, tmp_path: Path) -> None:
     """It starts a server on a Unix socket and a worker, and stores the outcome and the report."""
