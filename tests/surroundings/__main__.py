@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from tests.agents.hosts_files import write_hosts
 from tests.builders.small_experiments import PATIENT, TRIALS, write
+from tests.conftest import ROOT
 from tests.surroundings import PROGRAMS, SURROUNDINGS, Program, Surrounding
 
 # One of each language, each with a client that plays gets and sets in text or binary.
@@ -31,6 +33,7 @@ def _prepare(folder: Path) -> None:
     clients = ", ".join(f'"{name}"' for name in _CLIENTS)
     write(folder, work, blocks="1", servers='["memcached"]', clients=f"[{clients}]")
     (folder / "experiment.toml").rename(folder / "languages.toml")
+    shutil.copy(ROOT / "docs" / "examples" / "trace.csv", folder)
     write_hosts(folder, (("a", "client+server", "127.0.0.1"),), tls=True)
 
 
