@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKER = ROOT / "workers" / "reference" / "worker.py"
 
 
-def test_it_is_at_most_230_lines() -> None:
-    assert len(WORKER.read_text().splitlines()) <= 230
+def test_it_is_at_most_250_lines() -> None:
+    assert len(WORKER.read_text().splitlines()) <= 250
 
 
 def test_its_histogram_is_read_by_others() -> None:

@@ -77,7 +77,7 @@ cachemark                            worker
    │ bye ───────────────────────────▶ │ exits with status 0
 ```
 
-An example of a whole worker, in 230 lines of plain Python:
+An example of a whole worker, in 250 lines of plain Python:
 [workers/reference/worker.py](workers/reference/worker.py).
 """
 

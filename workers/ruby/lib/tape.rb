@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 # The tape: its tables, checked before they are trusted, and its records as operations.
+require_relative 'generations'
+require_relative 'operation'
 
 # A file that is no tape; the text says which check failed, and where.
 class TapeError < StandardError
