@@ -18,7 +18,7 @@ import msgspec
 from cyclopts.completion import CompletionContext
 
 from cachemark.host import process
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_settings import TABLES, in_words, schema_of
 from cachemark.model.presets import load_presets
@@ -218,7 +218,7 @@ def _converted(path: str, text: str, of: Any) -> Any:
 def _readings(text: str) -> list[Any]:
     try:
         return [tomllib.loads(f"value = {text}")["value"], text]
-    except tomllib.TOMLDecodeError:
+    except DECODE_ERRORS:  # no TOML, a number of thousands of digits, or a deep table
         return [text]
 
 
