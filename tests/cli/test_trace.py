@@ -16,11 +16,14 @@ TRACE = """time,op,key,size
 0.4,get,a,
 """
 
+RUN = ("run", "--client", "native", "--server", "embedded")
+CLOSED = ("--set", "loads.schedule=closed", "--blocks", "1")
+
 
 def test_a_trace_is_played_once_with_a_cold_cache(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
     words = ["--trace", "day.csv", "--set", "loads.schedule=replay:2", "--connections", "2"]
-    ended = cli("run", "--client", "native", "--server", "embedded", *words, "--blocks", "1")
+    ended = cli(*RUN, *words, "--blocks", "1")
     # An open loop may be late on a busy machine: its counts hold.
     assert ended.returncode in (0, 1), ended.stderr
     said = " ".join(ended.stderr.split())
@@ -33,8 +36,7 @@ def test_a_trace_is_played_once_with_a_cold_cache(cli: Cli, tmp_path: Path) -> N
 
 def test_a_closed_loop_plays_each_operation_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
-    ended = cli("run", "--client", "native", "--server", "embedded", "--trace", "day.csv",
-                "--blocks", "1", "--set", "loads.schedule=closed")  # fmt: skip
+    ended = cli(*RUN, "--trace", "day.csv", *CLOSED)
     assert ended.returncode in (0, 1), ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.measure is not None
@@ -50,21 +52,8 @@ def test_a_trace_that_cannot_be_read_is_one_clear_error(cli: Cli, tmp_path: Path
 
 def test_gets_that_miss_fill_the_cache_if_asked(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text("op,key,size\nget,a,9\nget,a,9\nget,b,\n")
-    ended = cli(
-        "run",
-        "--client",
-        "native",
-        "--server",
-        "embedded",
-        "--trace",
-        "day.csv",
-        "--set",
-        "workloads.trace_gets=cache-aside",
-        "--set",
-        "loads.schedule=closed",
-        "--blocks",
-        "1",
-    )
+    words = ["--trace", "day.csv", "--set", "workloads.trace_gets=cache-aside"]
+    ended = cli(*RUN, *words, *CLOSED)
     assert ended.returncode in (0, 1), ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.measure is not None
@@ -81,8 +70,7 @@ def test_gets_that_miss_fill_the_cache_if_asked(cli: Cli, tmp_path: Path) -> Non
 def test_what_a_trace_leaves_out_is_said_or_refused(cli: Cli, tmp_path: Path) -> None:
     lines = ["timestamp,op,key,size", *["set,a"] * 3, *["fetch,a"] * 1]
     (tmp_path / "day.csv").write_text("\n".join([lines[0], *(f"1,{x},5" for x in lines[1:])]))
-    words = ["run", "--client", "native", "--server", "embedded", "--trace", "day.csv",
-             "--set", "loads.schedule=closed", "--blocks", "1"]  # fmt: skip
+    words = [*RUN, "--trace", "day.csv", *CLOSED]
     refused = cli(*words, "--dry-run")
     assert refused.returncode == 2
     said = " ".join(refused.stderr.split())
@@ -103,22 +91,9 @@ def test_what_a_trace_leaves_out_is_said_or_refused(cli: Cli, tmp_path: Path) ->
 
 def test_the_plan_of_a_replay_is_as_long_as_the_trace(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "day.log").write_text("0;get;a\n60000;get;a\n")
-    ended = cli(
-        "run",
-        "--client",
-        "native",
-        "--server",
-        "embedded",
-        "--trace",
-        "day.log",
-        "--set",
-        "workloads.trace_columns=time:ms;op;key",
-        "--set",
-        "loads.schedule=replay",
-        "--blocks",
-        "4",
-        "--dry-run",
-    )
+    columns = ["--trace", "day.log", "--set", "workloads.trace_columns=time:ms;op;key"]
+    replay = ["--set", "loads.schedule=replay", "--blocks", "4"]
+    ended = cli(*RUN, *columns, *replay, "--dry-run")
     assert ended.returncode == 0, ended.stderr
     # A pass ends one mean gap after the last arrival: 90 s.
     assert "4 trials, 4 blocks, about 6 min" in " ".join(ended.stderr.split())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cachemark.checks.resilience.faults import BadCertificate
 from cachemark.endpoints.servers.spec import LOOPBACK
+from cachemark.endpoints.servers.tls import OWN_OPTIONS, written_pair
 
 if TYPE_CHECKING:
     from cachemark.host.certificates import CertificatePair
@@ -42,7 +43,4 @@ def tls_files(folder: Path, bad: BadCertificate) -> TlsFiles:
 
 
 def _options(folder: Path, name: str, pair: CertificatePair) -> dict[str, str]:
-    certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
-    certificate.write_bytes(pair.certificate)
-    key.write_bytes(pair.key)
-    return {"tls_cert": str(certificate), "tls_key": str(key)}
+    return dict(zip(OWN_OPTIONS, written_pair(folder, name, pair), strict=True))

@@ -21,7 +21,6 @@ CLIENT_OPTIONS = ("tls", "tls_ca", "tls_name", "tls_client_cert", "tls_client_ke
 OWN_OPTIONS = ("tls_cert", "tls_key")
 _PAIRS = (("tls_cert", "tls_key"), ("tls_client_cert", "tls_client_key"))
 _FILES = ("tls_ca", "tls_cert", "tls_key", "tls_client_cert", "tls_client_key")
-FORM = "tls=yes,tls_ca=/path,tls_name=HOST,tls_client_cert=/path,tls_client_key=/path"
 
 
 class Tls(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,13 +129,13 @@ def of_own(options: dict[str, str], address: str, folder: Path) -> ServerTls | N
     ca = options.get("tls_ca", cert)
     if not cert:
         name = options.get("tls_name", address)
-        cert, key = _written(folder, "server", _authority().pair(name))
+        cert, key = written_pair(folder, "server", _authority().pair(name))
         ca = ca or _authority_file(folder)
     if options.get("tls") != MUTUAL:
         return ServerTls(cert=cert, key=key, clients=_clients(options, ca))
     clients = _clients(options, ca)
     if not clients.client_cert:
-        pair = _written(folder, "client", _authority().pair("cachemark"))
+        pair = written_pair(folder, "client", _authority().pair("cachemark"))
         clients = msgspec.structs.replace(clients, client_cert=pair[0], client_key=pair[1])
         return ServerTls(cert=cert, key=key, clients=clients, client_ca=_authority_file(folder))
     return ServerTls(cert=cert, key=key, clients=clients, client_ca=ca)
@@ -165,8 +164,8 @@ def _authority_file(folder: Path) -> str:
     return str(path)
 
 
-def _written(folder: Path, name: str, pair: CertificatePair) -> tuple[str, str]:
-    """Write a certificate and its key, which only this user may read."""
+def written_pair(folder: Path, name: str, pair: CertificatePair) -> tuple[str, str]:
+    """Write a certificate and its key, which only this user may read; where they are."""
     certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
     certificate.write_bytes(pair.certificate)
     key.touch(mode=0o600)
