@@ -102,6 +102,16 @@ fill_percent = 50.0
 [[loads]]
 name = "one"
 """,
+    "evictions": f"""{HEAD}
+mix = {{ set = 1 }}
+keys = {{ count = 20_000, distribution = "sequential" }}
+values = {{ size = "1000" }}
+records = 20_000
+prefill = 0.0
+ops = 20_000
+[[loads]]
+name = "one"
+""",
     "generators": f"""{HEAD}
 mix = {{ get = 9, set = 1 }}
 keys = {{ count = 500 }}
@@ -164,6 +174,12 @@ class Line:
             whole = self.raw["timing"]["measure_ms"] * 1_000_000 // timeline["slice_ns"]
             answered, ns = sum(timeline["ok"][:whole]), whole * timeline["slice_ns"]
         return answered * self.succeeded() / self.count("ok") / ns * 1e9
+
+    def evictions(self) -> int:
+        """What the server evicted between its two readings."""
+        return int(self.raw["stats_after"]["evictions"]) - int(
+            self.raw["stats_before"]["evictions"]
+        )
 
     @property
     def ends_by_itself(self) -> bool:
@@ -244,8 +260,12 @@ def check(inside: Inside, lines: list[Line]) -> None:
             assert float(row["ops_per_s"]) == pytest.approx(line.rate(kind), rel=1e-5, abs=1e-3)
         assert totals[client]["rate"]["value"] == pytest.approx(line.rate(), rel=1e-6)
         assert totals[client]["ok"] == line.succeeded()
+        assert int(rows["all"]["evictions"]) == line.evictions()
         for text in readable:
             assert shown(line.rate()) in text
+        evicted = shown(line.evictions()) if line.evictions() else "none"
+        for text in readable:
+            assert f" {evicted}." in text
         if refused := line.count("not_stored"):
             # In this order: of 4,000 operations, one share in eighteen is rounded otherwise.
             share = f"({100 * (refused / line.count('ok')):.1f} %)"
@@ -285,6 +305,7 @@ def test_a_file_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Pa
     ended = inside("run", "again.toml")
     lines = told_as_valid(tmp_path)
     assert [line.raw["state"] for line in lines] == ["measured"], ended.stderr
+    assert (work == "evictions") == (lines[0].evictions() > 0)
     assert (work == "generators") == (lines[0].generated_rate() > 0)
     check(inside, lines)
 

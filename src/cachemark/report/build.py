@@ -40,6 +40,7 @@ from cachemark.report import (
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
+from cachemark.report.evictions import eviction_lines
 from cachemark.report.groups import alone_text, make_groups, series_of, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
@@ -122,6 +123,7 @@ def _grid_notes(
         *_unplayed(experiment, outcomes),
         *replay_lines(experiment, trials),
         *_notes(experiment, summaries),
+        *eviction_lines(summaries),
         *_trace_notes(outcomes),
         *_rates_without_timeline(outcomes),
         *rounds.adjustment_notes(answers),
@@ -169,7 +171,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         missing=[],
         rejected=[],
         unverified=audited.unverified_lines(audit),
-        notes=noise_report.noise_notes(outcomes),
+        notes=[*noise_report.noise_notes(outcomes), *eviction_lines(summarise(outcomes))],
         environment=_environment(header),
         sections=[
             *capacity.sections(capacities, text, objective),

@@ -36,6 +36,7 @@ COLUMNS = (
     "misses",
     "not_stored",
     "errors",
+    "evictions",
     "reason",
 )
 
@@ -91,6 +92,7 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         "" if kind.misses is None else kind.misses,
         kind.not_stored,
         sum(kind.errors.values()),
+        summary.evictions if whole and summary.evictions is not None else "",
         _reason(summary),
     ]
 

@@ -28,6 +28,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 HIT_RATIO = "hit ratio"
 REFUSED = "refused"
+EVICTIONS = "evictions"
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
 # In an open loop, all clients have the same rate, so they are compared by p99.
 RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
@@ -44,12 +45,16 @@ def group_title(group: Group) -> str:
 def ranking_table(group: Group) -> Table:
     """The group's clients, fastest first; hit ratios if a read missed or they are withheld.
 
-    If the server refused operations, their number and their part of the answers are a column.
+    If the server refused operations, their number and their part of the answers are a column. If
+    it evicted items, their number is one.
     """
     table = _ranking_table(group)
     totals = [row.summary.total for row in group.rows]
     if any(total and total.not_stored for total in totals):
         table = _inserted(table, "errors", REFUSED, [_refused(total) for total in totals])
+    if any(row.summary.evictions for row in group.rows):
+        texts = [evictions_text(row.summary.evictions) for row in group.rows]
+        table = _inserted(table, "client CPU/op", EVICTIONS, texts)
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
     if not withheld and all(ratio in (None, 1.0) for ratio in ratios):
@@ -73,6 +78,11 @@ def _refused(kind: KindSummary | None) -> str:
         return "0" if kind else "–"
     share = kind.not_stored / (kind.ok + kind.not_stored)
     return f"{counted(kind.not_stored)} ({100 * share:.1f} %)"
+
+
+def evictions_text(count: int | None) -> str:
+    """How many items servers evicted, or that it is not known."""
+    return "–" if count is None else counted(count)
 
 
 def _hit_ratio(summary: CellSummary) -> float | None:

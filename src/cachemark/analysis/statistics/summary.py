@@ -28,6 +28,7 @@ from cachemark.analysis.verdict.tape_repeats import hits_withheld
 from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Operation
+from cachemark.model.server_stats import ServerStats
 
 
 class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +72,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A cell: the figures of its valid trials, and the reasons why others are not valid.
 
     `groups`: whole repetitions of the workload's sequence, if every trial has their times.
-    `within`: intervals within the trial, if only one is valid.
+    `within`: intervals within the trial, if only one is valid. `evictions` is by the servers' own
+    counters, over all valid trials; None if a server does not report them.
     """
 
     cell: Cell
@@ -87,6 +89,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     client_cpu_us: Interval | None
     server_cpu_us: Interval | None
     server_rss_bytes: Interval | None = None
+    evictions: int | None = None
     within: WithinTrial | None = None
     rejected: dict[str, int]
     notes: list[str]
@@ -132,6 +135,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         client_cpu_us=over_trials(valid, FIGURES["client-cpu"]),
         server_cpu_us=over_trials(valid, FIGURES["server-cpu"]),
         server_rss_bytes=over_trials(valid, FIGURES["server-rss"]),
+        evictions=_evictions(valid),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in _notes(trial))),
@@ -178,6 +182,15 @@ def _groups(valid: list[Outcome], kinds: list[str]) -> KindSummary | None:
         response=times,
         service=times,
     )
+
+
+def _evictions(valid: list[Outcome]) -> int | None:
+    counts = [
+        ServerStats(trial.stats_after).delta(ServerStats(trial.stats_before), "evictions")
+        for trial in valid
+    ]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def _operations(trial: Outcome) -> dict[str, Operation]:
