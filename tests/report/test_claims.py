@@ -30,7 +30,7 @@ def trials(
     load: str = "50-processes",
 ) -> list[Outcome]:
     """Trials whose calls take so many times a microsecond; of a single time, one in each block."""
-    each = times if len(times) > 1 else [times[0] * machine for machine in BLOCKS]
+    each = [times[0] * machine for machine in BLOCKS] if len(times) == 1 else times
     found: list[Outcome] = []
     for block, microseconds in enumerate(each):
         base = outcome(SUITE, client, workload, load, block)

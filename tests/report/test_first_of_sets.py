@@ -135,6 +135,7 @@ def check_ratios(rows: list[ClientRow], rates: list[float]) -> None:
     for row, rate in zip(rows[1:], rates[1:], strict=True):
         assert row.comparison is not None
         ratio = row.comparison.ratio
+        assert ratio is not None
         assert ratio.value <= 1
         assert ratio.value == pytest.approx(rate / rates[0])
 
@@ -167,6 +168,7 @@ def test_the_bridge_decides_between_sets_and_not_the_machines_speed() -> None:
     assert "× a, the second." in line
     native = group.rows[0]
     assert native.comparison is not None
+    assert native.comparison.ratio is not None
     assert native.comparison.ratio.value == pytest.approx(8 / 4.64, rel=0.02)
 
 

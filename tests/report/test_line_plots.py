@@ -47,7 +47,7 @@ def test_each_client_has_a_line_over_the_number_of_threads() -> None:
 
 @pytest.mark.parametrize("factor", ["connections", "depth", "processes"])
 def test_other_factors_of_a_load_have_plots_too(factor: str) -> None:
-    loads = [Load(name=f"load-{n}", **{factor: n}) for n in (1, 2, 16)]
+    loads = [msgspec.convert({"name": f"load-{n}", factor: n}, Load) for n in (1, 2, 16)]
     planned = msgspec.structs.replace(experiment(["a", "b"], 2), loads=loads)
     outcomes = [
         at_load(client, load, 1000 + 100 * n, block)

@@ -88,6 +88,7 @@ def test_the_answers_are_those_of_the_sittings(run: Run) -> None:
         assert group.lead is not None
         assert (group.lead.answer, group.lead.first.client) == ("better", "fast")
         assert group.rows[1].comparison is not None
+        assert group.rows[1].comparison.ratio is not None
         assert group.rows[1].comparison.ratio.value == pytest.approx(2 / 3, rel=0.02)
     assert not [note for note in report.notes if "timeline" in note or "resume" in note]
 

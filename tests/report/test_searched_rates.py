@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -83,10 +83,9 @@ def test_several_searches_give_a_median_and_a_range() -> None:
 
 
 @pytest.mark.parametrize("form", [answers.render, terminal.render, markdown.render])
-def test_each_form_has_a_row_for_each_client(form: object) -> None:
+def test_each_form_has_a_row_for_each_client(form: Callable[[Report, int], str]) -> None:
     made = report(closed("a", 2000), at_rate("a", 1000, FAST), closed("b", 4000),
                   at_rate("b", 2000, SLOW), at_rate("b", 1000, FAST))  # fmt: skip
-    assert callable(form)
     text = form(made, 200)
     assert "The highest rates with p99<1ms" in text or form is answers.render
     assert "highest rate" in text

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ _WORK = TRIALS.replace("records = 1000", f"records = 1000\nops = {_OPS}").replac
 )
 
 
-def row(name: str) -> pytest.ParameterSet:
+def row(name: str) -> Any:
     return pytest.param(SURROUNDINGS[name], id=name)
 
 

@@ -141,7 +141,7 @@ def test_a_window_whose_own_client_was_late_is_invalid(tmp_path: Path) -> None:
 
 def test_what_is_no_line_of_a_drive_is_passed_over(tmp_path: Path) -> None:
     hostile = {**BEGIN, "server": "\x1b[2J" + "x" * 5000}
-    lines = (
+    lines: tuple[dict[str, object] | bytes, ...] = (
         b"no JSON\n",
         b"[" * 9000 + b"\n",
         {"event": "other"},

@@ -7,6 +7,7 @@ import socketserver
 import struct
 import threading
 from collections.abc import Generator
+from io import BufferedReader
 from typing import Any
 
 _HUGE = 4_000_000_000
@@ -22,6 +23,7 @@ _HEADER = struct.Struct(">BBHBBHIIQ")
 
 class _Connection(socketserver.StreamRequestHandler):
     server: Any
+    rfile: BufferedReader
 
     def handle(self) -> None:
         with contextlib.suppress(OSError):

@@ -51,7 +51,8 @@ def made(
         "ops_at": b"".join(struct.pack("<BBHIII", *op) for op in ops),
         "runs_at": struct.pack(f"<{len(runs)}I", *runs),
     }
-    body, fields = bytearray(), dict.fromkeys(FIELDS, 0)
+    body = bytearray()
+    fields: dict[str, int] = dict.fromkeys(FIELDS, 0)
     for name, section in sections.items():
         fields[name] = 184 + len(body)
         body += section + bytes(-len(section) % 8)

@@ -67,7 +67,7 @@ def full(*, scheduled: bool, thinking: bool = False) -> bytes:
         (GET, 0, 1, 2, 0, 0), (GET, 0, 1, 2, 0, 0),
         (SET, 0, 1, 0, 5, 0), (INCR, 0, 1, 3, 1, 0),
     ]  # fmt: skip
-    extra = {"seed": 7, "prefill": 2, "exptime": 60, "flags": 1, "group": 2}
+    extra: dict[str, Any] = {"seed": 7, "prefill": 2, "exptime": 60, "flags": 1, "group": 2}
     if not scheduled and not thinking:
         return made(ops, **extra)
     field = "times_at" if scheduled else "thinks_at"

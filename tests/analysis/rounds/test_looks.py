@@ -58,10 +58,11 @@ def test_the_sittings_that_are_told_settle_in_four_of_five_cases(
     settled = total = 0
     for _ in range(200):
         rule = StopRule(looks=())
-        pilot = mean_of_logs(draw.normal(truth, deviation, 6))
+        pilot = mean_of_logs(list(draw.normal(truth, deviation, 6)))
         enough = needed(pilot, rule)
         assert enough is not None
-        found = mean_of_logs(draw.normal(truth, deviation, max(enough, 4))).ratio(rule.confidence)
+        logs = list(draw.normal(truth, deviation, max(enough, 4)))
+        found = mean_of_logs(logs).ratio(rule.confidence)
         settled += classify(found, found.p, rule.margin, more_is_better=True) != "open"
         total += 1
     # At least 80 %, less 3 standard errors.

@@ -55,7 +55,9 @@ def test_an_answer_is_the_opposite_of_the_answer_the_other_way_round(
 ) -> None:
     one = Interval(value=value, low=value / reach, high=value * reach)
     other = Interval(value=1 / value, low=1 / one.high, high=1 / one.low)  # type: ignore[operator]
-    answers = [classify(of, p, 0.1, more_is_better=more, bound=bound) for of in (one, other)]
+    answers: list[Answer] = [
+        classify(of, p, 0.1, more_is_better=more, bound=bound) for of in (one, other)
+    ]
     # On the very edge of the margin, or of the instrument's own error, rounding decides.
     edges = [abs(abs(np.log(value) + s * np.log(reach)) - np.log(1.1)) for s in (-1, 0, 1)]
     edges.append(abs(abs(np.log(value)) - np.log(bound)))
@@ -131,8 +133,10 @@ def test_the_order_of_the_blocks_is_of_no_account(
 ) -> None:
     shuffled = list(values)
     draw.shuffle(shuffled)  # type: ignore[attr-defined]
-    here = paired_ratio(*zip(*values, strict=True))
-    there = paired_ratio(*zip(*shuffled, strict=True))
+    here, there = (
+        paired_ratio([one for one, _ in blocks], [two for _, two in blocks])
+        for blocks in (values, shuffled)
+    )
     assert there.value == pytest.approx(here.value)
     assert there.p == pytest.approx(here.p, abs=1e-6)
 

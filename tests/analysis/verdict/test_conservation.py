@@ -57,7 +57,7 @@ def test_a_client_that_claims_more_is_invalid() -> None:
 
 
 def test_a_server_that_counts_more_is_invalid_unless_it_is_shared() -> None:
-    rises = {"cmd_get": 12, "get_hits": 9, "get_misses": 3}
+    rises: dict[str, Any] = {"cmd_get": 12, "get_hits": 9, "get_misses": 3}
     assert judged(window(get=GETS), **rises).verdict == "INVALID"
     shared = judged(window(get=GETS), shared=True, **rises)
     assert shared.verdict == "VALID"
@@ -147,7 +147,7 @@ def test_nothing_done_is_invalid() -> None:
     assert "no operation succeeded" in judged(window(get=failed)).reasons[0]
 
 
-def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
+def lagging(lag_ns: int, response_ns: int, **fields: Any) -> Done:
     """An open loop whose operations were sent late by as much."""
     blob = histogram.encode(histogram.from_values([response_ns] * 10))
     lag = histogram.encode(histogram.from_values([lag_ns] * 10))
@@ -156,20 +156,20 @@ def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
 
 
 def test_a_generator_that_lags_is_invalid() -> None:
-    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    rises: dict[str, Any] = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
     assert judged(lagging(90_000, 200_000), OPEN, **rises).verdict == "VALID"
     assert judged(lagging(150_000, 200_000), OPEN, **rises).verdict == "INVALID"
     assert judged(lagging(150_000, 10_000_000), OPEN, **rises).verdict == "VALID"
 
 
 def test_an_open_loop_that_falls_behind_is_overload() -> None:
-    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    rises: dict[str, Any] = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
     behind = lagging(1000, 200_000, unsent=1)
     assert judged(behind, OPEN, **rises).verdict == "OVERLOAD"
 
 
 def test_connections_that_bound_are_noted() -> None:
-    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    rises: dict[str, Any] = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
     bound = judged(lagging(10_000_000, 20_000_000, queued=4), OPEN, **rises)
     assert bound.verdict == "VALID"
     assert "4 operations were due and waited for a free connection" in bound.notes

@@ -27,7 +27,7 @@ def _literal_rules(path: Path) -> set[str]:
         ):
             named = [keyword.value for keyword in node.keywords if keyword.arg == "rule"]
             for value in named or node.args[:1]:
-                if isinstance(value, ast.Constant):
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
                     found.add(value.value)
     return found
 

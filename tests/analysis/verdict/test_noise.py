@@ -108,14 +108,14 @@ def test_noise_of_a_known_share_withholds_what_it_can_have_moved(
 
 @pytest.mark.parametrize("name", ["throttled", "swapped_in", "too_hot"])
 def test_what_bends_a_comparison_spoils_a_closed_loop_too(name: str) -> None:
-    counters = {"counters": {name: 1}}
+    counters: dict[str, Any] = {"counters": {name: 1}}
     assert found(CLOSED, **counters)[0] == "INVALID"
     assert found(CLOSED, "note", **counters)[0] == "VALID"
 
 
 @pytest.mark.parametrize("name", ["out of memory", "throttled by heat", "clock trouble"])
 def test_what_the_kernel_says_of_one_client_spoils_a_closed_loop_too(name: str) -> None:
-    complained = {"kernel_log": {name: ["first", "last"]}}
+    complained: dict[str, Any] = {"kernel_log": {name: ["first", "last"]}}
     assert found(CLOSED, **complained) == ("INVALID", [f"kernel-log {name}"])
     assert found(CLOSED, "note", **complained) == ("VALID", [f"kernel-log {name}"])
     assert found(OPEN, kernel_log={}) == ("VALID", [])
@@ -134,7 +134,7 @@ def test_what_only_warns_never_spoils() -> None:
 
 def test_threads_that_wait_for_each_other_are_no_noise() -> None:
     """Only beside processes of others."""
-    pressed = {"counters": {"cpu_pressure_us": 900_000}}
+    pressed: dict[str, Any] = {"counters": {"cpu_pressure_us": 900_000}}
     assert found(OPEN, **pressed) == ("VALID", [])
     beside = found(OPEN, foreign_cpu_percent=6.0, **pressed)
     assert (beside[0], set(beside[1])) == ("VALID", {"foreign-cpu", "cpu-pressure"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import pytest
@@ -41,7 +43,7 @@ def rules(
     ]
 
 
-def noisy(level: list[float], seed: int = 1) -> list[float]:
+def noisy(level: Sequence[float], seed: int = 1) -> list[float]:
     """A level with noise of 4 %."""
     draw = np.random.default_rng(seed)
     return (np.asarray(level) * np.exp(draw.normal(0, 0.04, len(level)))).tolist()

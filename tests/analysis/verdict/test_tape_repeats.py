@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -33,7 +35,7 @@ def _trial(
     played: int = _OPS,
     misses: int = 10,
     evictions: str = "0",
-    **workload: int,
+    **workload: Any,
 ) -> Outcome:
     reuse = KeyReuse(used_keys=9, fills=fills, kept=kept, lost=lost)
     tape = TapeFacts(seed=1, sha256="", ops=_OPS, keys=9, period_ns=0, arguments=[], reuse=reuse)

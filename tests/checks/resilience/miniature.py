@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from client import BaseSession
 from verify import PROTOCOL, found, network_fault, reply_fault, stored
@@ -98,7 +98,7 @@ class Connection:
         share = WAY.timeout_share
         self._timeout_s = None if share is None else timeout_s * share
         self._kept = []
-        self._socket = None
+        self._socket: Any = None
         self._left = b""
         self._connect()
 
@@ -123,7 +123,7 @@ class Connection:
         return taken
 
     def _ask(self, request):
-        if self._socket is None:
+        if not self._socket:
             self._connect()
         self._socket.sendall(request)
         self._read(lambda left: b"\r\n" in left)

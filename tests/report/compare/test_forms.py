@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,7 @@ def one_run() -> ComparisonReport:
 
 @pytest.mark.parametrize("form", RENDERERS)
 @pytest.mark.parametrize("made", [two_runs, many_runs, one_run])
-def test_a_form_is_as_it_was(form: str, made: object) -> None:
-    assert callable(made)
+def test_a_form_is_as_it_was(form: str, made: Callable[[], ComparisonReport]) -> None:
     assert_golden(form, RENDERERS[form](made(), 120), GOLDEN / f"{made.__name__}.{form}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -16,7 +18,7 @@ from tests.report.compare.test_two_runs import answers, four_runs, invalid
 from tests.report.compare.test_within_run import at
 
 
-def side(name: str, *found: list[Outcome], **changes: object) -> Side:
+def side(name: str, *found: list[Outcome], **changes: Any) -> Side:
     """One run of some cells."""
     outcomes = numbered([trial for cell in found for trial in cell])
     return Side(headers=[made_header(name, **changes)], outcomes=[outcomes])

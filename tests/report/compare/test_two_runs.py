@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -120,7 +122,7 @@ def test_a_figure_that_is_gone_is_lost() -> None:
         ({"timing": Timing(measure_ms=7)}, "timing.measure_ms: default → 7"),
     ],
 )
-def test_other_work_of_the_same_name_is_not_compared(changes: dict[str, object], text: str) -> None:
+def test_other_work_of_the_same_name_is_not_compared(changes: dict[str, Any], text: str) -> None:
     before = [*trials("a", 2000), *trials("b", 2000)]
     after = [*trials("a", 2000), *trials("b", 1000, **changes)]
     found = compared(before, after)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +23,7 @@ from tests.golden import assert_golden
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def ask(root: Path, *names: str, **asked: object) -> History:
+def ask(root: Path, *names: str, **asked: Any) -> History:
     with RunIndex(root) as index:
         return query_history(index, HistoryQuery(names=names, **asked))
 

@@ -186,27 +186,27 @@ def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unfit", "mix", "load", "wire", "named"),
+    ("unfit", "mix", "depth", "wire", "named"),
     [
-        ("touch", {"get": 1}, {}, "", False),
-        ("touch", {"get": 1, "touch": 1}, {}, "", True),
-        ("binary", {"get": 1}, {}, "", False),
-        ("binary", {"get": 1}, {}, "text", False),
-        ("binary", {"get": 1}, {}, "binary", True),
-        ("everything", {"get": 1}, {}, "", True),
-        ("pipeline", {"get": 1}, {}, "", False),
-        ("pipeline", {"get": 1}, {"depth": 2}, "", True),
-        ("pipeline", {"set_noreply": 1}, {}, "", True),
-        ("evictions", {"get": 1}, {}, "", False),
-        ("set", {"get": 1}, {}, "", True),
+        ("touch", {"get": 1}, 1, "", False),
+        ("touch", {"get": 1, "touch": 1}, 1, "", True),
+        ("binary", {"get": 1}, 1, "", False),
+        ("binary", {"get": 1}, 1, "text", False),
+        ("binary", {"get": 1}, 1, "binary", True),
+        ("everything", {"get": 1}, 1, "", True),
+        ("pipeline", {"get": 1}, 1, "", False),
+        ("pipeline", {"get": 1}, 2, "", True),
+        ("pipeline", {"set_noreply": 1}, 1, "", True),
+        ("evictions", {"get": 1}, 1, "", False),
+        ("set", {"get": 1}, 1, "", True),
     ],
 )
 def test_what_a_server_is_unfit_for_is_not_timed(
-    unfit: str, mix: dict[str, float], load: dict[str, int], wire: str, named: bool
+    unfit: str, mix: dict[str, float], depth: int, wire: str, named: bool
 ) -> None:
     restrictions = Restrictions(excluded={unfit: "it cannot"})
-    found = skip_reason(restrictions, Workload(name="w", mix=mix), Load(name="l", **load), wire)
-    assert found == ("it cannot" if named else "")
+    why = skip_reason(restrictions, Workload(name="w", mix=mix), Load(name="l", depth=depth), wire)
+    assert why == ("it cannot" if named else "")
 
 
 def test_a_sequence_is_made_of_operations_too() -> None:

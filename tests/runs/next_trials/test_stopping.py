@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cachemark.model.experiment import Experiment, RoundsTiming
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import Plan, make_plan
+from cachemark.model.plan import Plan, Trial, make_plan
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.next_trials.questions import asked
 from cachemark.runs.next_trials.stopping import Stopping, shared_cells
@@ -32,7 +33,7 @@ name = "one"
 """
 
 
-def experiment(**rounds: object) -> Experiment:
+def experiment(**rounds: Any) -> Experiment:
     found = parse(TEXT, "x.toml")
     return msgspec.structs.replace(found, rounds=RoundsTiming(**rounds))
 
@@ -61,8 +62,8 @@ def outcome_of(block: int, client: str, rates: dict[str, float], noise: random.R
     return msgspec.structs.replace(made, trial=trial, rounds=rounds)
 
 
-def clients(sets: list[list[object]]) -> set[str]:
-    return {trial.cell.client for part in sets for trial in part}  # type: ignore[attr-defined]
+def clients(sets: list[list[Trial]]) -> set[str]:
+    return {trial.cell.client for part in sets for trial in part}
 
 
 CASES = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -32,7 +33,7 @@ name = "one"
 MIB = 2**20
 
 
-def plan_of(clients: list[str], **load: int) -> Plan:
+def plan_of(clients: list[str], **load: Any) -> Plan:
     found = parse(TEXT, "x.toml")
     loads = [Load(name="one", **load)]
     return make_plan(msgspec.structs.replace(found, clients=clients, loads=loads))

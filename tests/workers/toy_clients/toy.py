@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 from client import BaseSession
 from verify import PROTOCOL, found, network_fault, reply_fault, stored
@@ -35,9 +36,11 @@ class ReplyError(Exception):
 class Session(BaseSession):
     """The connection of one thread; after a failure the next call opens another one."""
 
+    _socket: Any = None
+    _replies: Any = None
+
     def __init__(self, setup):
         self._setup = setup
-        self._socket = self._replies = None
         self._connect()
 
     def _connect(self):
@@ -47,7 +50,7 @@ class Session(BaseSession):
         self._replies = self._socket.makefile("rb")
 
     def _ask(self, request):
-        if self._socket is None:
+        if not self._socket:
             self._connect()
         self._socket.sendall(request)
         line = self._replies.readline()
