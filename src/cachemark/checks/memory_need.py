@@ -62,6 +62,22 @@ def memory_need(
     spec: ServerSpec, shapes: ItemShapes, items: int, progress: FillProgress
 ) -> MemoryNeed:
     """Find the memory for a number of items. A failure is not raised, but stored in `reason`."""
+    need = sampled_need(spec, shapes, items, progress)
+    memory_mib = need.memory_mib
+    if memory_mib is None:
+        return need
+    if items > _MAX_ITEMS or memory_mib * MIB > _FREE_PART * (available_bytes() or 0):
+        return need
+    try:
+        return _tried(spec, shapes, need, memory_mib, progress)
+    except TrialError as error:
+        return msgspec.structs.replace(need, reason=error.text)
+
+
+def sampled_need(
+    spec: ServerSpec, shapes: ItemShapes, items: int, progress: FillProgress
+) -> MemoryNeed:
+    """The memory as a small full server tells it, not tried with all items; or the reason."""
     need = MemoryNeed(server=spec.text, items=items, data_bytes=shapes.data_bytes(items))
     large = shapes.mean_value_bytes > _LARGE_VALUE_BYTES
     sample_mib = _LARGE_SAMPLE_MIB if large else _SAMPLE_MIB
@@ -74,13 +90,7 @@ def memory_need(
         return msgspec.structs.replace(need, reason=sample.reason or "it held no item")
     each = sample_mib * MIB / sample.items
     memory_mib = _rounded_mib(items * each / MIB)
-    need = msgspec.structs.replace(need, item_bytes=each, memory_mib=memory_mib)
-    if items > _MAX_ITEMS or memory_mib * MIB > _FREE_PART * (available_bytes() or 0):
-        return need
-    try:
-        return _tried(spec, shapes, need, memory_mib, progress)
-    except TrialError as error:
-        return msgspec.structs.replace(need, reason=error.text)
+    return msgspec.structs.replace(need, item_bytes=each, memory_mib=memory_mib)
 
 
 def _tried(

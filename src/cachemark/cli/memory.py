@@ -13,6 +13,7 @@ from rich.table import Table
 
 from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
 from cachemark.checks.item_shapes import drawn_shapes
+from cachemark.checks.memory_for_hits import Fetches, HitRatio, MemoryForHits, memory_for_hits
 from cachemark.checks.memory_need import MemoryNeed, memory_need
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
@@ -25,6 +26,10 @@ from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
 _PROGRESS_S = 5.0
+_UNSETTLED = (
+    "its hit ratio was still changing when the fetches were counted: after a longer time it may be "
+    "another"
+)
 
 
 def memory(
@@ -44,14 +49,35 @@ def memory(
         str, Parameter(help="with --items: size of a value: 120, 1k..4k, lognormal:300:1")
     ] = "100",
     key_length: Annotated[str, Parameter(help="with --items: length of a key: 24, 16..40")] = "20",
+    hit_ratio: Annotated[
+        float | None,
+        Parameter(help="with --items: find the memory for this part of hits, such as 0.99"),
+    ] = None,
+    distribution: Annotated[
+        str,
+        Parameter(help="with --hit-ratio: how keys are drawn: uniform, zipf:1, hotspot:0.1:0.9"),
+    ] = "zipf:1",
     json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
     With --items: find the memory that these items need, and store them all to see that they fit
-    them. The exit status is 1 if a server could not be filled.
+    them. With --hit-ratio too: find the least memory in which so many gets find their keys, where
+    those that miss store them. The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]
+    if hit_ratio is not None:
+        if items is None:
+            raise UsageError("--hit-ratio", "add the number of keys: --items 1M")
+        if not 0 < hit_ratio < 1:
+            raise UsageError(f"--hit-ratio {hit_ratio:g}", "write a part, such as 0.99")
+        fetches = Fetches(
+            items=parse_count(items, "--items"),
+            size=size,
+            key_length=key_length,
+            distribution=distribution,
+        )
+        return _for_hits(specs, fetches, hit_ratio, json=json)
     if items is not None:
         return _need(specs, parse_count(items, "--items"), size, key_length, json=json)
     with progress_lines() as progress:
@@ -119,6 +145,52 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
     for need in found:
         if need.reason:
             print_line(escape(f"{need.server}: {need.reason}"), soft_wrap=True)
+
+
+def _for_hits(specs: list[ServerSpec], fetches: Fetches, target: float, *, json: bool) -> int:
+    with progress_lines() as progress:
+        found = [memory_for_hits(spec, fetches, target, progress) for spec in specs]
+    if json:
+        print_text(json_text(found))
+    else:
+        _print_for_hits(found, fetches)
+    return 1 if any(answer.reason for answer in found) else 0
+
+
+def _print_for_hits(found: list[MemoryForHits], fetches: Fetches) -> None:
+    print_line = console().print
+    print_line(
+        f"{fetches.items:,} keys of {fetches.key_length} B, values of {fetches.size} B, drawn as "
+        f"{fetches.distribution}; a get that misses stores its key. "
+        f"{_megabytes(found[0].data_bytes)} of keys and values.",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in ("server", "memory", "hit ratio", "items held", "all items need", "too small"):
+        left = column in ("server", "too small")
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    for answer in found:
+        if answer.reached:
+            held = answer.reached.held_items
+            table.add_row(
+                escape(answer.server),
+                f"memory={answer.reached.memory_mib}m",
+                f"{100 * answer.reached.ratio:.2f} %",
+                "–" if held is None else f"{held:,}",
+                f"about {answer.all_items_mib}m",
+                _seen(answer.missed),
+            )
+    if table.row_count:
+        print_line(table)
+    for answer in found:
+        if answer.reason:
+            print_line(escape(f"{answer.server}: {answer.reason}"), soft_wrap=True)
+        elif answer.reached and not answer.reached.settled:
+            print_line(escape(f"{answer.server}: {_UNSETTLED}"), soft_wrap=True)
+
+
+def _seen(of: HitRatio | None) -> str:
+    return f"memory={of.memory_mib}m: {100 * of.ratio:.2f} %" if of else "–"
 
 
 def _checked(need: MemoryNeed) -> str:

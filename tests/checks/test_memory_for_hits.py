@@ -1,0 +1,73 @@
+"""The least memory for a hit ratio, found by fetches that fill the server as they miss."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cachemark.checks.memory_for_hits import is_constant
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+
+@pytest.mark.parametrize("server", ["embedded", "memcached"])
+def test_uniform_keys_need_memory_for_their_part(inside: Inside, server: str) -> None:
+    """With uniform keys, every policy finds the part of the keys that it holds."""
+    words = ("--items", "40k", "--size", "500", "--distribution", "uniform", "--json")
+    told = inside("memory", server, *words, "--hit-ratio", "0.7")
+    assert told.returncode == 0, told.stderr
+    (answer,) = json.loads(told.stdout)
+    reached, missed = answer["reached"], answer["missed"]
+    assert reached["ratio"] >= 0.7 > missed["ratio"]
+    assert reached["memory_mib"] > missed["memory_mib"]
+    assert reached["ratio"] == pytest.approx(reached["held_items"] / 40_000, abs=0.02)
+    assert reached["memory_mib"] < answer["all_items_mib"]
+
+
+def test_popular_keys_need_less_memory(inside: Inside) -> None:
+    told = [
+        json.loads(
+            inside(
+                *("memory", "memcached", "--items", "40k", "--size", "500", "--json"),
+                *("--hit-ratio", "0.8", "--distribution", distribution),
+            ).stdout
+        )[0]["reached"]["memory_mib"]
+        for distribution in ("zipf:1", "uniform")
+    ]
+    assert told[0] < told[1]
+
+
+def test_the_table_names_the_memory_that_was_too_small(inside: Inside) -> None:
+    told = inside("memory", "embedded", "--items", "40k", "--size", "500", "--hit-ratio", "0.8")
+    assert told.returncode == 0, told.stderr
+    assert "drawn as zipf:1; a get that misses stores its key" in told.stdout
+    assert "memory=" in told.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--hit-ratio", "0.9"], "--items"),
+        (["--hit-ratio", "99", "--items", "10k"], "0.99"),
+        (["--hit-ratio", "0.9", "--items", "10k", "--distribution", "zapf"], "zapf"),
+    ],
+)
+def test_bad_input_is_one_error(inside: Inside, words: list[str], said: str) -> None:
+    told = inside("memory", "memcached", *words)
+    assert told.returncode == 2
+    assert said in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_server_whose_memory_cannot_be_set_says_so(inside: Inside) -> None:
+    told = inside("memory", "remote:127.0.0.1:1", "--items", "10k", "--hit-ratio", "0.9")
+    assert told.returncode == 1
+    assert "its memory cannot be set" in told.stdout
+
+
+def test_a_ratio_that_still_falls_is_not_constant() -> None:
+    assert not is_constant([93_600, 93_500, 93_500, 93_400, 93_100], 100_000)
+    assert not is_constant([93_600, 93_500, 93_500, 93_400, 93_100, 92_900], 100_000)
+    assert is_constant([93_600, 93_500, 93_560, 93_540, 93_600, 93_480], 100_000)
