@@ -67,16 +67,7 @@ def memory(
     """
     specs = [parse_spec(text) for text in (server, *more)]
     if hit_ratio is not None:
-        if items is None:
-            raise UsageError("--hit-ratio", "add the number of keys: --items 1M")
-        if not 0 < hit_ratio < 1:
-            raise UsageError(f"--hit-ratio {hit_ratio:g}", "write a part, such as 0.99")
-        fetches = Fetches(
-            items=parse_count(items, "--items"),
-            size=size,
-            key_length=key_length,
-            distribution=distribution,
-        )
+        fetches = _fetches(items, size, key_length, distribution)
         return _for_hits(specs, fetches, hit_ratio, json=json)
     if items is not None:
         return _need(specs, parse_count(items, "--items"), size, key_length, json=json)
@@ -147,7 +138,16 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
             print_line(escape(f"{need.server}: {need.reason}"), soft_wrap=True)
 
 
+def _fetches(items: str | None, size: str, key_length: str, distribution: str) -> Fetches:
+    if items is None:
+        raise UsageError("--hit-ratio", "add the number of keys: --items 1M")
+    count = parse_count(items, "--items")
+    return Fetches(items=count, size=size, key_length=key_length, distribution=distribution)
+
+
 def _for_hits(specs: list[ServerSpec], fetches: Fetches, target: float, *, json: bool) -> int:
+    if not 0 < target < 1:
+        raise UsageError(f"--hit-ratio {target:g}", "write a part, such as 0.99")
     with progress_lines() as progress:
         found = [memory_for_hits(spec, fetches, target, progress) for spec in specs]
     if json:
