@@ -39,6 +39,16 @@ def temporary(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder / "tmp")}
 
 
+@pytest.mark.parametrize("surrounding", [row(name) for name in SURROUNDINGS])
+def test_it_ends_with_its_program(surrounding: Surrounding, tmp_path: Path) -> None:
+    """Nothing that the launcher starts holds the program's output open."""
+    command = surrounding.command(tmp_path, ["sh", "-c", "echo done; exit 7"])
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (7, "done\n"), ended.stderr
+
+
 @pytest.mark.parametrize(
     "surrounding",
     [row(name) for name, it in SURROUNDINGS.items() if not it.signal() and not it.slow],
