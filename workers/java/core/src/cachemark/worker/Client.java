@@ -3,6 +3,7 @@ package cachemark.worker;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -43,7 +44,8 @@ public interface Client {
 
     /** The client of a name. Raises Unsupported where its library is not on the class path. */
     static Client load(String name) {
-        String simple = name.substring(0, 1).toUpperCase() + name.substring(1);
+        // In Turkish, the capital of i is not I.
+        String simple = name.substring(0, 1).toUpperCase(Locale.ROOT) + name.substring(1);
         try {
             Class<?> known = Class.forName("cachemark.clients." + simple);
             return (Client) known.getDeclaredConstructor().newInstance();
