@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
-from cachemark.checks.conformance import ConformanceResult, WorkerDriver, checks, find, slices
+from cachemark.checks.conformance import WorkerDriver, slices
 from cachemark.checks.conformance.no_cpu import Gap
 from cachemark.checks.conformance.slice_driver import play_slice
-from cachemark.endpoints.clients import Client, ClientSpec, registry
-from cachemark.host import process
 from cachemark.model.protocol import Slice, SliceDone
-from tests.conftest import ROOT
+from tests.checks.planted import WORKERS, Bug, Worker, check_found, find_in, python_worker, replace
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
 )
-CASES = checks()
-WORKERS = ROOT / "workers"
 NO_CPU = "a caller without a cpu counts from the lead in on"
 STEP_S = 0.05
 # No worker reads its clock so often between two of these slices.
 BETWEEN_GAPS_NS = 10**10
-
-
-class Bug(msgspec.Struct, frozen=True, kw_only=True):
-    """A text of a file that is replaced, and what the case says of it: a regular expression."""
-
-    right: str
-    wrong: str
-    case: str
-    says: str
 
 
 REFERENCE = {
@@ -178,81 +162,40 @@ HELD_BACK = {"the lead in ends with a completion", "slices of an open loop"}
 IN_MOVED_TIME = {bug.case for bug in (*REFERENCE.values(), *PYTHON.values())} - HELD_BACK
 
 
-class Worker(NamedTuple):
-    """A copy of a worker: the file that gets a bug, those that read the clock, how it starts."""
-
-    file: Path
-    clocks: tuple[Path, ...]
-    command: list[str]
-
-    def client(self) -> Client:
-        return Client(id="planted", language="python", command=self.command)
-
-
-def find_in(client: Client, case: str, folder: Path) -> ConformanceResult:
-    """The result of a case on the client's first protocol."""
-    with WorkerDriver(ClientSpec(text=client.id, client=client), folder) as driver:
-        return next(iter(find(driver, case, CASES[case])))
-
-
-def plant(path: Path, bug: Bug) -> None:
-    """Replace the text, which must be there."""
-    source = path.read_text("utf-8")
-    assert bug.right in source
-    path.write_text(source.replace(bug.right, bug.wrong), encoding="utf-8")
-
-
-def check_found(result: ConformanceResult, bug: Bug) -> None:
-    assert result.state == "failed", result
-    assert re.search(bug.says, result.text), result.text
-
-
 @pytest.fixture
 def reference(tmp_path: Path) -> Worker:
     """A copy of the reference worker."""
-    file = tmp_path / "worker.py"
-    shutil.copy(WORKERS / "reference" / "worker.py", file)
-    return Worker(file, (file,), [sys.executable, str(file)])
+    shutil.copy(WORKERS / "reference" / "worker.py", tmp_path)
+    return Worker(tmp_path, "worker.py", [sys.executable, str(tmp_path / "worker.py")])
 
 
 @pytest.fixture
 def python(tmp_path: Path) -> Worker:
-    """A copy of the Python worker, with a library."""
-    built = registry(process.binary_path())["python/pymemcache"]
-    if missing := built.missing():
-        pytest.skip(f"{missing}: {built.setup}")
-    left_out: Any = shutil.ignore_patterns(".venv*", "__pycache__")
-    folder = shutil.copytree(WORKERS / "python", tmp_path / "python", ignore=left_out)
-    command = [built.command[0], str(folder / "worker.py"), *built.command[2:]]
-    file = folder / "slices.py"
-    return Worker(file, (file, folder / "window.py"), command)
+    return python_worker(tmp_path, "slices.py")
 
 
 def play_in_moved_time(worker: Worker, patch: pytest.MonkeyPatch) -> None:
     """The worker reads a clock that moves when it is read. In a gap, the clock reads no time."""
-    shutil.copy(Path(__file__).with_name("moved_clock.py"), worker.file.parent)
-    for file in worker.clocks:
-        source = file.read_text("utf-8")
-        assert source.count("import time\n") == 1
-        file.write_text(source.replace("import time\n", "import moved_clock as time\n"), "utf-8")
+    shutil.copy(Path(__file__).with_name("moved_clock.py"), worker.folder)
+    for path in {worker.folder / worker.file, *worker.folder.glob("window.py")}:
+        replace(path, "import time\n", "import moved_clock as time\n")
     starts_ns = itertools.count(BETWEEN_GAPS_NS, BETWEEN_GAPS_NS)
 
     def play_without_cpu(driver: WorkerDriver, gap: Gap) -> tuple[list[SliceDone], Slice]:
         request = gap.request(STEP_S, next(starts_ns))
         end_ns = request.start_unix_ns + round(gap.until * STEP_S * 1e9)
-        written = worker.file.with_name("gap")
+        written = worker.folder / "gap"
         written.write_text(f"{request.start_unix_ns} {end_ns}", "ascii")
-        written.rename(worker.file.with_name("gap_ns"))
+        written.rename(worker.folder / "gap_ns")
         return [play_slice(driver, request)], request
 
     patch.setattr(slices, "play_without_cpu", play_without_cpu)
 
 
 def check_that_it_is_found(worker: Worker, bug: Bug, patch: pytest.MonkeyPatch) -> None:
-    plant(worker.file, bug)
     if bug.case not in HELD_BACK:
         play_in_moved_time(worker, patch)
-    check_found(find_in(worker.client(), bug.case, worker.file.parent), bug)
+    check_found(worker, bug)
 
 
 @pytest.mark.parametrize("name", REFERENCE)
@@ -276,5 +219,5 @@ def test_a_clock_that_is_moved_is_no_bug(
 ) -> None:
     worker: Worker = request.getfixturevalue(fixture)
     play_in_moved_time(worker, monkeypatch)
-    found = find_in(worker.client(), case, worker.file.parent)
+    found = find_in(worker, case)
     assert found.state in ("passed", "not applicable"), found

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
 from cachemark.model.address import parse_host_port
 
-ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "lost"]
+ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost"]
 
 _CHUNK_BYTES = 1 << 16
 
@@ -37,8 +37,8 @@ class ReplyProxy:
 
     `corrupt`: in replies, the last byte of each of `values` is changed. `silence`: a read is
     dropped, and its connection hangs. `error`: the reply to a read is the error `error`. `hold`:
-    reads wait for `release`. `late`: the next read reaches the server `late_s` later. `lost`: a
-    `set` is stored under another key, so it is answered, and its value is gone.
+    reads wait for `release`. `late`: the next read reaches the server `late_s` later; `slow`: all
+    reads do. `lost`: a `set` is stored under another key, so it is answered, and its value is gone.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -119,12 +119,11 @@ class ReplyProxy:
         if request.reads and self.fault == "error":
             client.sendall(_error_reply(request, self.error))
             return True
-        if request.reads and self.fault == "late":
-            self.fault = ""
-            self.release.wait(self.late_s)
-        if request.reads and self.fault == "hold":
+        if request.reads and self.fault in ("late", "slow", "hold"):
+            longest_s = None if self.fault == "hold" else self.late_s
+            self.fault = "" if self.fault == "late" else self.fault
             self.held.set()
-            self.release.wait()
+            self.release.wait(longest_s)
         server.sendall(_elsewhere(request) if self.fault == "lost" else request.raw)
         return True
 
