@@ -74,6 +74,21 @@ def test_a_replay_is_told_from_a_trial() -> None:
     assert not lines[1].endswith("left)")
 
 
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_line_of_a_trial_keeps_its_figures_and_units(width: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    client = "python/pymemcache?a_long_option=with_a_long_value#again"
+    with make_display(console, lambda _: []) as display:
+        for number in (1, 2, 3):
+            outcome = measured(client, number, 6286, index=number)
+            display.begins(outcome.trial, number, 3)
+            display.ends(outcome)
+    shown = [line for line in out.getvalue().splitlines() if "3 of 3" in line]
+    assert "ops/s" in shown[-1]
+    assert " left" in shown[-1]
+
+
 def test_a_plan_is_one_line_however_narrow_a_terminal_is(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,10 +158,10 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 
 def _fail(text: str, status: int) -> int:
-    from cachemark.report.console import plain_console  # noqa: PLC0415
+    from cachemark.report.console import plain_console, print_words  # noqa: PLC0415
 
     lines = "\n".join(map(_shortened, f"cachemark: {text}".split("\n")))
-    plain_console(stderr=True, soft_wrap=True).print(lines, markup=False)
+    print_words(plain_console(stderr=True), lines)
     return status
 
 

@@ -65,7 +65,9 @@ def _check_client(
                 counts[finding.state] += 1
                 _print_finding(console, finding, verbose=verbose)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    console.print(f"{escape(spec.text)}: {sums}", highlight=False, soft_wrap=True)
+    console.print(
+        f"{escape(spec.text)}: {sums}", highlight=False, soft_wrap=not console.is_terminal
+    )
     return 1 if counts["failed"] else 0
 
 
@@ -76,5 +78,5 @@ def _print_finding(console: Console, finding: ConformanceResult, *, verbose: boo
         console.print(
             f"[{colour}]{finding.state}[/]  {finding.wire}  {escape(finding.case)}{text}",
             highlight=False,
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
 
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics.figures import ok
@@ -16,9 +17,13 @@ from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
+from cachemark.report.console import print_words
 from cachemark.runs.campaign import Display
 from cachemark.runs.next_trials.giving_up import reason_without_ports
 
+_BAR_COLUMNS = 20
+# A narrower terminal has no bar.
+_WIDE_COLUMNS = 100
 # The bar of a sitting moves by such parts: drawing it takes CPU time from what is measured.
 _PART_SHOWN = 0.05
 
@@ -38,13 +43,15 @@ def make_display(
         _print_lines(console, problems.again())
         return
     progress = Progress(
-        TextColumn("{task.fields[number]} of {task.total}"),
-        BarColumn(bar_width=20),
+        TextColumn("{task.fields[number]}"),
+        *([BarColumn(bar_width=_BAR_COLUMNS)] if console.width >= _WIDE_COLUMNS else []),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[what]}", markup=False),
+        # The figures and their units are whole; the name has the room that is left.
+        TextColumn("{task.fields[what]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
         console=console,
         transient=True,
+        expand=True,
         # Drawing takes CPU time from what is measured.
         refresh_per_second=1,
     )
@@ -55,7 +62,7 @@ def make_display(
 
 def _print_lines(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_words(console, line)
 
 
 def _refusals(plan: Plan) -> list[str]:
@@ -157,7 +164,7 @@ class LiveDisplay:
         self._clock = clock
         self._rate = RateMeter()
         self._last_part: float | None = None
-        self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
+        self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
 
     def auditing(self, what: str) -> None:
         """A step of the audit before the first trial begins."""
@@ -189,7 +196,7 @@ class LiveDisplay:
             self._task,
             total=total,
             completed=number - 1,
-            number=number,
+            number=f"{number} of {total}",
             left=self._clock.left(),
             what=what,
         )
@@ -287,7 +294,7 @@ class PlainDisplay:
             return
         line = problem or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
         text = f"{head}: {line}" + (f" ({left})" if left else "")
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_words(self._console, text)
 
 
 def name_of(trial: Trial) -> str:

@@ -27,6 +27,7 @@ from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
+from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
 
 _COLOURS = {
@@ -90,7 +91,7 @@ def fidelity(
     _print_tool_notes(out, tools)
     ours = Counter(one.state for one in results if one.client not in TOOLS)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
-    out.print(sums, soft_wrap=True)
+    print_words(out, sums)
     return 1 if ours["failed"] else 0
 
 
@@ -101,9 +102,9 @@ def _awake(out: Console) -> Generator[None]:
         try:
             stack.enter_context(host.awake(host.usable_cpus()))
         except UsageError as error:
-            out.print(f"{escape(error.text)}; times may be late", soft_wrap=True)
+            print_words(out, f"{error.text}; times may be late")
         else:
-            out.print("idle CPUs are kept awake (use --no-awake to let them sleep)", soft_wrap=True)
+            print_words(out, "idle CPUs are kept awake (use --no-awake to let them sleep)")
         yield
 
 
@@ -149,7 +150,7 @@ def _progress(console: Console, finding: FidelityResult) -> None:
     colour = _COLOURS[finding.state]
     why = f": {escape(finding.why)}" if finding.why else ""
     text = f"[{colour}]{finding.state}[/]  {escape(finding.client)}  {finding.case}{why}"
-    console.print(text, soft_wrap=True)
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def _table(wanted: list[Case], found: list[FidelityResult]) -> Table:
@@ -186,7 +187,7 @@ def _print_tool_notes(console: Console, tools: list[Tool]) -> None:
             else "written from the tool's documents and never run"
         )
         note = f"; {tool.note}" if tool.note else ""
-        console.print(f"{tool.name}: the adapter was {tried}{note}", soft_wrap=True)
+        print_words(console, f"{tool.name}: the adapter was {tried}{note}")
 
 
 def _counts(finding: FidelityResult) -> str:

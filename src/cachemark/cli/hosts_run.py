@@ -15,7 +15,7 @@ from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.experiment import Experiment, Placement
 from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 from cachemark.runs.campaign import Parties
 from cachemark.runs.storage.store import HostsOfRun, Run
 
@@ -137,4 +137,4 @@ def _who(hosts: HostsOfRun) -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _say(line: str) -> None:
-    plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+    print_words(plain_console(stderr=True), line)

@@ -21,7 +21,7 @@ from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
 from cachemark.model.units import parse_count, parse_size
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
@@ -93,7 +93,7 @@ def progress_lines() -> Generator[Callable[[str], None]]:
     def tell(text: str) -> None:
         nonlocal next_s
         if time.monotonic() >= next_s:
-            shown.print(text, markup=False, highlight=False, soft_wrap=True)
+            print_words(shown, text)
             next_s = time.monotonic() + _PROGRESS_S
 
     yield tell
@@ -111,11 +111,11 @@ def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, js
 
 
 def _print_need(found: list[MemoryNeed], shapes: str) -> None:
-    print_line = console().print
+    out = console()
     first = found[0]
-    print_line(
+    print_words(
+        out,
         f"{first.items:,} items, {shapes}: {_megabytes(first.data_bytes)} of keys and values.",
-        soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False)
     for column in ("server", "memory", "bytes an item", "of it overhead", "RSS", "checked"):
@@ -132,10 +132,10 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
                 _checked(need),
             )
     if table.row_count:
-        print_line(table)
+        out.print(table)
     for need in found:
         if need.reason:
-            print_line(escape(f"{need.server}: {need.reason}"), soft_wrap=True)
+            print_words(out, f"{need.server}: {need.reason}")
 
 
 def _fetches(items: str | None, size: str, key_length: str, distribution: str) -> Fetches:
@@ -158,12 +158,12 @@ def _for_hits(specs: list[ServerSpec], fetches: Fetches, target: float, *, json:
 
 
 def _print_for_hits(found: list[MemoryForHits], fetches: Fetches) -> None:
-    print_line = console().print
-    print_line(
+    out = console()
+    print_words(
+        out,
         f"{fetches.items:,} keys of {fetches.key_length} B, values of {fetches.size} B, drawn as "
         f"{fetches.distribution}; a get that misses stores its key. "
         f"{_megabytes(found[0].data_bytes)} of keys and values.",
-        soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False)
     for column in ("server", "memory", "hit ratio", "items held", "all items need", "too small"):
@@ -181,12 +181,12 @@ def _print_for_hits(found: list[MemoryForHits], fetches: Fetches) -> None:
                 _seen(answer.missed),
             )
     if table.row_count:
-        print_line(table)
+        out.print(table)
     for answer in found:
         if answer.reason:
-            print_line(escape(f"{answer.server}: {answer.reason}"), soft_wrap=True)
+            print_words(out, f"{answer.server}: {answer.reason}")
         elif answer.reached and not answer.reached.settled:
-            print_line(escape(f"{answer.server}: {_UNSETTLED}"), soft_wrap=True)
+            print_words(out, f"{answer.server}: {_UNSETTLED}")
 
 
 def _seen(of: HitRatio | None) -> str:
@@ -209,11 +209,12 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print(found: list[Fill]) -> None:
-    print_line = console().print
-    print_line(
+    out = console()
+    print_words(
+        out,
         f"Each server was filled until it evicted the first item; keys have {KEY_BYTES} bytes. "
         "Efficiency is the stored bytes (keys and values) divided by the server's resident memory, "
-        "by the growth of that memory, and by the server's own `bytes`."
+        "by the growth of that memory, and by the server's own `bytes`.",
     )
     table = Table(box=None, pad_edge=False)
     for column in ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"):
@@ -223,10 +224,10 @@ def _print(found: list[Fill]) -> None:
         if fill.footprint is not None:
             table.add_row(escape(fill.server), *_figures(fill, fill.footprint))
     if table.row_count:
-        print_line(table)
+        out.print(table)
     for fill in found:
         why = fill.reason or f"the fill ended as {fill.ended}"
-        print_line(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
+        print_words(out, f"{fill.server}, {fill.value_bytes:,} B: {why}")
 
 
 def _figures(fill: Fill, of: Footprint) -> list[str]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from cachemark import host
 from cachemark.host import process
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 from cachemark.runs.storage.store import Run
 from cachemark.runs.web_time import WEB_PID
 from cachemark.web.verbs import error_of, verb_command
@@ -32,7 +32,7 @@ def pages_of(run: Run) -> Generator[None]:
     child = process.start(command, cpus=cpus, stdout=subprocess.PIPE)
     try:
         address = f"{_address(child)}/runs/{quote(run.folder.name)}/live"
-        plain_console(stderr=True).print(f"shown at {address}", markup=False, soft_wrap=True)
+        print_words(plain_console(stderr=True), f"shown at {address}")
         os.environ[WEB_PID] = str(child.pid)
         if measured:
             host.run_on(process.parse_cpus(measured))

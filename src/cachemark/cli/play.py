@@ -31,7 +31,7 @@ from cachemark.model.plan import (
 )
 from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.report.rounds import QuestionStandings, standing, standing_lines
 from cachemark.runs.campaign import Elsewhere, Parties, run_campaign
@@ -198,7 +198,7 @@ def warn(line: str) -> None:
 
 
 def _say(line: str) -> None:
-    plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+    print_words(plain_console(stderr=True), line)
 
 
 def _replays(plan: Plan, tapes: Tapes | None) -> str:

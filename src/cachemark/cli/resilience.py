@@ -31,6 +31,7 @@ from cachemark.endpoints.clients import (
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.model.errors import UsageError
+from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
 from cachemark.report.resilience.export import exports
@@ -173,8 +174,10 @@ def _play_and_show(
                 _print_progress(out, outcome)
                 outcomes.append(outcome)
     except KeyboardInterrupt:
-        text = f"stopped; go on with: cachemark resilience --resume {shlex.quote(str(run.folder))}"
-        out.print(text, soft_wrap=True, markup=False)
+        text = (
+            f"stopped; go on with:\n  cachemark resilience --resume {shlex.quote(str(run.folder))}"
+        )
+        print_words(out, text)
         raise
     names = run.header.plan.faults
     rows = matrix(outcomes, names)
@@ -184,7 +187,7 @@ def _play_and_show(
     else:
         print_matrix(out, rows, names)
         text = f"outcomes {run.folder / 'cells.jsonl'} · report {page}"
-        out.print(text, soft_wrap=True, markup=False)
+        print_words(out, text)
     bad = any(one.failed or one.verdict == "unsafe" for one in outcomes)
     return FAILED if bad else OK
 
@@ -220,7 +223,7 @@ def _print_progress(out: Console, outcome: CellOutcome) -> None:
     why = reason or "; ".join(reasons([outcome]))
     text = f"[{COLOURS.get(word, 'dim')}]{word}[/]  {escape(name.client)}  {name.profile}  "
     text += f"{escape(name.fault)}  {name.sitting}"
-    out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=True)
+    out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=not out.is_terminal)
 
 
 def _sittings(asked: int | None, *, quick: bool) -> int:

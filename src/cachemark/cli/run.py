@@ -37,7 +37,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_checks import check
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan, uses_rounds
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
@@ -168,7 +168,7 @@ def play_and_show(stored_run: Run, parties: Parties, *, details: bool, web: bool
 def _show(stored_run: Run, outcomes: list[Outcome], *, details: bool) -> int:
     print_text(render("table" if details else "answers", stored_run, terminal_width()))
     folder = stored_run.folder
-    print_text(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
+    print_text(f"outcomes {folder / 'outcomes.jsonl'}\nreport {folder / 'report.md'}")
     return exit_status(outcomes, stored_run.header.experiment)
 
 
@@ -209,13 +209,13 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     text = f"{found.id} was imported, and would run, read or contact:\n{lines}"
     if not trusted:
         raise UsageError(text, "if you trust whoever made it: --trust-commands")
-    plain_console(stderr=True).print(text, markup=False, soft_wrap=True)
+    print_words(plain_console(stderr=True), text)
 
 
 def _print_plan(plan: Plan, parties: Parties, *, details: bool) -> int:
     """How much it plays, and a line for each cell; with `details`, for each trial in its order."""
     line = f"{plan.experiment.name}: {extent(plan, tapes_of_traces(plan, parties))}"
-    plain_console(stderr=True).print(line, markup=False, soft_wrap=True)
+    print_words(plain_console(stderr=True), line)
     if details:
         for trial in plan.trials:
             print_text(

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
-from cachemark.report.console import text_console, text_of
+from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
 from cachemark.report.replays import replay_lines
@@ -38,7 +38,7 @@ _MAX_REASONS = 2
 def render(report: Report, width: int | None) -> str:
     """The answers as text of at most `width` columns."""
     console = text_console(width)
-    console.print(escape(report.header.experiment.question))
+    print_words(console, report.header.experiment.question, wrapped=True)
     for group in report.groups[:_MAX_GROUPS]:
         console.print()
         console.print(escape(group_title(group)))
@@ -55,17 +55,18 @@ def render(report: Report, width: int | None) -> str:
     if report.answers:
         console.print()
     for line in report.answers:
-        console.print(escape(" ".join(line.split())))
+        print_words(console, " ".join(line.split()), wrapped=True)
     for line in [
         *report.unverified,
         *default_lines(report.sections),
         *(f"Not played: {absence_text(absence)}" for absence in report.absences),
     ]:
-        console.print(escape(line))
+        print_words(console, line, wrapped=True)
     if command := compare_command(report):
-        console.print(escape(f"Compare two of them: {command}"), soft_wrap=True)
+        # On a line of its own: a terminal that is too narrow for it breaks no word of it.
+        print_words(console, f"Compare two of them:\n  {command}")
     for line in [*replay_lines(report.header.experiment, report.trials), *_left_out(report)]:
-        console.print(escape(line))
+        print_words(console, line, wrapped=True)
     return text_of(console)
 
 

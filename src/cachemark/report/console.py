@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
+import textwrap
 from functools import partial
 from typing import Any
 
@@ -27,8 +29,47 @@ class _CleanConsole(Console):
 
 plain_console = partial(_CleanConsole, emoji=False, highlight=False)
 
+# What no line break may divide: what is in backticks, and a command with its options and names.
+_OPTION, _NAME = r"--[\w-]+(?:[ =][^\s,;]+)?", r"[^\s,;]*[\d/:@.][^\s,;]*"
+_WHOLE = re.compile(rf"`[^`]*`|cachemark(?:-engine)? [a-z-]+(?: (?:{_OPTION}|{_NAME}))*")
+_NO_BREAK = "\u00a0"
+
 # The width of a text that is not for a terminal.
 _TEXT_WIDTH = 120
+
+
+def print_words(out: Console, text: str, *, wrapped: bool = False, style: str = "") -> None:
+    """Print sentences; on a terminal, or if `wrapped`, in lines that end between words.
+
+    Elsewhere each line stays one, for programs and for reading later.
+    """
+    width = out.width if wrapped or out.is_terminal else None
+    for line in word_lines(text, width):
+        out.print(line, markup=False, soft_wrap=True, style=style)
+
+
+def word_lines(text: str, width: int | None) -> list[str]:
+    """The lines of a text of at most `width` columns; a word or a command that is longer is whole.
+
+    >>> word_lines("Say `cachemark run --resume` again.", 20)
+    ['Say', '`cachemark run --resume`', 'again.']
+    """
+    lines = text.split("\n")
+    if width is None:
+        return lines
+    whole = [_WHOLE.sub(lambda found: found[0].replace(" ", _NO_BREAK), line) for line in lines]
+    return [
+        part.replace(_NO_BREAK, " ")
+        for line in whole
+        for part in textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=line[: len(line) - len(line.lstrip(" "))],
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        or [""]
+    ]
 
 
 def text_console(width: int | None) -> Console:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from cachemark.report.absences import absence_text
-from cachemark.report.console import text_console, text_of
+from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.model import Report, Section
 from cachemark.report.tables import (
     Table,
@@ -28,13 +28,13 @@ def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
     console = text_console(width)
     print_line = console.print
-    print_line(escape(report.header.experiment.question))
+    print_words(console, report.header.experiment.question, wrapped=True)
     for group in report.groups:
         print_line()
         print_line(escape(group_title(group)))
         print_line(rich_table(ranking_table(group), console.width))
         if group.itself:
-            print_line(escape(self_comparison(group)), style="dim")
+            print_words(console, self_comparison(group), wrapped=True, style="dim")
         of_kinds = operation_table(group)
         if of_kinds:
             print_line(rich_table(of_kinds, console.width))
@@ -54,7 +54,7 @@ def print_section(console: Console, section: Section) -> None:
             console.print()
         console.print(rich_table(part, None) if part.prose else _figures(part, console.width))
     for note in section.notes:
-        console.print(escape(note), style="dim")
+        print_words(console, note, wrapped=True, style="dim")
 
 
 def _lists(console: Console, report: Report) -> None:
@@ -70,7 +70,7 @@ def _lists(console: Console, report: Report) -> None:
         if lines and heading:
             console.print(heading)
         for line in lines:
-            console.print(escape(" ".join(line.split())))
+            print_words(console, " ".join(line.split()), wrapped=True)
 
 
 def _figures(table: Table, width: int) -> RichTable:

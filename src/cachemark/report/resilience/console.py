@@ -10,6 +10,7 @@ from rich.table import Table
 
 from cachemark.checks.resilience.cell import CellOutcome
 from cachemark.checks.resilience.verdict import VERDICTS
+from cachemark.report.console import print_words
 from cachemark.report.resilience.matrix import MatrixRow
 
 COLOURS = {"unsafe": "bold red", "hangs": "red", "degraded": "yellow", "safe": "green"}
@@ -32,10 +33,10 @@ def print_matrix(out: Console, rows: Sequence[MatrixRow], faults: Sequence[str])
         for cell in row.cells:
             for why in reasons(cell.outcomes):
                 text = f"{row.client} ({row.profile}), {cell.fault}: {why}"
-                out.print(escape(text), soft_wrap=True)
+                print_words(out, text)
         if row.unsupported:
             text = f"{row.client} ({row.profile}) is not played: {row.unsupported}"
-            out.print(escape(text), soft_wrap=True)
+            print_words(out, text)
 
 
 def reasons(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
