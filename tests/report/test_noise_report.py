@@ -51,6 +51,31 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
     assert said in html.unescape(render(report, None))
 
 
+@pytest.mark.parametrize("servers", [["s"], ["s", "t"]])
+def test_a_client_that_is_alone_is_compared_with_itself(servers: list[str]) -> None:
+    made = msgspec.structs.replace(experiment(["a"]), twice="a", servers=servers)
+    outcomes = [
+        on_server(trial, server)
+        for server in servers
+        for n in range(5)
+        for trial in (measured("a", n, 1000), twin(n, 1100))
+    ]
+    report = build(header(made), outcomes)
+    for server in servers:
+        (line,) = [of for of in report.answers if f"{server}: a played twice" in of]
+        assert "1.10 (" in line
+        assert line.endswith("are within the instrument's own error on this machine.")
+    assert not any("Only a has" in line for line in report.answers)
+    if len(servers) == 1:
+        assert any("only a has a valid figure" in line for line in report.answers)
+        assert "differences below" in self_comparison(report.groups[0])
+
+
+def on_server(outcome: Outcome, server: str) -> Outcome:
+    cell = msgspec.structs.replace(outcome.trial.cell, server=server)
+    return msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, cell=cell))
+
+
 def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:
     made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
     outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1000))]

@@ -138,7 +138,8 @@ def _sentences(
     alone = [
         alone_text(group)
         for group in groups
-        if (answer := rounds.answer_of(group, answers)) is None or not answer.rankings
+        if (answer := rounds.answer_of(group, answers)) is None
+        or not (answer.rankings and answer.question.compares)
     ]
     return [*rounds.sentences(answers, outcomes, experiment.rank), *alone]
 

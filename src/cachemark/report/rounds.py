@@ -103,7 +103,7 @@ def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> QuestionSta
     if not is_in_turns(outcomes):
         return []
     answers = run_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
-    groups = answers.groups
+    groups = [answer for answer in answers.groups if answer.question.compares]
     kinds = {answer.question.kind for answer in groups}
     ranked = experiment.rank if experiment.rank in kinds else next(iter(kinds), "clients")
     return [

@@ -122,6 +122,8 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether every pair, and the lead, is answered by the primary figure."""
+        if not self.question.compares:
+            return True
         ranking = self.ranking(self.primary)
         if ranking is None or ranking.lead is None:
             return False
@@ -212,7 +214,7 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
 
 def _ranking(looked: Looked, question: Question, tested: Tested) -> Ranking:
     figure = ROUND_FIGURES[tested.figure]
-    bound = tested.errors.of((question.cells[0], question.cells[1]))
+    bound = tested.errors.of((question.cells[0], question.cells[-1]))
     ranked = standing(looked, question.cells, figure, bound)
     decisions = {pair: tested.pairs[pair] for pair in question.family}
     pairs = compare_pairs(looked, decisions, figure.name, tested.family_sizes[question.kind])

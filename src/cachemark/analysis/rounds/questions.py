@@ -20,7 +20,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     `family` are the pairs that are tested together. `reference` is the cell that the others are
     compared with in tables. `twice` are the two arms of the A/A test: the repetition, and the cell
-    that it repeats. `beside` did the same work and are no choices, such as the yardstick.
+    that it repeats. `beside` did the same work and are no choices, such as the yardstick. The only
+    cell that was played has a question, without a family, if it was played twice.
     """
 
     kind: Literal["clients", "servers"]
@@ -32,6 +33,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     reference: Cell
     twice: FamilyPair | None = None
     beside: tuple[Cell, ...] = ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is anything to compare but a cell with itself."""
+        return len(self.cells) > 1
 
     def name(self, cell: Cell) -> str:
         """How a cell is called among those of this question."""
@@ -46,8 +52,9 @@ def questions_of(
 ) -> list[Question]:
     """The questions of a run: clients on each server, then servers for each client.
 
-    A question needs at least two cells. Where the named reference is missing, it is the first cell.
-    Cells that are `beside` are part of the questions about clients, and no choices.
+    A question needs at least two cells, or one that is played twice. Where the named reference is
+    missing, it is the first cell. Cells that are `beside` are part of the questions about clients,
+    and no choices.
     """
     asked: dict[tuple[Literal["clients", "servers"], str, str, str], list[Cell]] = {}
     for cell in cells:
@@ -57,7 +64,9 @@ def questions_of(
     found: list[Question] = []
     for (kind, common, workload, load), group in asked.items():
         choices = [cell for cell in group if not is_repeat(cell)]
-        if len(choices) < 2:
+        others = _same_work(group[0], beside) if kind == "clients" else []
+        twice = _twice([*group, *others])
+        if len(choices) < 2 and (twice is None or not choices):
             continue
         wanted = [
             cell
@@ -66,7 +75,6 @@ def questions_of(
             == (reference_client if kind == "clients" else reference_server)
         ]
         reference = wanted[0] if wanted else choices[0]
-        others = _same_work(group[0], beside) if kind == "clients" else []
         found.append(
             Question(
                 kind=kind,
@@ -76,7 +84,7 @@ def questions_of(
                 cells=tuple(choices),
                 family=family_of(choices, reference),
                 reference=reference,
-                twice=_twice([*group, *others]),
+                twice=twice,
                 beside=tuple(cell for cell in others if not is_repeat(cell)),
             )
         )

@@ -307,7 +307,8 @@ def texts(of: Answers, sitting_s: float = 0) -> list[str]:
         if ranking is None:
             continue
         question = group.question
-        lines.append(lead_text(ranking, question, of, sitting_s))
+        if question.compares:
+            lines.append(lead_text(ranking, question, of, sitting_s))
         lines += [rate_and_cpu_text(both, question) for both in group.rate_and_cpu]
         lines += [gap_text(ranking.lead, question) if ranking.lead else ""]
         lines.append(twice_text(ranking, question))

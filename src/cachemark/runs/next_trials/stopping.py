@@ -33,7 +33,8 @@ class Stopping:
         self._plan = plan
         self._rounds = plan.experiment.rounds
         self._rule = stop_rule(plan.experiment)
-        self._questions = asked(plan.experiment, plan.playable)
+        questions = asked(plan.experiment, plan.playable)
+        self._questions = [of for of in questions if of.compares]
         self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
         self._needed = {_client_of(cell) for cell in plan.playable if is_repeat(cell)}
         self._shared = shared_cells(plan)
