@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
+from cachemark.analysis.rate_interval import rate_interval
 from cachemark.analysis.rate_search import Play, Search, bounds
 from cachemark.analysis.rounds.comparing import (
     Looked,
@@ -300,16 +301,41 @@ def _spread(draw: Random, fast: int, pauses: int) -> np.ndarray:
     return np.concatenate([draw.multinomial(fast, alike), draw.multinomial(pauses, alike)])
 
 
+def search_interval(searches: int, spoiled: float) -> Callable[[Random], bool]:
+    """Whether the interval of a found rate has the true one.
+
+    A trial varies by 3 % in the rate that it can do, and searches by 3 % from each other.
+    """
+
+    def holds(draw: Random) -> bool:
+        truth = draw.uniform(0.1, 1.0) * 1e5
+        found = [
+            _search(draw, truth * math.exp(draw.normal(0, 0.03 * (searches > 1))), spoiled, 0.03)
+            for _ in range(searches)
+        ]
+        best = float(np.median([bounds(of).best for of in found]))
+        known = rate_interval(found, best)
+        return not known or not known.low or not known.high or known.low <= truth <= known.high
+
+    return holds
+
+
 def search_too_low(spoiled: float) -> Callable[[Random], bool]:
     """Whether a search ends more than 10 % below the true rate; some trials miss by chance."""
 
     def too_low(draw: Random) -> bool:
         truth = draw.uniform(0.1, 1.0) * 1e5
-        search = Search(cell=cell("a"), block=0, closed=[Play(rate=0, ops_per_s=1e5)])
-        while (rate := bounds(search).next_rate) is not None:
-            missed = rate > truth or draw.random() < spoiled
-            play = Play(rate=rate, misses_by="p99" if missed else "")
-            search = msgspec.structs.replace(search, plays=[*search.plays, play])
-        return bounds(search).best < 0.9 * truth
+        return bounds(_search(draw, truth, spoiled, 0.0)).best < 0.9 * truth
 
     return too_low
+
+
+def _search(draw: Random, truth: float, spoiled: float, deviation: float) -> Search:
+    """A whole search: a trial misses above what it can do, which varies, and some by chance."""
+    search = Search(cell=cell("a"), block=0, closed=[Play(rate=0, ops_per_s=1.1e5)])
+    while (rate := bounds(search).next_rate) is not None:
+        can_do = truth * math.exp(draw.normal(0, deviation))
+        missed = rate > can_do or draw.random() < spoiled
+        play = Play(rate=rate, misses_by="p99" if missed else "")
+        search = msgspec.structs.replace(search, plays=[*search.plays, play])
+    return search

@@ -25,6 +25,7 @@ from claimed_runs import (
     named,
     own_error,
     percentile,
+    search_interval,
     search_too_low,
     settled_wrongly,
     stored,
@@ -123,9 +124,23 @@ def _others() -> list[Claim]:
             )
             for blocks in (6, 7, 8, 9, 12)
         ],
-        Claim(
-            "search: more than 10 % too low, 5 % of the trials spoiled", 0.05, search_too_low(0.05)
-        ),
+        *[
+            Claim(
+                f"search: more than 10 % too low, {spoiled:.0%} of the trials spoiled",
+                0.05,
+                search_too_low(spoiled),
+            )
+            for spoiled in (0.05, 0.15)
+        ],
+        *[
+            Claim(
+                f"search: interval holds, {count} search{'es' if count > 1 else ''}, "
+                f"{spoiled:.0%} of the trials spoiled",
+                0.95,
+                search_interval(count, spoiled),
+            )
+            for count, spoiled in ((1, 0.0), (1, 0.05), (1, 0.15), (3, 0.05), (5, 0.05))
+        ],
         Claim("mark: 8 ordinary sittings", 0.05, marked(8, 0.0)),
         Claim("mark: 1 of 8 sittings at half speed", 0.95, marked(8, math.log(0.5))),
         Claim(

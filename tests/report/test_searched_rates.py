@@ -36,7 +36,7 @@ def test_the_answer_names_rate_time_and_what_came_above() -> None:
                                at_rate("a", 1500, SLOW), at_rate("a", 1250, SLOW),
                                at_rate("a", 1120, SLOW), at_rate("a", 1060, SLOW),
                                at_rate("a", 1000, FAST)))  # fmt: skip
-    assert "a meets p99<1ms up to 1.00 k operations per second (p99 400 µs)" in text
+    assert "a meets p99<1ms up to 1.00 k (725–1.50 k) operations per second (p99 400 µs)" in text
     assert text.endswith("at 1.06 k: p99 2.00 ms.")
 
 

@@ -4,14 +4,16 @@ The first step is a closed loop, as an open
 loop on the same connections cannot do more. Then each step halves the range between a rate that met
 the objective and one that did not. A trial that was disturbed, or whose own client was late, says
 nothing about the server: such a rate is tried once more, then the search goes on below it. A rate
-that missed the objective once is tried again, too, and two of three plays decide.
+that missed the objective once is tried again, too, and two of three plays decide. At the end, the
+rate that was too high is played again until three of five plays agree: a wrong answer there is what
+makes a search end too low.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -37,6 +39,8 @@ _PRECISION = 0.03
 _MEETS_NEEDED = 2
 # A single miss may be a disturbance that no rule has recognised: two of three plays decide.
 _MISSES_NEEDED = 2
+# The rate above the best one is too high if it missed as often as this; else it is not.
+_CONFIRMED = 3
 _SPOILED_PLAYS = 2
 
 Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "few"]
@@ -188,8 +192,12 @@ def bounds(search: Search, *, final: bool = False) -> Bounds:
         if met is None:
             return Bounds(best=low, above=high, next_rate=rate)
         low, high = (rate, high) if met else (low, rate)
-    once = low > 0 and sum(play.meets for play in search.plays if play.rate == low) < _MEETS_NEEDED
-    return Bounds(best=low, above=high, next_rate=low if once else None)
+    if low > 0 and _votes(search, low).met < _MEETS_NEEDED:
+        return Bounds(best=low, above=high, next_rate=low)
+    above = _votes(search, high)
+    told = len(above.spoiled_by) < _SPOILED_PLAYS
+    doubtful = told and _MISSES_NEEDED <= above.missed < _CONFIRMED
+    return Bounds(best=low, above=high, next_rate=high if doubtful and not final else None)
 
 
 def wants_closed(search: Search) -> bool:
@@ -200,15 +208,31 @@ def wants_closed(search: Search) -> bool:
 
 def _answer(search: Search, rate: float, *, final: bool) -> bool | None:
     """Whether a rate met the objective; None: it is to be played, or once more."""
-    plays = [play for play in search.plays if play.rate == rate]
-    missed = sum(bool(play.misses_by) and not play.spoiled_by for play in plays)
-    met = sum(play.meets for play in plays)
-    spoiled = [play.spoiled_by for play in plays if play.spoiled_by]
-    if missed >= _MISSES_NEEDED or len(spoiled) >= _SPOILED_PLAYS or "unsupported" in spoiled:
+    votes = _votes(search, rate)
+    if votes.met >= _CONFIRMED > votes.missed:
+        return True
+    spoiled = votes.spoiled_by
+    if votes.missed >= _MISSES_NEEDED or len(spoiled) >= _SPOILED_PLAYS or "unsupported" in spoiled:
         return False
-    if missed:
-        return True if met >= _MEETS_NEEDED else False if final else None
-    return True if met else None
+    if votes.missed:
+        return True if votes.met >= _MEETS_NEEDED else False if final else None
+    return True if votes.met else None
+
+
+class _Votes(NamedTuple):
+    met: int
+    missed: int
+    spoiled_by: list[Cause]
+
+
+def _votes(search: Search, rate: float) -> _Votes:
+    """How the plays of a rate ended."""
+    plays = [play for play in search.plays if play.rate == rate]
+    return _Votes(
+        met=sum(play.meets for play in plays),
+        missed=sum(bool(play.misses_by) and not play.spoiled_by for play in plays),
+        spoiled_by=[play.spoiled_by for play in plays if play.spoiled_by],
+    )
 
 
 def _three_digits(rate: float) -> float:

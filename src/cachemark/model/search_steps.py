@@ -13,9 +13,9 @@ import msgspec
 
 from cachemark.model.experiment import Experiment, Load, Workload
 
-# A search plays a closed loop, about six rates, and the last one again.
-TYPICAL_TRIALS = 8
-# More than any search plays: each of its steps at most three times.
+# A search plays a closed loop, about six rates, those that missed again, and both ends once more.
+TYPICAL_TRIALS = 12
+# More than any search plays: each of its steps at most three times, and both ends twice more.
 MAX_TRIALS = 32
 
 

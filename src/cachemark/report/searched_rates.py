@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cachemark.analysis.number_format import number, time
+from cachemark.analysis.rate_interval import rate_interval
 from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
+from cachemark.analysis.statistics import Interval
 from cachemark.model.objective import Objective
 from cachemark.model.outcome import Cell
 from cachemark.report.model import RatePoint, Section
@@ -36,6 +38,11 @@ class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
     searches: list[Search]
     typical: Search
     ends: Bounds
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of the best rate, by all trials of all searches; None if it is not known."""
+        return rate_interval(self.searches, self.ends.best)
 
     @property
     def rates(self) -> list[float]:
@@ -84,11 +91,18 @@ def _none_found(found_rate: FoundRate, text: str) -> str:
 
 
 def _rate(found_rate: FoundRate) -> str:
-    """The median of the searches' best rates, with their range."""
-    value, rates = number(found_rate.ends.best), found_rate.rates
-    if len(rates) == 1:
-        return value
-    return f"{value} ({_range(found_rate)} in {len(rates)} searches)"
+    """The median of the searches' best rates, with its interval, and the range of all of them."""
+    count, known = len(found_rate.rates), found_rate.interval
+    parts = [_ends(known)] if known else []
+    parts += [f"{_range(found_rate)} in {count} searches"] if count > 1 else []
+    value = number(found_rate.ends.best)
+    return f"{value} ({'; '.join(parts)})" if parts else value
+
+
+def _ends(of: Interval | None) -> str:
+    if of is None or of.low is None or of.high is None:
+        return "–"
+    return f"{number(of.low)}–{number(of.high)}"
 
 
 def _range(found_rate: FoundRate) -> str:
@@ -146,12 +160,13 @@ def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Secti
     return Section(
         title=" · ".join([f"{RATES_TITLE} {text}", *_shared(rates)]),
         topic="search",
-        columns=["client", *shown, "highest rate", "range", f"its {objective.percentile}",
-                 "next rate", "its result", "closed loop"],
+        columns=["client", *shown, "highest rate", "interval", "range",
+                 f"its {objective.percentile}", "next rate", "its result", "closed loop"],
         rows=[_row(one, shown, objective) for one in rates],
         notes=["Rates are offered operations per second. Of several searches, the row has the one "
-               "with the median rate; the range is that of all. Each search begins below the rate "
-               "of a closed loop of the same callers."],
+               "with the median rate; the interval (95 %) is made of all trials of all searches, "
+               "and the range is that of their rates. Each search begins below the rate of a "
+               "closed loop of the same callers."],
         prose=True,
     )  # fmt: skip
 
@@ -172,7 +187,8 @@ def _shared(rates: Sequence[FoundRate]) -> list[str]:
 def _row(found_rate: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
     names, ends = _names(found_rate.cell, shown), found_rate.ends
     tried = [play for play in found_rate.typical.plays if play.rate == ends.above]
-    best = [number(ends.best), _range(found_rate)] if ends.best else ["–", "–"]
+    found = [number(ends.best), _ends(found_rate.interval), _range(found_rate)]
+    best = found if ends.best else ["–", "–", "–"]
     at_best = time(_at_best(found_rate).percentile_ns) if ends.best else "–"
     result = play_text(_deciding(tried), objective).partition(":")[0] if tried else "–"
     above = number(ends.above) if tried else "–"
