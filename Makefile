@@ -117,19 +117,25 @@ check-python: setup ## The rest of it
 
 # Each linter where it is installed.
 BIOME := .tools/node/node_modules/.bin/biome
+CLANG_FORMAT := .venv/bin/clang-format
+C_SOURCES = $(shell git ls-files 'workers/c/*.c' 'workers/c/*.h')
+# The versions of the plugin and of its formatter are in pom.xml. Maven fetches them the first time.
+SPOTLESS := mvn --quiet --batch-mode --non-recursive -f workers/java/pom.xml com.diffplug.spotless:spotless-maven-plugin
 have = command -v $(1) >/dev/null || { echo "$@: left out: no $(1)"; exit 0; };
 
 .PHONY: check-workers linters quick quick-lint
-check-workers: ## Linters of the workers' languages, as far as they are installed (`make linters`)
+check-workers: ## Formatters and linters of the workers' languages, as far as they are installed (`make linters`)
 	@$(call have,gofmt) cd workers/go && test -z "$$(gofmt -l .)" && go vet ./...
 	@$(call have,cargo) cd workers/rust && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+	@$(call have,$(CLANG_FORMAT)) $(CLANG_FORMAT) --dry-run -Werror $(C_SOURCES)
 	@$(call have,cppcheck) cd workers/c && cppcheck --quiet --std=c11 --enable=warning,performance,portability \
 	  --inline-suppr --error-exitcode=1 *.c clients/*.c
+	@$(call have,mvn) $(SPOTLESS):check
 	@$(call have,rubocop) rubocop --config workers/ruby/.rubocop.yml --format simple workers/ruby >/dev/null || \
 	  rubocop --config workers/ruby/.rubocop.yml workers/ruby
 	@$(call have,perlcritic) perlcritic --profile workers/perl/.perlcriticrc --quiet workers/perl
 	@$(call have,phpcs) cd workers/php && git ls-files '*.php' | xargs -n 1 php -l >/dev/null && phpcs -n -q --standard=phpcs.xml
-	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) lint --error-on-warnings .
+	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) check --error-on-warnings .
 
 linters: ## Install the linters of the workers' languages: Debian packages, and those of npm into .tools
 	@missing=""; for pair in cppcheck:cppcheck rubocop:rubocop perlcritic:libperl-critic-perl phpcs:php-codesniffer; do \
@@ -164,10 +170,15 @@ quick-python: quick-lint
 quick-rust:
 	@$(call have,cargo) cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked $(PURE_CRATES)
 
-format: setup ## Format everything
+format: setup ## Format everything whose formatter is installed
 	cd engine && cargo fmt
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
+	@$(call have,gofmt) gofmt -w workers/go
+	@$(call have,cargo) cd workers/rust && cargo fmt
+	@$(call have,$(CLANG_FORMAT)) $(CLANG_FORMAT) -i $(C_SOURCES)
+	@$(call have,mvn) $(SPOTLESS):apply
+	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) format --write .
 
 ratchets: setup ## Lower the limits on sizes to those of today
 	$(RUN) python tools/ratchets.py --lower

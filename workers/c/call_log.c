@@ -30,8 +30,8 @@ static uint8_t outcome(const struct operation *op, struct verified verified)
 }
 
 /* The item that made an answer wrong. */
-static const struct item *wrong_item(const struct tape *tape, const struct operation *op,
-                                     const struct answer *answer, uint8_t *used)
+static const struct item *wrong_item(
+    const struct tape *tape, const struct operation *op, const struct answer *answer, uint8_t *used)
 {
   struct answer part = *answer;
   for (part.count = 1; part.count < answer->count; part.count++)
@@ -41,8 +41,7 @@ static const struct item *wrong_item(const struct tape *tape, const struct opera
 }
 
 void call_log_note(struct call_log *log, const struct tape *tape, const struct operation *op,
-                   const struct answer *answer, struct verified verified, uint64_t began_ns,
-                   uint64_t now_ns, uint8_t *used)
+    const struct answer *answer, struct verified verified, uint64_t began_ns, uint64_t now_ns, uint8_t *used)
 {
   uint32_t at = atomic_load_explicit(&log->count, memory_order_relaxed);
   if (at == log->most)
@@ -69,7 +68,10 @@ void call_log_note(struct call_log *log, const struct tape *tape, const struct o
 
 bool call_log_write(const char *path, const struct player *p)
 {
-  static const struct { char magic[8]; uint32_t version, record_bytes; } header = {"CMCALLS", 1, sizeof(struct call)};
+  static const struct {
+    char magic[8];
+    uint32_t version, record_bytes;
+  } header = {"CMCALLS", 1, sizeof(struct call)};
   FILE *file = fopen(path, "wb");
   if (!file)
     return false;

@@ -39,8 +39,7 @@ void call_log_close(struct call_log *log);
 
 /* Note a call that has ended. The answer is not yet released; `used` is as in verify(). */
 void call_log_note(struct call_log *log, const struct tape *tape, const struct operation *op,
-                   const struct answer *answer, struct verified verified, uint64_t began_ns,
-                   uint64_t now_ns, uint8_t *used);
+    const struct answer *answer, struct verified verified, uint64_t began_ns, uint64_t now_ns, uint8_t *used);
 
 struct player;
 

@@ -11,7 +11,9 @@ struct setup {
   unsigned server_count;
   const char *wire;
   uint64_t threads, connections, depth, share, shares, timeout_ms;
-  struct option { const char *name, *value; } options[16];
+  struct option {
+    const char *name, *value;
+  } options[16];
   unsigned option_count;
 };
 
@@ -20,15 +22,17 @@ const char *option_value(const struct setup *setup, const char *name, const char
 
 /* How a call ended. From WRONG_VALUE on it failed. */
 enum status {
+  /* clang-format off */
   READ,        /* with the values in the answer, of the keys that were found */
   DONE,        /* and the key was there, or there was none to find */
   MISSED,      /* there is no such key */
   NOT_STORED,
   WRONG_VALUE, FAULT_TIMEOUT, FAULT_CONNECTION, FAULT_SERVER, FAULT_CLIENT, FAULT_PROTOCOL, STATUSES
+  /* clang-format on */
 };
 
 struct item {
-  const char *key;  /* null: the only one that was asked for */
+  const char *key; /* null: the only one that was asked for */
   size_t key_length;
   const char *value;
   size_t length;
@@ -44,7 +48,7 @@ struct answer {
 struct client {
   const char *name, *library;
   const char *(*version)(void);
-  const char *capabilities;  /* wires and features; `none` is a cache in the process. The kinds follow */
+  const char *capabilities; /* wires and features; `none` is a cache in the process. The kinds follow */
   kind_set kinds;
   /* Names with the values that they may have, N for a number: "nodelay=on|off retries=N …". */
   const char *options;
@@ -70,8 +74,10 @@ const struct client *find_client(const char *name);
 void register_client(const struct client *client);
 
 /* To be written once in each client file, after its `static const struct client`. */
+/* clang-format off */
 #define REGISTER_CLIENT(client) \
   __attribute__((constructor)) static void register_this_client(void) { register_client(&(client)); }
+/* clang-format on */
 
 /* The names of all clients, in one line. */
 const char *client_names(void);

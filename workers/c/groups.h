@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 struct groups {
-  uint64_t length, ok;       /* length 0: groups are not timed */
-  uint64_t place, began_ns;  /* the next operation's place in its group; the begin of the group */
-  bool whole;                /* all operations of the group so far were right and are counted */
+  uint64_t length, ok;      /* length 0: groups are not timed */
+  uint64_t place, began_ns; /* the next operation's place in its group; the begin of the group */
+  bool whole;               /* all operations of the group so far were right and are counted */
   struct histogram times;
 };
 

@@ -37,7 +37,8 @@ void __attribute__((noinline)) lane_begin_counting(struct lane *lane, uint64_t s
 }
 
 /* The times that only an open loop has. */
-static inline void note_times(struct lane *lane, struct histogram *response, uint64_t due_ns, uint64_t began, uint64_t now)
+static inline void note_times(
+    struct lane *lane, struct histogram *response, uint64_t due_ns, uint64_t began, uint64_t now)
 {
   if (lane->counting)
     histogram_record(lane->lag, began - due_ns);

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const ERRORS[STATUSES] = {[FAULT_TIMEOUT] = "timeout", [FAULT_CONNECTION] = "connection",
-    [FAULT_SERVER] = "server", [FAULT_CLIENT] = "client", [FAULT_PROTOCOL] = "protocol"};
+static const char *const ERRORS[STATUSES] = {[FAULT_TIMEOUT] = "timeout",
+    [FAULT_CONNECTION] = "connection",
+    [FAULT_SERVER] = "server",
+    [FAULT_CLIENT] = "client",
+    [FAULT_PROTOCOL] = "protocol"};
 
 json_t *error_message(const char *kind, const char *text, bool definite)
 {
@@ -27,12 +30,11 @@ static json_t *counts_message(const struct recorder *t)
   for (int status = FAULT_TIMEOUT; status < STATUSES; status++)
     if (t->faults[status])
       json_object_set_new(errors, ERRORS[status], json_integer((json_int_t)t->faults[status]));
-  return json_pack(
-      "{sI sI sI sI sI sI sI sI sI sI so}", "attempts", (json_int_t)t->attempts, "ok", (json_int_t)t->ok,
+  return json_pack("{sI sI sI sI sI sI sI sI sI sI so}", "attempts", (json_int_t)t->attempts, "ok", (json_int_t)t->ok,
       "hits", (json_int_t)t->hits, "misses", (json_int_t)t->misses, "not_stored", (json_int_t)t->not_stored,
       "wrong_values", (json_int_t)t->faults[WRONG_VALUE], "keys", (json_int_t)t->keys, "value_bytes",
-      (json_int_t)t->value_bytes, "key_bytes", (json_int_t)t->key_bytes, "busy_ns", (json_int_t)t->busy_ns,
-      "errors", errors);
+      (json_int_t)t->value_bytes, "key_bytes", (json_int_t)t->key_bytes, "busy_ns", (json_int_t)t->busy_ns, "errors",
+      errors);
 }
 
 /* The operations in the sections `first` to `last` of all lanes, by kind. */
@@ -92,15 +94,16 @@ static void set_timeline(json_t *message, const struct player *player)
     json_array_append_new(response, json_integer((json_int_t)sum.slices[i].response_ns));
     in_section[i < SLICES ? i / SECTION_SLICES : SECTIONS - 1] += (json_int_t)sum.slices[i].ok;
   }
-  json_object_set_new(message, "timeline", json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns,
-                                                   "ok", ok, "response_ns", response));
+  json_object_set_new(message, "timeline",
+      json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns, "ok", ok, "response_ns", response));
   json_t *oks = json_array(), *responses = json_array();
   for (unsigned section = 0; section < SECTIONS; section++) {
     json_array_append_new(oks, json_integer(in_section[section]));
     json_array_append_new(responses, section_message(player, section));
   }
-  json_object_set_new(message, "sections", json_pack("{sI so so}", "length_ns",
-      (json_int_t)sum.slice_ns * SECTION_SLICES, "ok", oks, "response", responses));
+  json_object_set_new(message, "sections",
+      json_pack(
+          "{sI so so}", "length_ns", (json_int_t)sum.slice_ns * SECTION_SLICES, "ok", oks, "response", responses));
 }
 
 /* The groups of all lanes; null if they are not timed. */
@@ -137,8 +140,8 @@ static json_t *wrong_replies_message(const struct player *p)
 json_t *slice_message(struct slice_result slice)
 {
   return json_pack("{ss sI sI sI sI}", "type", "slice_done", "ops", (json_int_t)slice.ops, "errors",
-                   (json_int_t)slice.errors, "lead_in_ops", (json_int_t)slice.lead_in_ops, "elapsed_ns",
-                   (json_int_t)slice.elapsed_ns);
+      (json_int_t)slice.errors, "lead_in_ops", (json_int_t)slice.lead_in_ops, "elapsed_ns",
+      (json_int_t)slice.elapsed_ns);
 }
 
 /* The last section in use of all lanes. */
@@ -164,13 +167,11 @@ json_t *done_message(const struct player *p, const char *phase, const struct tot
       reconnects += p->client->reconnects(lane->session) - lane->reconnects_before;
     histogram_add(&lag, lane->lag);
   }
-  json_t *message = json_pack(
-      "{ss ss sI sI so sI sI sI sI sI sI sI}", "type", "done", "phase", phase, "elapsed_ns",
+  json_t *message = json_pack("{ss ss sI sI so sI sI sI sI sI sI sI}", "type", "done", "phase", phase, "elapsed_ns",
       (json_int_t)totals->elapsed_ns, "send_elapsed_ns", (json_int_t)totals->send_elapsed_ns, "operations",
       operations_message(p, 0, last_section(p), true), "max_in_flight", (json_int_t)p->peak, "queued",
       (json_int_t)queued, "unsent", (json_int_t)unsent, "reconnects", (json_int_t)reconnects, "barriers",
-      (json_int_t)barriers, "cpu_user_ns", (json_int_t)totals->user_ns, "cpu_system_ns",
-      (json_int_t)totals->system_ns);
+      (json_int_t)barriers, "cpu_user_ns", (json_int_t)totals->user_ns, "cpu_system_ns", (json_int_t)totals->system_ns);
   set_histogram(message, "send_lag", &lag);
   json_object_set_new(message, "groups", groups_message(p));
   json_object_set_new(message, "wrong_replies", wrong_replies_message(p));

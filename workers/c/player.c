@@ -25,8 +25,8 @@ static bool open_lane(struct player *p, struct lane *lane, uint64_t t, char *rea
   return true;
 }
 
-struct player *player_open(const struct client *client, const struct setup *setup, struct tape *tape,
-                           int over_fd, char *reason)
+struct player *player_open(
+    const struct client *client, const struct setup *setup, struct tape *tape, int over_fd, char *reason)
 {
   struct player *p = calloc(1, sizeof *p);
   p->client = client, p->setup = setup, p->tape = tape, p->over_fd = over_fd;
@@ -103,7 +103,7 @@ void player_reset(struct player *p, bool prefill, int64_t ops, int64_t duration_
   for (uint64_t t = 0; t < p->lane_count; t++) {
     uint64_t total = (uint64_t)ops, extra = t < total % p->lane_count;
     begin_lane(&p->lanes[t], ops == NO_LIMIT ? UINT64_MAX : total / p->lane_count + extra,
-               duration_ms == NO_LIMIT ? 0 : (uint64_t)duration_ms * 1000000);
+        duration_ms == NO_LIMIT ? 0 : (uint64_t)duration_ms * 1000000);
   }
   p->slices.played = false;
 }
@@ -117,15 +117,15 @@ static void *play_run(void *lane)
   return NULL;
 }
 
-void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns,
-                  bool logs_calls)
+void player_start(
+    struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns, bool logs_calls)
 {
   player_reset(p, prefill, ops, duration_ms);
   for (uint64_t t = 0; logs_calls && p->open_loop && t < p->lane_count; t++)
     call_log_open(&p->lanes[t].calls, t, p->lane_count);
   p->playing = p->lane_count;
   window_begin(&p->window, start_unix_ns, START_AHEAD_NS,
-               duration_ms == NO_LIMIT ? UINT64_MAX / 2 : (uint64_t)duration_ms * 1000000);
+      duration_ms == NO_LIMIT ? UINT64_MAX / 2 : (uint64_t)duration_ms * 1000000);
   for (uint64_t t = 0; t < p->lane_count; t++)
     timeline_start(&p->lanes[t].timeline, p->window.start_ns);
   for (uint64_t t = 0; t < p->lane_count; t++)

@@ -15,19 +15,19 @@ struct lane {
   _Alignas(64) struct player *player;
   void *session;
   pthread_t thread;
-  struct operation *operations;  /* its share of the tape */
+  struct operation *operations; /* its share of the tape */
   uint64_t count, place, limit;
-  uint64_t next;                 /* how many operations it played since the tape's start */
+  uint64_t next; /* how many operations it played since the tape's start */
   /* Of the kinds that it plays. Slices use two sections: what is counted, and the lead-ins. */
   struct recorder *recorders[SECTIONS][KINDS];
-  struct recorder **section;     /* those of the section that is going on */
+  struct recorder **section; /* those of the section that is going on */
   struct timeline timeline;
   struct histogram *lag;
   struct groups *groups;
-  struct call_log calls;         /* empty unless the run asked for a call log */
+  struct call_log calls; /* empty unless the run asked for a call log */
   /* When the slice's lead-in ends; UINT64_MAX in a run, after the lead-in, and if all of the slice is lead-in. */
   uint64_t count_from_ns;
-  uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* the begin of the counted part, and what came before it */
+  uint64_t counted_since_ns, lead_in_ok, lead_in_failed; /* the begin of the counted part, and what came before it */
   bool counting;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before;
@@ -42,11 +42,11 @@ struct player {
   uint64_t lane_count, lanes_in_all;
   struct lane *lanes;
   struct window window;
-  bool in_process;  /* its client has no server */
+  bool in_process; /* its client has no server */
   bool prefill, open_loop, quiet;
-  bool prefilled;  /* a prefill has begun */
+  bool prefilled; /* a prefill has begun */
   _Atomic uint64_t in_flight, peak, playing;
-  int over_fd;  /* gets a byte when the last lane is done */
+  int over_fd; /* gets a byte when the last lane is done */
   struct slices slices;
 };
 
@@ -58,16 +58,16 @@ void lane_begin_counting(struct lane *lane, uint64_t since_ns);
 void lane_tell_over(struct player *player);
 
 /* Null with the `reason` where it cannot connect. Takes the tape. */
-struct player *player_open(const struct client *client, const struct setup *setup, struct tape *tape,
-                           int over_fd, char *reason);
+struct player *player_open(
+    const struct client *client, const struct setup *setup, struct tape *tape, int over_fd, char *reason);
 void player_close(struct player *player);
 /* Forget what the last run left; the tape is played from its start. No call log. */
 void player_reset(struct player *player, bool prefill, int64_t ops, int64_t duration_ms);
 
 enum { NO_LIMIT = -1 };
 /* `logs_calls`: the lanes of an open loop note their calls. */
-void player_start(struct player *player, bool prefill, int64_t ops, int64_t duration_ms,
-                  uint64_t start_unix_ns, bool logs_calls);
+void player_start(
+    struct player *player, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns, bool logs_calls);
 /* Wait for the lanes' threads to end. */
 void player_join(struct player *player);
 /* How long the run took that has ended. */

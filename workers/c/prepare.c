@@ -6,11 +6,11 @@
 
 kind_set every_kind(void)
 {
-  kind_set quiet = QUIET(SET) | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(TOUCH) | QUIET(MSET)
-                   | QUIET(INCR) | QUIET(DECR);
+  kind_set quiet =
+      QUIET(SET) | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(TOUCH) | QUIET(MSET) | QUIET(INCR) | QUIET(DECR);
   return quiet | IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
-       | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(GAT) | IN_SET(VERSION) | IN_SET(MSET) | IN_SET(CAS)
-       | IN_SET(INCR) | IN_SET(DECR);
+      | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(GAT) | IN_SET(VERSION) | IN_SET(MSET) | IN_SET(CAS) | IN_SET(INCR)
+      | IN_SET(DECR);
 }
 
 const char *option_value(const struct setup *setup, const char *name, const char *otherwise)
@@ -36,7 +36,7 @@ static bool read_options(json_t *options, struct setup *setup)
 {
   const char *name;
   json_t *value;
-  json_object_foreach(options, name, value) {
+  json_object_foreach (options, name, value) {
     if (setup->option_count == sizeof setup->options / sizeof *setup->options || !json_is_string(value))
       return false;
     setup->options[setup->option_count++] = (struct option){name, json_string_value(value)};
@@ -58,17 +58,16 @@ bool read_setup(json_t *request, struct setup *setup, char *text)
   setup->wire = json_string_value(json_object_get(request, "wire"));
   if (!setup->wire)
     setup->wire = "text";
-  const char *wrong =
-      !json_is_string(json_object_get(request, "tape")) ? "tape"
-      : !read_servers(json_object_get(request, "servers"), setup) ? "servers"
-      : !read_options(json_object_get(request, "options"), setup) ? "options"
-      : !read_number(json_object_get(request, "threads"), 1, 1, &setup->threads) ? "threads"
-      : !read_number(json_object_get(request, "connections"), 1, 1, &setup->connections) ? "connections"
-      : !read_number(json_object_get(request, "depth"), 1, 1, &setup->depth) ? "depth"
-      : !read_number(json_object_get(request, "timeout_ms"), 1000, 1, &setup->timeout_ms) ? "timeout_ms"
-      : !read_number(json_array_get(segment, 0), 0, 0, &setup->share) ? "segment"
+  const char *wrong = !json_is_string(json_object_get(request, "tape"))                                 ? "tape"
+      : !read_servers(json_object_get(request, "servers"), setup)                                       ? "servers"
+      : !read_options(json_object_get(request, "options"), setup)                                       ? "options"
+      : !read_number(json_object_get(request, "threads"), 1, 1, &setup->threads)                        ? "threads"
+      : !read_number(json_object_get(request, "connections"), 1, 1, &setup->connections)                ? "connections"
+      : !read_number(json_object_get(request, "depth"), 1, 1, &setup->depth)                            ? "depth"
+      : !read_number(json_object_get(request, "timeout_ms"), 1000, 1, &setup->timeout_ms)               ? "timeout_ms"
+      : !read_number(json_array_get(segment, 0), 0, 0, &setup->share)                                   ? "segment"
       : !read_number(json_array_get(segment, 1), 1, 1, &setup->shares) || setup->share >= setup->shares ? "segment"
-      : NULL;
+                                                                                                        : NULL;
   if (wrong)
     snprintf(text, TEXT_SIZE, "prepare without a possible `%s`", wrong);
   return !wrong;
@@ -123,16 +122,16 @@ void refuse(const struct client *client, const struct setup *setup, const struct
   for (unsigned i = 0; i < setup->server_count; i++)
     unix_path |= !strncmp(setup->servers[i], "unix:", 5);
   bool in_process = has_word(client->capabilities, "none");
-  const char *no = in_process && setup->server_count ? "it is in this process and takes no servers"
-      : !in_process && !setup->server_count ? "it needs a server"
+  const char *no = in_process && setup->server_count         ? "it is in this process and takes no servers"
+      : !in_process && !setup->server_count                  ? "it needs a server"
       : unix_path && !has_word(client->capabilities, "unix") ? "no Unix sockets"
       : setup->server_count > 1 && !has_word(client->capabilities, "cluster") ? "one server only"
-      : tape->thinks ? "no time to think between operations"
-      : setup->depth > 1 ? "one operation at a time on a connection (depth 1)"
+      : tape->thinks                                                          ? "no time to think between operations"
+      : setup->depth > 1                     ? "one operation at a time on a connection (depth 1)"
       : setup->connections != setup->threads ? "one connection for each thread"
-      : NULL;
+                                             : NULL;
   bool wire = (!strcmp(setup->wire, "none") || !strcmp(setup->wire, "text") || !strcmp(setup->wire, "binary"))
-              && has_word(client->capabilities, setup->wire);
+      && has_word(client->capabilities, setup->wire);
   if (no)
     snprintf(text, TEXT_SIZE, ": %s", no);
   else if (!wire)
@@ -141,8 +140,8 @@ void refuse(const struct client *client, const struct setup *setup, const struct
     refuse_kinds(client, tape, text);
   for (unsigned i = 0; !*text && i < setup->option_count; i++)
     if (!is_known(client->options, &setup->options[i]))
-      snprintf(text, TEXT_SIZE, ": no option %s=%s; it has: %s", setup->options[i].name,
-               setup->options[i].value, *client->options ? client->options : "none");
+      snprintf(text, TEXT_SIZE, ": no option %s=%s; it has: %s", setup->options[i].name, setup->options[i].value,
+          *client->options ? client->options : "none");
   char reason[TEXT_SIZE - 2] = "";
   if (!*text && client->refuse && (client->refuse(setup, tape, reason), *reason))
     snprintf(text, TEXT_SIZE, ": %s", reason);

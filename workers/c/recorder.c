@@ -4,7 +4,7 @@
 void recorder_note(struct recorder *t, const struct operation *op, struct verified verified, uint64_t service_ns)
 {
   static const kind_set looks_up = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(GAT) | IN_SET(DELETE)
-                                   | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR);
+      | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR);
   t->attempts++;
   if (is_timed(verified.status))
     histogram_record(&t->service, service_ns);

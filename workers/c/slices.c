@@ -80,7 +80,8 @@ void slices_play(struct player *p, uint64_t length_us, uint64_t lead_in_us, uint
   wake_lanes(s);
 }
 
-/* How long the lane's counted part is: not less than to the slice's end, so that the time without a CPU belongs to it. */
+/* How long the lane's counted part is: not less than to the slice's end, so that the time without a CPU belongs to it.
+ */
 static uint64_t counted_ns(struct lane *lane)
 {
   const uint64_t since_ns = lane->counting ? lane->counted_since_ns : lane->count_from_ns;

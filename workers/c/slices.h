@@ -12,14 +12,14 @@ struct player;
 enum { COUNTED, LEAD_IN };
 
 struct slices {
-  bool open;                  /* the lanes have threads */
-  bool played;                /* the lanes' recorders hold lead-ins */
-  bool ending;                /* the threads are to end */
-  _Atomic uint32_t turn;      /* number of slices that were asked for; the lanes' threads wait for it to change */
+  bool open;             /* the lanes have threads */
+  bool played;           /* the lanes' recorders hold lead-ins */
+  bool ending;           /* the threads are to end */
+  _Atomic uint32_t turn; /* number of slices that were asked for; the lanes' threads wait for it to change */
   uint64_t length_ns, lead_in_ns;
-  uint64_t tape_ns;           /* the tape's time at the end of the last slice */
-  struct rusage before;       /* the slice's begin */
-  struct totals totals;       /* of all slices */
+  uint64_t tape_ns;     /* the tape's time at the end of the last slice */
+  struct rusage before; /* the slice's begin */
+  struct totals totals; /* of all slices */
 };
 
 struct slice_result {

@@ -15,12 +15,22 @@ enum { HEADER_BYTES = 184, FORMAT = 2, RECORD_BYTES = 16, GENERATIONS = 4 };
 static const uint8_t RIGHT[GENERATIONS] = {0xf, 0xe, 0x6, 0xa};
 static const char COUNTER[] = "1000000000";
 
-static const char *const NAMES[VERBS] = {
-    [GET] = "get", [GETS] = "gets", [MGET] = "mget", [SET] = "set", [ADD] = "add",
-    [REPLACE] = "replace", [DELETE] = "delete", [TOUCH] = "touch", [GAT] = "gat",
-    [VERSION] = "version", [MSET] = "mset", [CAS] = "cas", [INCR] = "incr", [DECR] = "decr"};
-static const kind_set MAY_BE_QUIET = IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE) | IN_SET(DELETE)
-                                     | IN_SET(TOUCH) | IN_SET(MSET) | IN_SET(INCR) | IN_SET(DECR);
+static const char *const NAMES[VERBS] = {[GET] = "get",
+    [GETS] = "gets",
+    [MGET] = "mget",
+    [SET] = "set",
+    [ADD] = "add",
+    [REPLACE] = "replace",
+    [DELETE] = "delete",
+    [TOUCH] = "touch",
+    [GAT] = "gat",
+    [VERSION] = "version",
+    [MSET] = "mset",
+    [CAS] = "cas",
+    [INCR] = "incr",
+    [DECR] = "decr"};
+static const kind_set MAY_BE_QUIET = IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE) | IN_SET(DELETE) | IN_SET(TOUCH)
+    | IN_SET(MSET) | IN_SET(INCR) | IN_SET(DECR);
 static const kind_set ON_COUNTERS = IN_SET(DELETE) | IN_SET(INCR) | IN_SET(DECR) | IN_SET(VERSION);
 static const kind_set BATCHES = IN_SET(MGET) | IN_SET(MSET);
 static const kind_set WITH_GENERATIONS = IN_SET(SET) | IN_SET(GET) | IN_SET(GETS) | IN_SET(GAT);
@@ -67,8 +77,8 @@ static struct record record_at(const struct tape *t, uint64_t number)
 }
 
 /* A section of the file, or null. */
-static const void *section(struct error_text to, const struct tape *t, unsigned field_at,
-                           uint64_t count, uint64_t width)
+static const void *section(
+    struct error_text to, const struct tape *t, unsigned field_at, uint64_t count, uint64_t width)
 {
   uint64_t at = field(t, field_at);
   bool inside = at >= HEADER_BYTES && at % 8 == 0 && at <= t->bytes && count <= (t->bytes - at) / width;
@@ -102,10 +112,8 @@ static bool check_header(struct error_text to, struct tape *t)
 
 static bool map_sections(struct error_text to, struct tape *t)
 {
-  return (t->offsets = section(to, t, 80, t->key_count + 1, 4))
-      && (t->text = section(to, t, 88, t->key_bytes, 1))
-      && (t->lengths = section(to, t, 104, t->key_count, 4))
-      && (t->pool = section(to, t, 112, t->pool_bytes, 1))
+  return (t->offsets = section(to, t, 80, t->key_count + 1, 4)) && (t->text = section(to, t, 88, t->key_bytes, 1))
+      && (t->lengths = section(to, t, 104, t->key_count, 4)) && (t->pool = section(to, t, 112, t->pool_bytes, 1))
       && (t->records = section(to, t, 120, t->op_count, RECORD_BYTES))
       && (t->runs = section(to, t, 128, t->run_count, 4))
       && (!field(t, 136) || (t->times = section(to, t, 136, t->op_count, 8)))
@@ -122,14 +130,12 @@ static bool check_keys(struct error_text to, const struct tape *t)
       return false;
     for (uint32_t i = from; i < until; i++) {
       uint8_t byte = (uint8_t)t->text[i];
-      if (!check(to, byte > 32 && byte != 127, "a key with white space or a control character",
-                 field(t, 88) + i))
+      if (!check(to, byte > 32 && byte != 127, "a key with white space or a control character", field(t, 88) + i))
         return false;
     }
     uint64_t place = field(t, 104) + 4 * k;
     if (!check(to, t->lengths[k] <= t->pool_bytes, "a length beyond the pool", place)
-        || !check(to, k < first_counter || t->lengths[k] == strlen(COUNTER),
-                  "a counter of another length", place))
+        || !check(to, k < first_counter || t->lengths[k] == strlen(COUNTER), "a counter of another length", place))
       return false;
   }
   return true;
@@ -268,8 +274,12 @@ static uint32_t lay_keys(const struct tape *t, struct operation *op, struct reco
 static struct operation make_operation(const struct tape *t, uint32_t number)
 {
   struct record r = record_at(t, number);
-  struct operation op = {.number = number, .exptime_s = r.exptime_s, .verb = r.verb, .generation = r.flags >> 1,
-                         .kind = (uint8_t)KIND(r.verb, r.flags & 1), .noreply = r.flags & 1};
+  struct operation op = {.number = number,
+      .exptime_s = r.exptime_s,
+      .verb = r.verb,
+      .generation = r.flags >> 1,
+      .kind = (uint8_t)KIND(r.verb, r.flags & 1),
+      .noreply = r.flags & 1};
   uint32_t key = lay_keys(t, &op, r);
   kind_set reads = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(GAT) | IN_SET(MSET);
   op.length = r.run && (IN_SET(r.verb) & reads) ? t->lengths[key] : r.length;

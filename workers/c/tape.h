@@ -6,10 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum verb {
-  GET = 1, GETS, MGET, SET, ADD, REPLACE, DELETE, TOUCH, GAT, VERSION, MSET,
-  CAS = 14, INCR, DECR, VERBS
-};
+enum verb { GET = 1, GETS, MGET, SET, ADD, REPLACE, DELETE, TOUCH, GAT, VERSION, MSET, CAS = 14, INCR, DECR, VERBS };
 
 /* A kind is a verb, and whether it has no reply. */
 enum { KINDS = 2 * VERBS };
@@ -20,16 +17,16 @@ typedef uint64_t kind_set;
 
 /* One record of the tape, with everything that a call needs looked up. */
 struct operation {
-  const char *key;          /* the only key, or the first of a run */
-  const char *value;        /* what is written, or what a read has to bring */
-  const char *const *keys;  /* of a run */
+  const char *key;         /* the only key, or the first of a run */
+  const char *value;       /* what is written, or what a read has to bring */
+  const char *const *keys; /* of a run */
   const size_t *key_lengths;
-  const uint32_t *indexes;  /* of the keys */
+  const uint32_t *indexes; /* of the keys */
   uint32_t key_length, length, run, exptime_s, key_bytes;
-  uint32_t number;          /* of the record */
-  uint64_t value_bytes;     /* of a write, or of all writes of a run */
+  uint32_t number;      /* of the record */
+  uint64_t value_bytes; /* of a write, or of all writes of a run */
   uint8_t verb, kind;
-  uint8_t generation;       /* of a write; of a read that of the lane's last write of the key before it */
+  uint8_t generation; /* of a write; of a read that of the lane's last write of the key before it */
   bool noreply;
 };
 
@@ -39,15 +36,15 @@ struct tape {
   uint64_t key_bytes, group, counter_count;
   uint32_t exptime_s, longest_run;
   bool verified;
-  uint64_t lanes;           /* for which the records have generations; 0: they have none */
-  _Atomic bool any_generation;  /* a read may bring any of them: a write that failed may still come */
-  bool thinks;              /* callers think between operations */
+  uint64_t lanes;              /* for which the records have generations; 0: they have none */
+  _Atomic bool any_generation; /* a read may bring any of them: a write that failed may still come */
+  bool thinks;                 /* callers think between operations */
   const uint32_t *offsets, *lengths, *runs;
   const char *text, *pool;
   const uint8_t *records;
-  const uint64_t *times;    /* null in a closed loop */
-  uint32_t *indexes;        /* 0, 1, 2 …: a key's own index, for operations of one key */
-  const char **run_keys;    /* the keys of the run table */
+  const uint64_t *times; /* null in a closed loop */
+  uint32_t *indexes;     /* 0, 1, 2 …: a key's own index, for operations of one key */
+  const char **run_keys; /* the keys of the run table */
   size_t *run_lengths;
   kind_set kinds;
 };

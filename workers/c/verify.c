@@ -17,15 +17,14 @@ static uint32_t position(const struct operation *op, const struct item *item, ui
 {
   for (uint32_t i = 0; i < op->run; i++) {
     uint32_t at = from + i < op->run ? from + i : from + i - op->run;
-    if (!used[at] && op->key_lengths[at] == item->key_length
-        && memcmp(op->keys[at], item->key, item->key_length) == 0)
+    if (!used[at] && op->key_lengths[at] == item->key_length && memcmp(op->keys[at], item->key, item->key_length) == 0)
       return at;
   }
   return op->run;
 }
 
-static struct verified verify_run(const struct tape *tape, const struct operation *op,
-                                const struct answer *answer, uint8_t *used)
+static struct verified verify_run(
+    const struct tape *tape, const struct operation *op, const struct answer *answer, uint8_t *used)
 {
   struct verified verified = {READ, 0, 0};
   uint32_t next = 0;
@@ -49,24 +48,26 @@ static struct verified verify_write(const struct operation *op, const struct ans
 {
   struct verified verified = {answer->status, 0, 0};
   switch (op->verb) {
-  case SET: case ADD: case REPLACE: case MSET:
+  case SET:
+  case ADD:
+  case REPLACE:
+  case MSET:
     verified.value_bytes = answer->status == DONE ? op->value_bytes : 0;
     if (answer->status == MISSED) /* what the binary wire says to a `replace` of nothing */
       verified.status = op->verb == SET ? FAULT_SERVER : NOT_STORED;
     if (answer->status == NOT_STORED && op->verb == SET)
       verified.status = FAULT_SERVER;
     break;
-  case DELETE: case TOUCH: case INCR: case DECR:
-    verified.found = answer->status == DONE && !op->noreply;
-    break;
-  default:
-    break;
+  case DELETE:
+  case TOUCH:
+  case INCR:
+  case DECR:   verified.found = answer->status == DONE && !op->noreply; break;
+  default:     break;
   }
   return verified;
 }
 
-struct verified verify(const struct tape *tape, const struct operation *op, const struct answer *answer,
-                     uint8_t *used)
+struct verified verify(const struct tape *tape, const struct operation *op, const struct answer *answer, uint8_t *used)
 {
   if (answer->status >= WRONG_VALUE)
     return (struct verified){answer->status, 0, 0};

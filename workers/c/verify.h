@@ -12,8 +12,7 @@ struct verified {
 };
 
 /* `used` has room for a mark for each key of a run. */
-struct verified verify(const struct tape *tape, const struct operation *op, const struct answer *answer,
-                     uint8_t *used);
+struct verified verify(const struct tape *tape, const struct operation *op, const struct answer *answer, uint8_t *used);
 
 /* Whether the time of an operation belongs into the histograms. */
 static inline bool is_timed(enum status status)

@@ -30,10 +30,10 @@ static const uint64_t LOST_NS = 5000000000;
 
 static const struct client *client;
 static FILE *out;
-static int over[2];  /* a pipe: the last lane says that it is done */
+static int over[2]; /* a pipe: the last lane says that it is done */
 static struct player *player;
 static struct setup setup;
-static json_t *setup_request;  /* holds the words of `setup` */
+static json_t *setup_request; /* holds the words of `setup` */
 
 static void send_answer(json_t *message)
 {
@@ -97,9 +97,9 @@ static json_t *hello(void)
   char id[64], runtime[128];
   snprintf(id, sizeof id, "c/%s", client->name);
   snprintf(runtime, sizeof runtime, "gcc %s, glibc %s", __VERSION__, gnu_get_libc_version());
-  return json_pack("{ss si ss ss ss ss ss so}", "type", "ready", "protocol", 2, "client", id,
-                   "library", client->library, "library_version", client->version(),
-                   "language", "c", "runtime", runtime, "capabilities", capabilities);
+  return json_pack("{ss si ss ss ss ss ss so}", "type", "ready", "protocol", 2, "client", id, "library",
+      client->library, "library_version", client->version(), "language", "c", "runtime", runtime, "capabilities",
+      capabilities);
 }
 
 static json_t *prepare(json_t *request)
@@ -244,7 +244,7 @@ static json_t *run(json_t *request, bool *bye)
   struct rusage before;
   getrusage(RUSAGE_SELF, &before);
   player_start(player, !strcmp(phase, "prefill"), limit_of(request, "ops"), limit_of(request, "duration_ms"),
-               start > 0 ? (uint64_t)start : 0, *calls);
+      start > 0 ? (uint64_t)start : 0, *calls);
   bool ended = wait_for_lanes(true, bye);
   json_t *failed = write_calls(calls);
   if (!ended) {

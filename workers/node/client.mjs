@@ -30,7 +30,10 @@ export async function loadClient(name) {
 export function isOwnError(error) {
   const mistake = [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind);
   if (!mistake) return false;
-  const origin = String(error.stack).split('\n').find((line) => /^\s+at /.test(line)) ?? '';
+  const origin =
+    String(error.stack)
+      .split('\n')
+      .find((line) => /^\s+at /.test(line)) ?? '';
   return origin.includes(FOLDER) && !origin.includes('node_modules');
 }
 

@@ -1,7 +1,12 @@
 // Generations: the values of a key that show which write a read has brought.
 
 // By the generation that the record of a read tells: those that it may bring.
-const RIGHT = [[0, 1, 2, 3], [1, 2, 3], [2, 1], [3, 1]];
+const RIGHT = [
+  [0, 1, 2, 3],
+  [1, 2, 3],
+  [2, 1],
+  [3, 1],
+];
 
 export const rightGenerations = (told) => RIGHT[told];
 

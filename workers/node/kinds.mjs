@@ -1,5 +1,6 @@
 // The kinds of operation: a verb of the tape, and whether it asks for no reply.
 
+// biome-ignore format: a table
 const VERBS = {
   1: 'get', 2: 'gets', 3: 'mget', 4: 'set', 5: 'add', 6: 'replace', 7: 'delete', 8: 'touch', 9: 'gat',
   10: 'version', 11: 'mset', 14: 'cas', 15: 'incr', 16: 'decr',

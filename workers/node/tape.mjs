@@ -10,6 +10,7 @@ import { FACTS } from './kinds.mjs';
 const VERSION = 2;
 const HEADER_BYTES = 184;
 const COUNTER = '1000000000'; // what each counter is stored as
+// biome-ignore format: a table
 const FIELDS = [
   'fileBytes', 'seed', 'keyCount', 'prefilled', 'opCount', 'runCount', 'poolBytes', 'periodNs', 'offsetsAt',
   'keysAt', 'keyBytes', 'lengthsAt', 'poolAt', 'opsAt', 'runsAt', 'timesAt', 'exptimeS', 'flags', 'group',

@@ -20,13 +20,13 @@
 
 struct session {
   memcached_st *handle;
-  memcached_result_st *results;  /* as many as the longest run has keys, and one */
+  memcached_result_st *results; /* as many as the longest run has keys, and one */
   struct item *items;
   uint32_t room;
-  bool noreply, with_cas;        /* how the handle is set now */
-  bool buffers, buffering;       /* what is asked for, and how it is now */
-  char *value;                   /* of a single get, to be freed */
-  uint32_t closed;               /* connections that were lost and are not open again yet */
+  bool noreply, with_cas;  /* how the handle is set now */
+  bool buffers, buffering; /* what is asked for, and how it is now */
+  char *value;             /* of a single get, to be freed */
+  uint32_t closed;         /* connections that were lost and are not open again yet */
   uint64_t reconnects;
 };
 
@@ -54,21 +54,21 @@ static bool add_server(memcached_st *handle, const char *server)
 }
 
 /* Behaviours of the library that are options here; what is not given stays as it comes. */
+/* clang-format off */
 static const struct { const char *name; memcached_behavior_t behavior; } BEHAVIORS[] = {
     {"no_block", MEMCACHED_BEHAVIOR_NO_BLOCK}, {"keepalive", MEMCACHED_BEHAVIOR_TCP_KEEPALIVE},
     {"verify_key", MEMCACHED_BEHAVIOR_VERIFY_KEY}, {"sort_hosts", MEMCACHED_BEHAVIOR_SORT_HOSTS},
-    {"socket_send_size", MEMCACHED_BEHAVIOR_SOCKET_SEND_SIZE},
-    {"socket_recv_size", MEMCACHED_BEHAVIOR_SOCKET_RECV_SIZE},
+    {"socket_send_size", MEMCACHED_BEHAVIOR_SOCKET_SEND_SIZE}, {"socket_recv_size", MEMCACHED_BEHAVIOR_SOCKET_RECV_SIZE},
     {"io_msg_watermark", MEMCACHED_BEHAVIOR_IO_MSG_WATERMARK},
     {"io_bytes_watermark", MEMCACHED_BEHAVIOR_IO_BYTES_WATERMARK},
 };
 
 static const struct { const char *name; memcached_hash_t hash; } HASHES[] = {
     {"default", MEMCACHED_HASH_DEFAULT}, {"md5", MEMCACHED_HASH_MD5}, {"crc", MEMCACHED_HASH_CRC},
-    {"fnv1_64", MEMCACHED_HASH_FNV1_64}, {"fnv1a_64", MEMCACHED_HASH_FNV1A_64},
-    {"fnv1_32", MEMCACHED_HASH_FNV1_32}, {"fnv1a_32", MEMCACHED_HASH_FNV1A_32},
-    {"jenkins", MEMCACHED_HASH_JENKINS}, {"murmur", MEMCACHED_HASH_MURMUR},
+    {"fnv1_64", MEMCACHED_HASH_FNV1_64}, {"fnv1a_64", MEMCACHED_HASH_FNV1A_64}, {"fnv1_32", MEMCACHED_HASH_FNV1_32},
+    {"fnv1a_32", MEMCACHED_HASH_FNV1A_32}, {"jenkins", MEMCACHED_HASH_JENKINS}, {"murmur", MEMCACHED_HASH_MURMUR},
 };
+/* clang-format on */
 
 /* What an option sets a behaviour to. */
 static uint64_t behavior_value(const char *text)
@@ -177,14 +177,12 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
 static enum status status_of(memcached_return_t code)
 {
   switch (code) {
+    /* clang-format off */
   case MEMCACHED_SUCCESS: case MEMCACHED_STORED: case MEMCACHED_DELETED: case MEMCACHED_BUFFERED: case MEMCACHED_END:
     return DONE;
-  case MEMCACHED_NOTFOUND:
-    return MISSED;
-  case MEMCACHED_NOTSTORED: case MEMCACHED_DATA_EXISTS:
-    return NOT_STORED;
-  case MEMCACHED_TIMEOUT:
-    return FAULT_TIMEOUT;
+  case MEMCACHED_NOTFOUND: return MISSED;
+  case MEMCACHED_NOTSTORED: case MEMCACHED_DATA_EXISTS: return NOT_STORED;
+  case MEMCACHED_TIMEOUT: return FAULT_TIMEOUT;
   case MEMCACHED_HOST_LOOKUP_FAILURE: case MEMCACHED_CONNECTION_FAILURE: case MEMCACHED_WRITE_FAILURE:
   case MEMCACHED_READ_FAILURE: case MEMCACHED_ERRNO: case MEMCACHED_SERVER_MARKED_DEAD: case MEMCACHED_NO_SERVERS:
   case MEMCACHED_SERVER_TEMPORARILY_DISABLED: case MEMCACHED_SOME_ERRORS: case MEMCACHED_FAILURE:
@@ -195,8 +193,8 @@ static enum status status_of(memcached_return_t code)
   case MEMCACHED_CLIENT_ERROR: case MEMCACHED_ERROR: case MEMCACHED_BAD_KEY_PROVIDED: case MEMCACHED_KEY_TOO_BIG:
   case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED:
     return FAULT_CLIENT;
-  default:
-    return FAULT_PROTOCOL;
+  /* clang-format on */
+  default: return FAULT_PROTOCOL;
   }
 }
 
@@ -259,8 +257,8 @@ static bool lacks_a_server(const struct session *s)
 }
 
 /* A multi-key get: the results stay in the session until they are judged. */
-static void fetch(struct session *s, const char *const *keys, const size_t *lengths, uint32_t count,
-                  struct answer *answer)
+static void fetch(
+    struct session *s, const char *const *keys, const size_t *lengths, uint32_t count, struct answer *answer)
 {
   memcached_return_t sent = memcached_mget(s->handle, keys, lengths, count), code = sent;
   uint32_t found = 0;
@@ -271,7 +269,7 @@ static void fetch(struct session *s, const char *const *keys, const size_t *leng
     if (!result)
       break;
     s->items[place] = (struct item){memcached_result_key_value(result), memcached_result_key_length(result),
-                                    memcached_result_value(result), memcached_result_length(result)};
+        memcached_result_value(result), memcached_result_length(result)};
     found++;
   }
   answer->status = memcached_failed(sent) ? exact_status(s, sent) : exact_status(s, code);
@@ -295,8 +293,8 @@ static void store_if_same(struct session *s, const struct operation *op, struct 
     return;
   }
   uint64_t token = memcached_result_cas(&s->results[0]);
-  answer->status = exact_status(s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length,
-                                         op->exptime_s, 0, token));
+  answer->status = exact_status(
+      s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length, op->exptime_s, 0, token));
 }
 
 static memcached_return_t change(memcached_st *handle, const struct operation *op)
@@ -370,6 +368,7 @@ static uint64_t reconnects(void *session)
   return ((struct session *)session)->reconnects;
 }
 
+/* clang-format off */
 static const struct client libmemcached = {
     .name = "libmemcached", .library = "libmemcached", .version = memcached_lib_version,
     .capabilities = "text binary threads open_loop unix cluster",
@@ -383,4 +382,5 @@ static const struct client libmemcached = {
     .refuse = refuse, .open = open_session, .close = close_session, .begin = begin, .call = call,
     .release = release, .barrier = barrier, .reconnects = reconnects,
 };
+/* clang-format on */
 REGISTER_CLIENT(libmemcached)

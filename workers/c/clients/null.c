@@ -58,29 +58,33 @@ static void call(void *session, const struct operation *op, struct answer *answe
   }
   bool there = op->run && is_there(s, op->indexes[0]);
   switch (op->noreply ? SET : op->verb) {
-  case GET: case GETS: case GAT: case CAS:
+  case GET:
+  case GETS:
+  case GAT:
+  case CAS:
     answer->status = op->verb != CAS ? READ : there ? DONE : MISSED;
     answer->count = there;
     s->items[0] = (struct item){NULL, 0, op->value, op->length};
     break;
-  case ADD:
-    answer->status = there ? NOT_STORED : DONE;
-    break;
-  case REPLACE:
-    answer->status = there ? DONE : NOT_STORED;
-    break;
-  case DELETE: case TOUCH: case INCR: case DECR:
-    answer->status = there ? DONE : MISSED;
-    break;
-  default:
-    answer->status = DONE;
+  case ADD:     answer->status = there ? NOT_STORED : DONE; break;
+  case REPLACE: answer->status = there ? DONE : NOT_STORED; break;
+  case DELETE:
+  case TOUCH:
+  case INCR:
+  case DECR:    answer->status = there ? DONE : MISSED; break;
+  default:      answer->status = DONE;
   }
 }
 
 static const struct client null = {
-    .name = "null", .library = "none", .version = version,
+    .name = "null",
+    .library = "none",
+    .version = version,
     .capabilities = "none threads open_loop",
-    .kinds = ~(kind_set)0, .options = "",
-    .open = open_session, .close = close_session, .call = call,
+    .kinds = ~(kind_set)0,
+    .options = "",
+    .open = open_session,
+    .close = close_session,
+    .call = call,
 };
 REGISTER_CLIENT(null)

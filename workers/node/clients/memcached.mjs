@@ -15,7 +15,18 @@ import Memcached from 'memcached';
 
 import { versionOf } from '../client.mjs';
 import {
-  CLIENT, faultOf, OK, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written,
+  CLIENT,
+  faultOf,
+  OK,
+  found,
+  foundMany,
+  known,
+  PROTOCOL,
+  refused,
+  SERVER,
+  sent,
+  swapped,
+  written,
 } from '../verify.mjs';
 
 export default {
@@ -55,7 +66,10 @@ class Client {
     const answered = (verify) => (call, answer) => (this.issue ? SERVER : verify(call, answer));
     return {
       get: [(call) => client.get(call.key, call.callback), answered(found)],
-      gets: [(call) => client.gets(call.key, call.callback), answered((call, answer) => found(call, answer?.[call.key]))],
+      gets: [
+        (call) => client.gets(call.key, call.callback),
+        answered((call, answer) => found(call, answer?.[call.key])),
+      ],
       mget: [(call) => client.getMulti(call.keys, call.callback), answered(foundAll)],
       set: [(call) => client.set(call.key, call.value, call.exptimeS, call.callback), answered(written)],
       add: [(call) => client.add(call.key, call.value, call.exptimeS, call.callback), answered(written)],

@@ -19,8 +19,7 @@ import java.util.Set;
  * cache keeps, and evicts nothing. Where the tape has expiry times each entry has its own.
  */
 public final class Caffeine implements cachemark.worker.Client {
-    private static final Set<String> KINDS =
-            Set.of("get", "mget", "set", "add", "replace", "delete");
+    private static final Set<String> KINDS = Set.of("get", "mget", "set", "add", "replace", "delete");
     private static final Duration FOR_EVER = Duration.ofNanos(Long.MAX_VALUE);
 
     @Override
@@ -55,18 +54,16 @@ public final class Caffeine implements cachemark.worker.Client {
 
     @Override
     public Session open(Prepare setup) {
-        var builder = com.github.benmanes.caffeine.cache.Caffeine.newBuilder()
-                .maximumSize(setup.tape.keyCount());
+        var builder = com.github.benmanes.caffeine.cache.Caffeine.newBuilder().maximumSize(setup.tape.keyCount());
         if (!setup.tape.expires()) {
             return new OpenSession(builder.build(), null);
         }
-        Cache<String, byte[]> cache = builder.<String, byte[]>expireAfter(
-                Expiry.creating((key, value) -> FOR_EVER)).build();
+        Cache<String, byte[]> cache = builder.<String, byte[]>expireAfter(Expiry.creating((key, value) -> FOR_EVER))
+                .build();
         return new OpenSession(cache, cache.policy().expireVariably().orElseThrow());
     }
 
-    private record OpenSession(Cache<String, byte[]> cache, VarExpiration<String, byte[]> expiring)
-            implements Session {
+    private record OpenSession(Cache<String, byte[]> cache, VarExpiration<String, byte[]> expiring) implements Session {
         @Override
         public Object call(Op op) {
             return switch (op.verb) {
@@ -80,9 +77,10 @@ public final class Caffeine implements cachemark.worker.Client {
                     }
                     yield true;
                 }
-                case ADD -> expiring == null
-                        ? cache.asMap().putIfAbsent(op.key, op.value) == null
-                        : expiring.putIfAbsent(op.key, op.value, lifetime(op)) == null;
+                case ADD ->
+                    expiring == null
+                            ? cache.asMap().putIfAbsent(op.key, op.value) == null
+                            : expiring.putIfAbsent(op.key, op.value, lifetime(op)) == null;
                 case REPLACE -> replace(op);
                 case DELETE -> cache.asMap().remove(op.key) != null;
                 default -> throw new UnsupportedOperationException(op.verb.toString());

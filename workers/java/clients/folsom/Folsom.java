@@ -48,10 +48,9 @@ import javax.net.ssl.SSLParameters;
  * an instant. Its consistent hashing is its own, not ketama's.
  */
 public final class Folsom implements Client {
-    private static final Pattern CLIENT_STATUS = Pattern.compile(
-            "CLIENT_ERROR|INVALID_ARGUMENTS|UNKNOWN_COMMAND|INCR_DECR_ON_NON_NUMERIC_VALUE");
-    private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
-            "delete", "touch");
+    private static final Pattern CLIENT_STATUS =
+            Pattern.compile("CLIENT_ERROR|INVALID_ARGUMENTS|UNKNOWN_COMMAND|INCR_DECR_ON_NON_NUMERIC_VALUE");
+    private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace", "delete", "touch");
     private static final int LEAST_OUTSTANDING = 1000;
 
     @Override
@@ -71,8 +70,7 @@ public final class Folsom implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster",
-                "tls");
+        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster", "tls");
     }
 
     @Override
@@ -105,8 +103,7 @@ public final class Folsom implements Client {
             builder.withMaxSetLength(Integer.MAX_VALUE); // what is too large is the server's to say
             builder.withRetry(false); // of an operation whose connection was closed
         }
-        MemcacheClient<byte[]> client =
-                setup.binary() ? builder.connectBinary() : builder.connectAscii();
+        MemcacheClient<byte[]> client = setup.binary() ? builder.connectBinary() : builder.connectAscii();
         try {
             client.awaitFullyConnected(setup.connectMs(), TimeUnit.MILLISECONDS);
         } catch (Exception unreachable) {
@@ -137,20 +134,21 @@ public final class Folsom implements Client {
 
         @Override
         public Future<?> begin(Op op) {
-            CompletionStage<?> stage = switch (op.verb) {
-                case GET -> client.get(op.key);
-                case GETS -> client.casGet(op.key);
-                case GAT -> ((BinaryMemcacheClient<?>) client).getAndTouch(op.key, op.exptimeS);
-                case MGET -> client.get(op.keys);
-                case SET -> client.set(op.key, op.value, op.exptimeS);
-                case ADD -> client.add(op.key, op.value, op.exptimeS);
-                case REPLACE -> client.replace(op.key, op.value, op.exptimeS);
-                case DELETE -> client.delete(op.key);
-                case TOUCH -> client.touch(op.key, op.exptimeS);
-                case INCR -> ((AsciiMemcacheClient<?>) client).incr(op.key, op.amount);
-                case DECR -> ((AsciiMemcacheClient<?>) client).decr(op.key, op.amount);
-                default -> throw new UnsupportedOperationException(op.verb.toString());
-            };
+            CompletionStage<?> stage =
+                    switch (op.verb) {
+                        case GET -> client.get(op.key);
+                        case GETS -> client.casGet(op.key);
+                        case GAT -> ((BinaryMemcacheClient<?>) client).getAndTouch(op.key, op.exptimeS);
+                        case MGET -> client.get(op.keys);
+                        case SET -> client.set(op.key, op.value, op.exptimeS);
+                        case ADD -> client.add(op.key, op.value, op.exptimeS);
+                        case REPLACE -> client.replace(op.key, op.value, op.exptimeS);
+                        case DELETE -> client.delete(op.key);
+                        case TOUCH -> client.touch(op.key, op.exptimeS);
+                        case INCR -> ((AsciiMemcacheClient<?>) client).incr(op.key, op.amount);
+                        case DECR -> ((AsciiMemcacheClient<?>) client).decr(op.key, op.amount);
+                        default -> throw new UnsupportedOperationException(op.verb.toString());
+                    };
             return stage.toCompletableFuture();
         }
 
@@ -182,20 +180,20 @@ public final class Folsom implements Client {
             return switch (status) {
                 case OK -> true;
                 case KEY_NOT_FOUND, KEY_EXISTS, ITEM_NOT_STORED -> false;
-                case INVALID_ARGUMENTS, UNKNOWN_COMMAND, INCR_DECR_ON_NON_NUMERIC_VALUE ->
-                    throw new Failure(CLIENT);
+                case INVALID_ARGUMENTS, UNKNOWN_COMMAND, INCR_DECR_ON_NON_NUMERIC_VALUE -> throw new Failure(CLIENT);
                 default -> throw new Failure(SERVER);
             };
         }
 
         private Object swap(Op op) throws Exception {
-            GetResult<byte[]> found = client.casGet(op.key).toCompletableFuture()
-                    .get(timeoutNs, TimeUnit.NANOSECONDS);
+            GetResult<byte[]> found =
+                    client.casGet(op.key).toCompletableFuture().get(timeoutNs, TimeUnit.NANOSECONDS);
             if (found == null) {
                 return null;
             }
             MemcacheStatus status = client.set(op.key, op.value, op.exptimeS, found.getCas())
-                    .toCompletableFuture().get(timeoutNs, TimeUnit.NANOSECONDS);
+                    .toCompletableFuture()
+                    .get(timeoutNs, TimeUnit.NANOSECONDS);
             boolean gone = status == MemcacheStatus.KEY_NOT_FOUND;
             return new Swap(found.getValue(), gone ? null : (Boolean) done(status));
         }
@@ -212,8 +210,7 @@ public final class Folsom implements Client {
             if (error instanceof MemcacheClosedException closed) {
                 return reason(String.valueOf(closed.getMessage()));
             }
-            if (error instanceof MemcacheOverloadedException
-                    || error instanceof IllegalArgumentException) {
+            if (error instanceof MemcacheOverloadedException || error instanceof IllegalArgumentException) {
                 return CLIENT;
             }
             return PROTOCOL;

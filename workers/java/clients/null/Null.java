@@ -5,8 +5,8 @@ import cachemark.worker.Op;
 import cachemark.worker.Prepare;
 import cachemark.worker.Session;
 import cachemark.worker.Tape;
-import cachemark.worker.Verify.Swap;
 import cachemark.worker.Verify;
+import cachemark.worker.Verify.Swap;
 import java.util.AbstractMap;
 import java.util.List;
 import java.util.Map;
@@ -19,10 +19,29 @@ import java.util.concurrent.Future;
  * It remembers nothing. What is measured is the loop's own cost.
  */
 public final class Null implements Client {
-    private static final Set<String> KINDS = Set.of("get", "gets", "gat", "mget", "set", "add",
-            "replace", "delete", "touch", "version", "mset", "cas", "incr", "decr", "set_noreply",
-            "add_noreply", "replace_noreply", "delete_noreply", "touch_noreply", "mset_noreply",
-            "incr_noreply", "decr_noreply");
+    private static final Set<String> KINDS = Set.of(
+            "get",
+            "gets",
+            "gat",
+            "mget",
+            "set",
+            "add",
+            "replace",
+            "delete",
+            "touch",
+            "version",
+            "mset",
+            "cas",
+            "incr",
+            "decr",
+            "set_noreply",
+            "add_noreply",
+            "replace_noreply",
+            "delete_noreply",
+            "touch_noreply",
+            "mset_noreply",
+            "incr_noreply",
+            "decr_noreply");
 
     @Override
     public String library() {

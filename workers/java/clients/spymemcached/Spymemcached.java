@@ -25,10 +25,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import net.spy.memcached.CASResponse;
 import net.spy.memcached.CASValue;
-import net.spy.memcached.CachedData;
+import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.ConnectionFactoryBuilder.Locator;
 import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
-import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.DefaultHashAlgorithm;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.OperationTimeoutException;
@@ -48,8 +47,8 @@ import net.spy.memcached.ops.StatusCode;
  * `gat` is on the binary wire alone. It has no commands without a reply and no multi-key set.
  */
 public class Spymemcached implements Client {
-    private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
-            "delete", "touch", "incr", "decr");
+    private static final Set<String> KINDS =
+            Set.of("get", "gets", "mget", "set", "add", "replace", "delete", "touch", "incr", "decr");
 
     static {
         // Its own logger prints each connection to stderr.
@@ -90,8 +89,7 @@ public class Spymemcached implements Client {
 
     @Override
     public Map<String, Set<String>> options() {
-        return Map.of("profile", Set.of("common", "defaults"),
-                "hashing", Set.of("default", "ketama"));
+        return Map.of("profile", Set.of("common", "defaults"), "hashing", Set.of("default", "ketama"));
     }
 
     @Override
@@ -167,8 +165,8 @@ public class Spymemcached implements Client {
             if (op.verb == Verb.MGET) {
                 return value;
             }
-            OperationStatus status = begun instanceof GetFuture<?> get
-                    ? get.getStatus() : ((OperationFuture<?>) begun).getStatus();
+            OperationStatus status =
+                    begun instanceof GetFuture<?> get ? get.getStatus() : ((OperationFuture<?>) begun).getStatus();
             return switch (op.verb) {
                 case GET, INCR, DECR -> there(status) ? value : null;
                 case GETS, GAT -> there(status) ? ((CASValue<?>) value).getValue() : null;
@@ -211,12 +209,14 @@ public class Spymemcached implements Client {
             }
             CASResponse response = client.asyncCAS(op.key, found.getCas(), op.exptimeS, op.value)
                     .get(timeoutNs, TimeUnit.NANOSECONDS);
-            return new Swap((byte[]) found.getValue(), switch (response) {
-                case OK -> true;
-                case EXISTS -> false;
-                case NOT_FOUND -> null;
-                default -> throw new Failure(SERVER);
-            });
+            return new Swap(
+                    (byte[]) found.getValue(),
+                    switch (response) {
+                        case OK -> true;
+                        case EXISTS -> false;
+                        case NOT_FOUND -> null;
+                        default -> throw new Failure(SERVER);
+                    });
         }
 
         @Override

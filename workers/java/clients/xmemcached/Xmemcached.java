@@ -44,10 +44,21 @@ import net.rubyeye.xmemcached.transcoders.Transcoder;
  * which it has not. `gat` is on the binary wire alone.
  */
 public final class Xmemcached implements Client {
-    private static final Pattern CLIENT_STATUS =
-            Pattern.compile("^(Invalid arguments|Unknown command|Incr/Decr)");
-    private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
-            "delete", "touch", "cas", "version", "set_noreply", "add_noreply", "replace_noreply",
+    private static final Pattern CLIENT_STATUS = Pattern.compile("^(Invalid arguments|Unknown command|Incr/Decr)");
+    private static final Set<String> KINDS = Set.of(
+            "get",
+            "gets",
+            "mget",
+            "set",
+            "add",
+            "replace",
+            "delete",
+            "touch",
+            "cas",
+            "version",
+            "set_noreply",
+            "add_noreply",
+            "replace_noreply",
             "delete_noreply");
 
     @Override
@@ -81,8 +92,7 @@ public final class Xmemcached implements Client {
 
     @Override
     public Map<String, Set<String>> options() {
-        return Map.of("profile", Set.of("common", "defaults"),
-                "hashing", Set.of("default", "ketama"));
+        return Map.of("profile", Set.of("common", "defaults"), "hashing", Set.of("default", "ketama"));
     }
 
     @Override
@@ -187,14 +197,14 @@ public final class Xmemcached implements Client {
         /** The library does not tell a refused cas from one whose key is gone. */
         private Object swap(Op op) throws Exception {
             GetsResponse<Object> found = client.gets(op.key);
-            return found == null ? null : new Swap((byte[]) found.getValue(),
-                    client.cas(op.key, op.exptimeS, op.value, found.getCas()));
+            return found == null
+                    ? null
+                    : new Swap((byte[]) found.getValue(), client.cas(op.key, op.exptimeS, op.value, found.getCas()));
         }
 
         @Override
         public long failure(Throwable thrown) {
-            Throwable error = thrown.getCause() instanceof TimeoutException
-                    ? thrown.getCause() : thrown;
+            Throwable error = thrown.getCause() instanceof TimeoutException ? thrown.getCause() : thrown;
             if (error instanceof TimeoutException) {
                 return TIMEOUT;
             }

@@ -59,8 +59,9 @@ final class CallLog {
             byte[] value = wrongValue(op, answer);
             JsonObject reply = new JsonObject();
             reply.addProperty("record", number);
-            reply.addProperty("value", Base64.getEncoder().encodeToString(
-                    Arrays.copyOf(value, Math.min(value.length, MOST_WRONG_BYTES))));
+            reply.addProperty(
+                    "value",
+                    Base64.getEncoder().encodeToString(Arrays.copyOf(value, Math.min(value.length, MOST_WRONG_BYTES))));
             wrong.add(reply);
         }
     }
@@ -70,10 +71,11 @@ final class CallLog {
         if (outcome < 0) {
             return (byte) (MISS - outcome);
         }
-        boolean reads = switch (op.verb) {
-            case GET, GETS, MGET, GAT -> true;
-            default -> false;
-        };
+        boolean reads =
+                switch (op.verb) {
+                    case GET, GETS, MGET, GAT -> true;
+                    default -> false;
+                };
         return reads && (outcome & Verify.FOUND_MASK) == 0 ? MISS : OK;
     }
 

@@ -28,8 +28,17 @@ public final class Calls implements AutoCloseable {
     private final List<Session> sessions = new ArrayList<>();
 
     /** Connect. Raises Unsupported for what the client cannot do. */
-    public Calls(String name, String server, String wire, Path tapePath, int threads,
-            boolean shared, int depth, String profile, int timeoutMs) throws Exception {
+    public Calls(
+            String name,
+            String server,
+            String wire,
+            Path tapePath,
+            int threads,
+            boolean shared,
+            int depth,
+            String profile,
+            int timeoutMs)
+            throws Exception {
         LOG.setLevel(Level.WARNING);
         Client client = Client.load(name);
         boolean inside = client.wires().contains("none");
@@ -66,7 +75,7 @@ public final class Calls implements AutoCloseable {
 
     private void store() throws Exception {
         Caller caller = new Caller(sessions.get(0), new Script.Prefill(tape, 0, 1), 1, setup);
-        while (caller.call() != null) { }
+        while (caller.call() != null) {}
     }
 
     /** The calls of one thread; each caller is one thread's own. */

@@ -32,7 +32,8 @@ record Cpu(long userTicks, long systemTicks, long threadsNs) {
         try (DirectoryStream<Path> tasks = Files.newDirectoryStream(SELF.resolve("task"))) {
             for (Path task : tasks) {
                 try {
-                    sum += Long.parseLong(Files.readString(task.resolve("schedstat")).split(" ")[0]);
+                    sum += Long.parseLong(
+                            Files.readString(task.resolve("schedstat")).split(" ")[0]);
                 } catch (IOException ended) {
                     continue;
                 }

@@ -1,7 +1,7 @@
 package cachemark.worker;
 
-import com.google.gson.JsonNull;
 import com.google.gson.JsonElement;
+import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import org.HdrHistogram.Histogram;
 
@@ -14,6 +14,7 @@ final class Groups {
     private final Histogram times;
     /** The next operation's place in its group. */
     private int place;
+
     private long beganNs;
     /** All operations of the group so far were right and are counted. */
     private boolean whole;

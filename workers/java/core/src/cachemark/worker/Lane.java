@@ -16,6 +16,7 @@ final class Lane {
     final Session session;
     /** One for each section of the window, or one for all of it. */
     final Recorder[] recorders;
+
     final Timeline timeline;
     private Recorder recorder;
     private final Script script;
@@ -35,21 +36,21 @@ final class Lane {
     long cpuNs;
     /** Read by others while it plays. */
     private volatile long okSoFar;
+
     private volatile long failedSoFar;
     private long ok;
     private long failed;
     final SliceCount slice;
 
-    Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
-            long limit, SliceCount slice) {
+    Lane(Session session, Script script, Recorder[] parts, Timeline line, Window window, long ops, SliceCount slice) {
         this.session = session;
         this.slice = slice;
         this.script = script;
-        this.recorders = recorders;
-        this.timeline = timeline;
-        recorder = recorders[0];
+        recorders = parts;
+        timeline = line;
+        recorder = parts[0];
         this.window = window;
-        left = limit;
+        left = ops;
         sentNs = endedNs = window.startNs;
     }
 
@@ -222,8 +223,7 @@ final class Lane {
                 return;
             }
             long due = window.tapeStartNs + script.dueNs();
-            if (due >= window.endNs || !window.await(due)
-                    || System.nanoTime() >= window.drainNs()) {
+            if (due >= window.endNs || !window.await(due) || System.nanoTime() >= window.drainNs()) {
                 noteUnsent(op, due);
                 return;
             }

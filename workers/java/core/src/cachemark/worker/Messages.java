@@ -37,8 +37,7 @@ final class Messages {
         ready.addProperty("library", client.library());
         ready.addProperty("library_version", client.version());
         ready.addProperty("language", "java");
-        ready.addProperty("runtime", System.getProperty("java.vm.name") + " "
-                + Runtime.version());
+        ready.addProperty("runtime", System.getProperty("java.vm.name") + " " + Runtime.version());
         JsonArray capabilities = new JsonArray();
         client.wires().forEach(capabilities::add);
         client.claims().forEach(capabilities::add);
@@ -80,18 +79,19 @@ final class Messages {
     /** A text in a request; empty if it has none. */
     static String text(JsonObject request, String name) {
         return request.has(name) && !request.get(name).isJsonNull()
-                ? request.get(name).getAsString() : "";
+                ? request.get(name).getAsString()
+                : "";
     }
 
     /** An object in a request, or null. */
     static JsonObject object(JsonObject request, String name) {
-        return request.has(name) && !request.get(name).isJsonNull()
-                ? request.getAsJsonObject(name) : null;
+        return request.has(name) && !request.get(name).isJsonNull() ? request.getAsJsonObject(name) : null;
     }
 
     /** A number in a request, or null. */
     static Long number(JsonObject request, String name) {
         return request.has(name) && !request.get(name).isJsonNull()
-                ? request.get(name).getAsLong() : null;
+                ? request.get(name).getAsLong()
+                : null;
     }
 }

@@ -8,11 +8,13 @@ public final class Op {
     public final boolean noreply;
     /** Its key, or null if it has none or many. */
     public final String key;
+
     public final List<String> keys;
     /** What it writes, or null. */
     public final byte[] value;
     /** What the keys of a batch are set to, or null. */
     public final List<byte[]> values;
+
     public final int exptimeS;
     /** By how much it counts up or down. */
     public final long amount;
@@ -21,17 +23,26 @@ public final class Op {
     final int[] indexes;
     /** Its first key and how many: what the loop asks for is in the object itself. */
     final int first;
+
     final int count;
     final int keyBytes;
     final int valueBytes;
     final Tape tape;
     /** Of what it writes; of a read that of the lane's last write of the key before it. */
     final int generation;
+
     private final int length;
     private final boolean lacks;
 
-    Op(Tape tape, Verb verb, boolean noreply, int[] indexes, int length, int exptimeS,
-            int generation, Tape.Values cut) {
+    Op(
+            Tape tape,
+            Verb verb,
+            boolean noreply,
+            int[] indexes,
+            int length,
+            int exptimeS,
+            int generation,
+            Tape.Values cut) {
         this.generation = generation;
         this.tape = tape;
         this.verb = verb;
@@ -55,8 +66,7 @@ public final class Op {
 
     /** This operation with its values; itself if it has all it needs. */
     Op whole() {
-        return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, generation,
-                tape::value) : this;
+        return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, generation, tape::value) : this;
     }
 
     /** How many keys it names, and which each is on the tape. */

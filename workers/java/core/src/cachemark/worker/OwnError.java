@@ -17,7 +17,8 @@ final class OwnError extends RuntimeException {
     /** What was thrown in one line, with the place in this worker that it came from. */
     static String describe(Throwable thrown) {
         StackTraceElement origin = origin(thrown);
-        return origin == null ? thrown.toString()
+        return origin == null
+                ? thrown.toString()
                 : thrown + " (" + origin.getFileName() + ":" + origin.getLineNumber() + ")";
     }
 

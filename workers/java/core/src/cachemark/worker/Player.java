@@ -28,11 +28,13 @@ final class Player {
     private final long[][] times;
     /** Of each lane: a recorder for each section of a window, or one. */
     private final Recorder[][] recorders;
+
     private final Timeline[] timelines;
     private final Groups[] groups;
     private final boolean quiet;
     /** Of the tape and of its prefill. */
     private final Set<Integer> kinds = new TreeSet<>();
+
     private volatile Lane[] lanes = {};
     private boolean prefilled;
     private volatile boolean waits;
@@ -45,8 +47,7 @@ final class Player {
         tape = setup.tape;
         int first = setup.share * setup.threads;
         int all = setup.shares * setup.threads;
-        boolean inTurn = setup.servers.size() == 1 && setup.connections <= setup.threads
-                && setup.depth == 1;
+        boolean inTurn = setup.servers.size() == 1 && setup.connections <= setup.threads && setup.depth == 1;
         if (!inTurn || !setup.common() || tape.file.lanes != all) {
             tape.acceptAnyGeneration(); // they are for another way to play the tape
         }
@@ -140,12 +141,11 @@ final class Player {
         endSlices();
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            Session session = asked == null
-                    ? session(t) : new GivingUp(session(t), asked, window);
+            Session session = asked == null ? session(t) : new GivingUp(session(t), asked, window);
             own[t] = lane(t, session, prefill, ops, window, recorders[t]);
             if (logsCalls && openLoop) {
-                own[t].calls = new CallLog(t, own.length, tape.file.group,
-                        setup.share * setup.threads + t, setup.shares * setup.threads);
+                own[t].calls = new CallLog(
+                        t, own.length, tape.file.group, setup.share * setup.threads + t, setup.shares * setup.threads);
             }
         }
         AtomicInteger inFlight = new AtomicInteger();
@@ -180,22 +180,19 @@ final class Player {
         return sessions.get(t * sessions.size() / setup.threads);
     }
 
-    private Lane lane(int t, Session session, boolean prefill, Long ops, Window window,
-            Recorder[] rows) {
+    private Lane lane(int t, Session session, boolean prefill, Long ops, Window window, Recorder[] rows) {
         int lane = setup.share * setup.threads + t;
         Script script = prefill
                 ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
                 : new Script.Looped(scripts[t], times[t], tape.file.periodNs);
-        long limit = ops == null ? -1
-                : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
+        long limit = ops == null ? -1 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Groups timed = prefill ? Groups.NONE : groups[t];
         SliceCount slice = new SliceCount(setup.wire.equals("none"), timed);
         return new Lane(session, script, rows, timelines[t], window, limit, slice);
     }
 
     /** Play until the window ends, in the caller's thread. */
-    Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
-            AtomicInteger inFlight) {
+    Void play(Lane lane, Window window, boolean prefill, boolean openLoop, AtomicInteger inFlight) {
         try {
             playLane(lane, window, prefill, openLoop, inFlight);
         } catch (RuntimeException | Error error) {
@@ -205,8 +202,7 @@ final class Player {
         return null;
     }
 
-    private void playLane(Lane lane, Window window, boolean prefill, boolean openLoop,
-            AtomicInteger inFlight) {
+    private void playLane(Lane lane, Window window, boolean prefill, boolean openLoop, AtomicInteger inFlight) {
         long cpuNs = Cpu.ofThisThread();
         window.await(window.startNs);
         if (openLoop) {
@@ -229,10 +225,8 @@ final class Player {
         Lane[] own = new Lane[setup.threads];
         Recorder[] leadIns = new Recorder[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            own[t] = lane(t, session(t), false, null, none,
-                    new Recorder[] {recorders[t][0]});
-            leadIns[t] = recorders[t].length > 1
-                    ? recorders[t][1] : new Recorder(kinds, tape.file.openLoop);
+            own[t] = lane(t, session(t), false, null, none, new Recorder[] {recorders[t][0]});
+            leadIns[t] = recorders[t].length > 1 ? recorders[t][1] : new Recorder(kinds, tape.file.openLoop);
         }
         slices = new Slices(this, own, leadIns, tape.file.openLoop, callers);
         System.gc(); // what came before is not to be collected in a slice

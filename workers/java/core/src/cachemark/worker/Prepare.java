@@ -23,10 +23,12 @@ public final class Prepare {
     public final int depth;
     /** Whether a caller begins its next operations when all that are outstanding have ended. */
     public final boolean refillAll;
+
     public final long timeoutMs;
     public final Map<String, String> options = new TreeMap<>();
     /** How to encrypt; null: not at all. */
     public final Tls tls;
+
     public final Tape tape;
     final int share;
     final int shares;
@@ -43,7 +45,8 @@ public final class Prepare {
         share = segment == null ? 0 : segment.get(0).getAsInt();
         shares = segment == null ? 1 : segment.get(1).getAsInt();
         if (request.has("options")) {
-            request.getAsJsonObject("options").entrySet()
+            request.getAsJsonObject("options")
+                    .entrySet()
                     .forEach(each -> options.put(each.getKey(), each.getValue().getAsString()));
         }
         tls = Tls.of(options);
@@ -144,8 +147,9 @@ public final class Prepare {
         }
         Set<String> missing = new TreeSet<>(tape.kinds());
         missing.removeAll(client.kinds(wire, depth > 1));
-        return missing.isEmpty() ? null : "no " + String.join(", ", missing)
-                + (depth > 1 ? " at a depth above 1" : " on the wire " + wire);
+        return missing.isEmpty()
+                ? null
+                : "no " + String.join(", ", missing) + (depth > 1 ? " at a depth above 1" : " on the wire " + wire);
     }
 
     private String unknownOption(Client client) {

@@ -132,6 +132,7 @@ final class Recorder {
         private final Histogram service = histogram();
         /** In a closed loop response and service are the same samples. */
         private final Histogram response;
+
         private final long[] failed = new long[Verify.NAMES.length];
         private long attempts;
         private long ok;

@@ -4,6 +4,7 @@ package cachemark.worker;
 final class SliceCount {
     /** The client has no server: its calls wait for nothing but a CPU. */
     private final boolean inProcess;
+
     final Groups groups;
     /** When the lead-in ends; MAX_VALUE after it, and if all of the slice is lead-in. */
     long countFromNs = Long.MAX_VALUE;
@@ -11,6 +12,7 @@ final class SliceCount {
     boolean counting = true;
     /** The begin of the counted part, and how many operations had succeeded and failed by then. */
     private long sinceNs;
+
     private long leadInOk;
     private long leadInFailed;
 

@@ -15,6 +15,7 @@ import java.util.function.Consumer;
 final class Slices {
     /** A call that outlasts every time-out by this much will not come back. */
     private static final long LOST_NS = 5_000_000_000L;
+
     private static final int WARM_TURNS = 400;
     private static final long WARM_NS = 200_000_000;
 
@@ -25,6 +26,7 @@ final class Slices {
         long leadInOps;
         /** Of the lanes that have operations, which are so many. */
         long elapsedNs;
+
         long callers;
     }
 
@@ -39,18 +41,19 @@ final class Slices {
     private final Semaphore over = new Semaphore(0);
     /** How many slices were asked for. */
     private volatile int turn;
+
     private volatile boolean ending;
     private volatile Throwable failure;
     /** The slice that is going on, or the last one. */
     private Window window;
+
     private long leadInNs;
 
     private long tapeNs;
     private long elapsedNs;
     private final SliceCpu cpu = new SliceCpu();
 
-    Slices(Player player, Lane[] lanes, Recorder[] leadIns, boolean openLoop,
-            ExecutorService callers) {
+    Slices(Player player, Lane[] lanes, Recorder[] leadIns, boolean openLoop, ExecutorService callers) {
         this.player = player;
         this.lanes = lanes;
         this.leadIns = leadIns;
@@ -178,8 +181,7 @@ final class Slices {
             callersNs += lane.cpuNs;
         }
         long[] cpuNs = cpu.used().since(new Cpu(0, 0, 0), callersNs);
-        JsonObject done = Done.of("measure", lanes, openLoop,
-                new Done.Totals(elapsedNs, elapsedNs, cpuNs));
+        JsonObject done = Done.of("measure", lanes, openLoop, new Done.Totals(elapsedNs, elapsedNs, cpuNs));
         for (Recorder leadIn : leadIns) {
             if (leadIn != leadIns[0]) {
                 leadIns[0].add(leadIn);

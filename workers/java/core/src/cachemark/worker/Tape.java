@@ -44,7 +44,10 @@ public final class Tape {
 
     private static String text(byte[] key) {
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(key)).toString();
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(key))
+                    .toString();
         } catch (CharacterCodingException error) {
             throw new Unsupported("keys that are no text: the libraries take strings");
         }
@@ -102,7 +105,9 @@ public final class Tape {
     }
 
     int keyBytes(int[] indexes) {
-        return Arrays.stream(indexes).map(k -> file.keyOffset(k + 1) - file.keyOffset(k)).sum();
+        return Arrays.stream(indexes)
+                .map(k -> file.keyOffset(k + 1) - file.keyOffset(k))
+                .sum();
     }
 
     int lengths(int[] indexes) {
@@ -204,8 +209,15 @@ public final class Tape {
     }
 
     private Op op(int j) {
-        return new Op(this, file.verb(j), file.noreply(j), file.opKeys(j), file.opLength(j),
-                file.opExptime(j), file.generation(j), this::kept);
+        return new Op(
+                this,
+                file.verb(j),
+                file.noreply(j),
+                file.opKeys(j),
+                file.opLength(j),
+                file.opExptime(j),
+                file.generation(j),
+                this::kept);
     }
 
     /** When each operation of a lane is due, in ns from the start of a pass. */
@@ -217,8 +229,7 @@ public final class Tape {
     private int[] numbers(int lane, int lanes) {
         int[] numbers = new int[file.opCount];
         int count = 0;
-        for (long first = (long) lane * file.group; first < file.opCount;
-                first += (long) lanes * file.group) {
+        for (long first = (long) lane * file.group; first < file.opCount; first += (long) lanes * file.group) {
             for (int i = 0; i < file.group; i++) {
                 numbers[count++] = (int) first + i;
             }
@@ -228,7 +239,6 @@ public final class Tape {
 
     /** The write that stores a key before anything is timed. */
     Op prefill(int key) {
-        return new Op(this, Verb.SET, false, new int[] {key}, file.length(key), file.exptimeS,
-                0, this::value);
+        return new Op(this, Verb.SET, false, new int[] {key}, file.length(key), file.exptimeS, 0, this::value);
     }
 }

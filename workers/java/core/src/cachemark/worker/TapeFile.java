@@ -23,9 +23,11 @@ final class TapeFile {
     final boolean verified;
     /** For which the records have generations; 0: they have none. */
     final long lanes;
+
     final boolean openLoop;
     /** Whether callers think between operations. */
     final boolean thinks;
+
     final int group;
     /** The first key that is a counter; the number of keys if none is. */
     final int firstCounter;
@@ -183,8 +185,8 @@ final class TapeFile {
 
     private int section(int field, long entries, int size) throws TapeException {
         long at = bytes.getLong(field);
-        boolean inside = at >= HEADER_BYTES && at <= bytes.capacity() && at % 8 == 0
-                && entries * size <= bytes.capacity() - at;
+        boolean inside =
+                at >= HEADER_BYTES && at <= bytes.capacity() && at % 8 == 0 && entries * size <= bytes.capacity() - at;
         check(inside, "a section lies outside the file", field);
         return (int) at;
     }
@@ -224,14 +226,13 @@ final class TapeFile {
             Verb verb = bytes.get(at) < 0 ? null : Verb.of(bytes.get(at));
             check(verb != null, "record " + j + " has unknown verb " + bytes.get(at), at);
             int flags = bytes.get(at + 1);
-            boolean mayHave = lanes > 0 && (flags & 1) == 0 && flags >> 1 < Tape.RIGHT.length
-                    && verb.hasGeneration();
-            boolean flagged = ((flags & 1) == 0 || verb.quiet)
-                    && (flags >> 1 == 0 || flags > 0 && mayHave);
+            boolean mayHave = lanes > 0 && (flags & 1) == 0 && flags >> 1 < Tape.RIGHT.length && verb.hasGeneration();
+            boolean flagged = ((flags & 1) == 0 || verb.quiet) && (flags >> 1 == 0 || flags > 0 && mayHave);
             check(flagged, "record " + j + " has unknown flags", at + 1);
             long run = Short.toUnsignedLong(bytes.getShort(at + 2));
             long key = Integer.toUnsignedLong(bytes.getInt(at + 4));
-            boolean there = verb == Verb.VERSION ? run == 0
+            boolean there = verb == Verb.VERSION
+                    ? run == 0
                     : verb.batch ? run >= 1 && key + run <= runCount : run == 1 && key < keyCount;
             check(there, "record " + j + " names a key that is not there", at + 4);
             long length = Integer.toUnsignedLong(bytes.getInt(at + 8));

@@ -20,6 +20,7 @@ final class Timeline {
     private long startNs;
     /** 0: the window ends by a number of operations and has no slices. */
     private long sliceNs;
+
     private int at;
     /** The slice that is going on ends so long after the start. */
     private long lengthNs;

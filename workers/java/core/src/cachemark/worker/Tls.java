@@ -27,8 +27,7 @@ import javax.net.ssl.TrustManagerFactory;
 
 /** TLS as the options `tls`, `tls_name`, `tls_client_cert` and `tls_client_key` ask for it. */
 public final class Tls {
-    static final Set<String> OPTIONS =
-            Set.of("tls", "tls_name", "tls_client_cert", "tls_client_key");
+    static final Set<String> OPTIONS = Set.of("tls", "tls_name", "tls_client_cert", "tls_client_key");
     private static final Pattern KEY =
             Pattern.compile("-----BEGIN PRIVATE KEY-----(.*?)-----END PRIVATE KEY-----", Pattern.DOTALL);
     private static final List<String> ALGORITHMS = List.of("EC", "RSA", "Ed25519");
@@ -68,13 +67,11 @@ public final class Tls {
         return store;
     }
 
-    private static KeyManager[] own(Map<String, String> options)
-            throws IOException, GeneralSecurityException {
+    private static KeyManager[] own(Map<String, String> options) throws IOException, GeneralSecurityException {
         if (!options.containsKey("tls_client_cert")) {
             return null;
         }
-        Certificate[] chain =
-                certificates(options.get("tls_client_cert")).toArray(new Certificate[0]);
+        Certificate[] chain = certificates(options.get("tls_client_cert")).toArray(new Certificate[0]);
         KeyStore store = empty();
         store.setKeyEntry("client", key(options.get("tls_client_key")), NO_PASSWORD, chain);
         KeyManagerFactory keys = KeyManagerFactory.getInstance("PKIX");

@@ -17,9 +17,7 @@ public final class Verify {
     public static final long CLIENT = -5;
     public static final long PROTOCOL = -6;
 
-    static final String[] NAMES = {
-        "", "wrong", "timeout", "connection", "server", "client", "protocol"
-    };
+    static final String[] NAMES = {"", "wrong", "timeout", "connection", "server", "client", "protocol"};
     static final long FOUND_MASK = (1 << 17) - 1;
     static final long REFUSED = 1 << 17;
     static final int SIZE_BIT = 18;

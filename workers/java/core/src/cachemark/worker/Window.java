@@ -15,11 +15,13 @@ final class Window {
     final long startNs;
     /** When the tape's time was 0, or would have been. */
     final long tapeStartNs;
+
     final long timeoutNs;
     /** How long it is to last; 0 where it ends by a number of operations. */
     final long durationNs;
     /** Nothing is begun after this instant; a stop moves it to the past. */
     volatile long endNs;
+
     private volatile boolean stopped;
 
     private Window(long startNs, long tapeNs, long durationNs, long endNs, long timeoutNs) {

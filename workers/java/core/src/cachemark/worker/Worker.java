@@ -33,7 +33,8 @@ public final class Worker {
     /** The root logger, held on to: the libraries' chatter below warnings goes nowhere. */
     private static final Logger LOG = Logger.getLogger("");
 
-    private final Gson gson = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
+    private final Gson gson =
+            new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
     private final BlockingQueue<JsonObject> inbox = new LinkedBlockingQueue<>();
     private final String name;
     private final OutputStream out;
@@ -76,14 +77,13 @@ public final class Worker {
                 case "bye" -> {
                     return;
                 }
-                default -> { } // a stop has done its work when it was read
+                default -> {} // a stop has done its work when it was read
             }
         }
     }
 
     private void listen() {
-        try (BufferedReader in = new BufferedReader(
-                new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 JsonObject request = Messages.parse(line);
                 if (request == null) {
@@ -161,7 +161,8 @@ public final class Worker {
         try {
             player = new Player(client, setup);
         } catch (Exception unreachable) {
-            String servers = setup.servers.stream().map(InetSocketAddress::toString)
+            String servers = setup.servers.stream()
+                    .map(InetSocketAddress::toString)
                     .map(text -> text.substring(text.indexOf('/') + 1))
                     .collect(Collectors.joining(" "));
             return Messages.error("connect", servers + ": " + unreachable, true);
@@ -175,8 +176,7 @@ public final class Worker {
             return Messages.error("protocol", "run before prepare", true);
         }
         Player playing = player;
-        Window own = playing.window(Messages.start(request),
-                Messages.number(request, "duration_ms"));
+        Window own = playing.window(Messages.start(request), Messages.number(request, "duration_ms"));
         String calls = Messages.text(request, "calls");
         FutureTask<JsonObject> run = new FutureTask<>(() -> playing.run(request, own));
         window = own;
@@ -235,8 +235,7 @@ public final class Worker {
         return slices.done();
     }
 
-    private JsonObject waitForRun(FutureTask<JsonObject> run, Player playing, Window own)
-            throws Exception {
+    private JsonObject waitForRun(FutureTask<JsonObject> run, Player playing, Window own) throws Exception {
         long lastProgressNs = own.startNs;
         long before = 0;
         while (true) {

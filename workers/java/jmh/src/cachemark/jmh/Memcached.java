@@ -29,7 +29,9 @@ import org.openjdk.jmh.infra.ThreadParams;
  * of the worker, the times those of a look; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's own.
  */
 @State(Scope.Benchmark)
-@Fork(value = 1, jvmArgs = {"-XX:+UseG1GC", "-Xms1g", "-Xmx1g"})
+@Fork(
+        value = 1,
+        jvmArgs = {"-XX:+UseG1GC", "-Xms1g", "-Xmx1g"})
 @Warmup(iterations = 5, time = 1)
 @Measurement(iterations = 5, time = 1)
 public class Memcached {
@@ -94,11 +96,18 @@ public class Memcached {
         }
         Path tape = Files.createTempFile("cachemark-", ".tape");
         try {
-            TapeData stored = data.equals("original")
-                    ? TapeData.original(keys) : TapeData.random(keys, valueSize);
+            TapeData stored = data.equals("original") ? TapeData.original(keys) : TapeData.random(keys, valueSize);
             TapeWriter.write(tape, operation, stored, batch, sameKeys);
-            calls = new Calls(client, server, wire, tape, params.getThreads(),
-                    connection.equals("shared"), depth, profile, timeoutMs);
+            calls = new Calls(
+                    client,
+                    server,
+                    wire,
+                    tape,
+                    params.getThreads(),
+                    connection.equals("shared"),
+                    depth,
+                    profile,
+                    timeoutMs);
         } finally {
             Files.delete(tape);
         }

@@ -23,8 +23,10 @@ record TapeData(byte[][] keys, int[] lengths, int exptimeS) {
     }
 
     private static byte[][] keys(int count, IntFunction<String> name) {
-        return IntStream.range(0, count).mapToObj(name)
-                .map(key -> key.getBytes(StandardCharsets.US_ASCII)).toArray(byte[][]::new);
+        return IntStream.range(0, count)
+                .mapToObj(name)
+                .map(key -> key.getBytes(StandardCharsets.US_ASCII))
+                .toArray(byte[][]::new);
     }
 
     int count() {

@@ -17,11 +17,12 @@ import java.util.SplittableRandom;
  * worker. The same arguments give the same bytes.
  */
 final class TapeWriter {
-    private static final Set<Verb> VERBS = Set.of(Verb.GET, Verb.GETS, Verb.GAT, Verb.MGET,
-            Verb.SET, Verb.REPLACE, Verb.TOUCH);
+    private static final Set<Verb> VERBS =
+            Set.of(Verb.GET, Verb.GETS, Verb.GAT, Verb.MGET, Verb.SET, Verb.REPLACE, Verb.TOUCH);
     private static final String SET_GET = "set-get";
     /** Of a group of set-get. */
     private static final int GROUP_KEYS = 4;
+
     private static final int HEADER_BYTES = 184;
     private static final int RECORDS = 1 << 16;
     private static final int BATCHES = 1 << 13;
@@ -36,8 +37,14 @@ final class TapeWriter {
     private TapeWriter(TapeData data, int records, int runs) {
         this.data = data;
         pool = data.longestValue() + POOL_SPARE_BYTES;
-        long bytes = HEADER_BYTES + 4L * (data.count() + 1) + data.keyBytes() + 4L * data.count()
-                + pool + 16L * records + 4L * runs + 8 * 6;
+        long bytes = HEADER_BYTES
+                + 4L * (data.count() + 1)
+                + data.keyBytes()
+                + 4L * data.count()
+                + pool
+                + 16L * records
+                + 4L * runs
+                + 8 * 6;
         if (bytes > Integer.MAX_VALUE) {
             throw new IllegalArgumentException("a tape of more than 2 GiB");
         }
@@ -45,8 +52,7 @@ final class TapeWriter {
     }
 
     /** `batch`: the keys of an mget. `sameKeys`: each group of set-get has the first four keys. */
-    static void write(Path path, String operation, TapeData data, int batch, boolean sameKeys)
-            throws IOException {
+    static void write(Path path, String operation, TapeData data, int batch, boolean sameKeys) throws IOException {
         boolean groups = operation.equals(SET_GET);
         Verb verb = groups ? Verb.SET : verb(operation);
         boolean many = verb == Verb.MGET;
@@ -77,8 +83,8 @@ final class TapeWriter {
                 return verb;
             }
         }
-        throw new IllegalArgumentException("no operation " + operation + "; one of get, gets, gat,"
-                + " mget, set, replace, touch, set-get");
+        throw new IllegalArgumentException(
+                "no operation " + operation + "; one of get, gets, gat," + " mget, set, replace, touch, set-get");
     }
 
     /** The header, the keys and the values; where the records are. */
