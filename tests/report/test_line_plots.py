@@ -13,6 +13,7 @@ from cachemark.report.plots import plots
 from cachemark.report.plots.images import svg
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.over_factor import over_factor
+from cachemark.report.plots.palette import line_style
 from cachemark.report.plots.timeline import hit_ratio
 from tests.builders.full_report import LOADS, SERVERS, samples
 from tests.builders.full_report import report as full_report
@@ -155,3 +156,40 @@ def test_names_of_lines_are_whole() -> None:
     name = "python/python-memcached"
     spec = line_chart([ChartLine(label=name, marks=marks)], 680, 240, x={}, y_title="ns")
     assert name in [layer["mark"].get("text") for layer in spec["layer"]]
+
+
+def label_colours(spec: object) -> dict[str, str]:
+    """The colour of each text, such as the name of a line."""
+    found: dict[str, str] = {}
+    if isinstance(spec, dict):
+        mark = spec.get("mark")
+        # The names of bars are at their right ends, in one colour.
+        if isinstance(mark, dict) and mark.get("type") == "text" and mark["align"] == "left":
+            found[str(mark.get("text"))] = mark["color"]
+        for item in spec.values():
+            found |= label_colours(item)
+    elif isinstance(spec, list):
+        for item in spec:
+            found |= label_colours(item)
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_a_client_has_one_colour_in_all_plots_of_a_report(count: int) -> None:
+    """Also where a client is missing in some, and for more clients than there are colours."""
+    clients = ["native", *(f"client-{number}" for number in range(count))]
+    outcomes = [
+        measured(client, block, 1000 + (number * 37) % 100 + block, index=block * 20 + number)
+        for block in range(4)
+        for number, client in enumerate(clients)
+        if not (client == "client-0" and block > 0)
+    ]
+    made = build(header(experiment(clients, 4)), outcomes)
+    (group,) = made.groups
+    drawn = [plot.spec for plot in plots(made, 680).groups[0]]
+    lines = [found for found in map(label_colours, drawn) if set(found) & set(clients)]
+    assert len(lines) > 1
+    for client in clients:
+        assert len({found[client] for found in lines if client in found}) == 1, client
+    shown = [line_style(row.series) for row in group.rows if row.series is not None]
+    assert len({(style.role, tuple(style.dash)) for style in shown}) == count

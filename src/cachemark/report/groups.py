@@ -95,6 +95,7 @@ def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Exp
         metric=metric,
         rows=rows,
         lead=None,
+        coloured=len(series_of(kind, experiment)) <= len(SERIES),
     )
     answer = answer_of(plain, answers)
     ranking = answer.ranking(answer.primary) if answer else None
@@ -193,13 +194,11 @@ def _scaled(of: Interval, factor: float) -> Interval:
 
 
 def series_of(kind: GroupKind, experiment: Experiment) -> dict[str, int]:
-    """The number of each client's (or server's) colour; empty if there are not enough colours."""
+    """The number of each client's (or server's) style in the plots: its place in the experiment."""
     clients = [*experiment.clients, *experiment.in_process]
     named = clients if kind == "clients" else experiment.servers
     # The yardstick is grey, so it needs no colour of its own.
     coloured = [each for each in named if not _is_native(each) and not is_null_client(each)]
-    if len(coloured) > len(SERIES):
-        return {}
     return {name: number_ for number_, name in enumerate(coloured)}
 
 

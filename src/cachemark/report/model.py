@@ -33,8 +33,7 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
     """A client (or server) of a group: its summary, and its comparison with the fastest one.
 
     `name` is what tells it from the others. `series` is its number in the experiment, which gives
-    it the same colour in every plot, if there are colours for all. The native client, the yardstick
-    of libraries, is grey.
+    it the same style in every plot. The native client, the yardstick of libraries, is grey.
     """
 
     name: str
@@ -54,6 +53,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     `itself` is the A/A test, and `itself_bound` the factor by which the instrument differs from
     itself. `no_first`: why nobody is named as first, although there
     are several to choose from. `set_leaders` are then those that are first of a set of rounds.
+    `coloured`: there is a colour of its own for each client (or server) of the experiment.
     """
 
     kind: GroupKind = "clients"
@@ -69,6 +69,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     itself_bound: float = 1.0
     no_first: str = ""
     set_leaders: list[str] = []
+    coloured: bool = True
 
     @property
     def common(self) -> str:

@@ -22,7 +22,8 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
     if group.metric != "rate" or len(blocks) < 2:
         return None
     clients = [row.name for row in group.rows if row.name in rates]
-    lines = [_line(client, rates[client]) for client in clients]
+    series = {row.name: row.series for row in group.rows}
+    lines = [_line(client, rates[client], series[client]) for client in clients]
     return Plot(
         name=slug("blocks", group.workload, group.load, group.common),
         title="Throughput, block by block",
@@ -55,12 +56,12 @@ def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, floa
     return rates
 
 
-def _line(client: str, rates: dict[int, float]) -> ChartLine:
+def _line(client: str, rates: dict[int, float], series: int | None) -> ChartLine:
     marks = [
         ChartPoint(x=block, y=rate, description=f"{client}, block {block}: {number(rate)} ops/s")
         for block, rate in sorted(rates.items())
     ]
-    return ChartLine(label=client, marks=marks)
+    return ChartLine(label=client, marks=marks, series=series)
 
 
 def _axis(blocks: list[int]) -> Spec:

@@ -1,4 +1,4 @@
-"""Line charts: one line for each client; six differ by colour, dash and shape, others are grey."""
+"""Line charts: one line for each client, told by colour, dash and shape; the last ones are grey."""
 
 from __future__ import annotations
 
@@ -20,10 +20,17 @@ from cachemark.report.plots.layout import (
     specification,
     text_layer,
 )
-from cachemark.report.plots.palette import DASHES, GREY, SERIES, SHAPES, ColourRole, light
+from cachemark.report.plots.palette import (
+    GREY,
+    YARDSTICK_LINE,
+    ColourRole,
+    LineStyle,
+    light,
+    line_style,
+)
 from cachemark.report.plots.plot import Spec
 
-MAX_NAMED_LINES = len(SERIES)
+MAX_NAMED_LINES = 12
 _LABEL_GAP = 14.0
 _LEGEND_LINE = 18
 # An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
@@ -42,7 +49,10 @@ class ChartPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChartLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's line. `series`: the number of its colour; None: that of its place."""
+    """A client's line. `series`: the number of its style, which it has in every plot of a report.
+
+    None: the yardstick, beside lines that have a number; or that of its place, if none has one.
+    """
 
     label: str
     marks: list[ChartPoint]
@@ -73,7 +83,7 @@ def line_chart(
     y_labels: str = TIME_LABEL,
     shares: bool = False,
 ) -> Spec:
-    """Figures over `x` (a channel without its field); six lines are named.
+    """Figures over `x` (a channel without its field); twelve lines are named.
 
     The axis is logarithmic; that of `shares` is linear, from 0 to 1.
     """
@@ -87,7 +97,7 @@ def line_chart(
     }
     layers = [
         *_line_layers(rest, [GREY] * len(rest), x, y, width=1),
-        *_line_layers(named, [(SERIES[n], DASHES[n]) for n in _styles(named)], x, y, width=2),
+        *_line_layers(named, [(of.role, of.dash) for of in _styles(named)], x, y, width=2),
         *_interval_layers(named, x, y),
         *_shape_layers(named, x, y),
     ]
@@ -100,14 +110,11 @@ def line_chart(
     return specification(area, height, layers, top=14 + rows * _LEGEND_LINE)
 
 
-def _styles(named: Sequence[ChartLine]) -> list[int]:
-    """The number of each line's colour, dash and shape; no two lines have the same."""
-    own = [line.series for line in named]
-    known = [number for number in own if number is not None]
-    if len(known) < len(own) and len(set(known)) + own.count(None) > len(SERIES):
-        return list(range(len(named)))
-    rest = iter(number for number in range(len(SERIES)) if number not in known)
-    return [next(rest) if number is None else number for number in own]
+def _styles(named: Sequence[ChartLine]) -> list[LineStyle]:
+    """The style of each line; no two lines have the same."""
+    if all(line.series is None for line in named):
+        return [line_style(place) for place in range(len(named))]
+    return [YARDSTICK_LINE if line.series is None else line_style(line.series) for line in named]
 
 
 def _plot_area(named: Sequence[ChartLine], width: int) -> PlotArea:
@@ -152,15 +159,14 @@ def _line_layers(
 
 def _shape_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, number in zip(named, _styles(named), strict=True):
-        role, shape = SERIES[number], SHAPES[number]
+    for line, style in zip(named, _styles(named), strict=True):
         values = [
             {"x": six_digits(mark.x), "y": six_digits(mark.y), "description": mark.description}
             for mark in line.marks
             if mark.description
         ]
-        mark = {"type": "point", "filled": True, "size": 46, "shape": shape,
-                "color": light(role), "opacity": 1}  # fmt: skip
+        mark = {"type": "point", "filled": True, "size": 46, "shape": style.shape,
+                "color": light(style.role), "opacity": 1}  # fmt: skip
         encoding = {
             "x": {"field": "x", **x},
             "y": {"field": "y", **y},
@@ -172,15 +178,14 @@ def _shape_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
 
 def _interval_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, number in zip(named, _styles(named), strict=True):
-        role = SERIES[number]
+    for line, style in zip(named, _styles(named), strict=True):
         values = [
             {"x": six_digits(mark.x), "low": six_digits(mark.low), "high": six_digits(mark.high)}
             for mark in line.marks
             if mark.low is not None and mark.high is not None
         ]
         if values:
-            mark = {"type": "rule", "color": light(role), "strokeWidth": 1.2, "clip": True,
+            mark = {"type": "rule", "color": light(style.role), "strokeWidth": 1.2, "clip": True,
                     "aria": False}  # fmt: skip
             encoding = {
                 "x": {"field": "x", **x},
@@ -203,9 +208,9 @@ def _labels(
     places = separate([height * (1 - end) for end in ends], _LABEL_GAP, 0, height)
     return [
         text_layer(
-            {"x": area.width + 10.0, "y": at}, shorten(line.label, area.right - 10), SERIES[number]
+            {"x": area.width + 10.0, "y": at}, shorten(line.label, area.right - 10), style.role
         )
-        for line, number, at in zip(named, _styles(named), places, strict=True)
+        for line, style, at in zip(named, _styles(named), places, strict=True)
     ]
 
 
@@ -213,13 +218,18 @@ def _legend_layers(named: Sequence[ChartLine], area: PlotArea, rows: int) -> lis
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (area.width + area.left) / 2
-    for index, (line, number) in enumerate(zip(named, _styles(named), strict=True)):
-        role, dash, shape = SERIES[number], DASHES[number], SHAPES[number]
+    for index, (line, style) in enumerate(zip(named, _styles(named), strict=True)):
         across = (index % 2) * column - area.left + 8
         at = {"y": {"value": (index // 2 - rows) * _LEGEND_LINE + 1}}
-        rule = {"type": "rule", "color": light(role), "strokeWidth": 2, "strokeDash": dash}
+        rule = {
+            "type": "rule",
+            "color": light(style.role),
+            "strokeWidth": 2,
+            "strokeDash": style.dash,
+        }
         ends = {"x": {"value": across}, "x2": {"value": across + 24}}
-        point = {"type": "point", "filled": True, "size": 40, "shape": shape, "color": light(role)}
+        point = {"type": "point", "filled": True, "size": 40, "shape": style.shape,
+                 "color": light(style.role)}  # fmt: skip
         middle = {"x": {"value": across + 12}}
         for mark, where in ((rule, ends), (point, middle)):
             layers.append(
@@ -230,5 +240,5 @@ def _legend_layers(named: Sequence[ChartLine], area: PlotArea, rows: int) -> lis
                 }
             )
         words = {"x": across + 31, "y": float(at["y"]["value"])}
-        layers.append(text_layer(words, shorten(line.label, column - 38), role, fontSize=11))
+        layers.append(text_layer(words, shorten(line.label, column - 38), style.role, fontSize=11))
     return layers

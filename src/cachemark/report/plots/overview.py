@@ -160,6 +160,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
     servers: list[str]
     rows: dict[tuple[str, str], ClientRow]
     firsts: frozenset[Cell]
+    own_colours: bool
 
     @property
     def coloured(self) -> bool:
@@ -173,7 +174,8 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         row = self.rows[client, server]
         if row.yardstick:
             return "yardstick"
-        return identity(row.series, first=row.summary.cell in self.firsts)
+        first = row.summary.cell in self.firsts
+        return identity(row.series if self.own_colours else None, first=first)
 
     def key(self) -> list[tuple[ColourRole, str]]:
         """The legend: the meaning of the colours."""
@@ -196,6 +198,7 @@ def _grid(report: Report, work: ServerGroups) -> _Grid:
         # Those of all plots of this kind: a colour is one server's in each of them.
         servers=_ordered(sorted(work.servers), experiment.servers),
         rows=rows,
+        own_colours=all(group.coloured for group in groups),
         firsts=frozenset(
             row.summary.cell
             for group in groups

@@ -63,6 +63,27 @@ DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
+class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells a line from all others: a colour, a dash and the shape of its points."""
+
+    role: ColourRole
+    dash: list[int]
+    shape: str
+
+
+YARDSTICK_LINE = LineStyle(role="faint", dash=[1, 0], shape="circle")
+
+
+def line_style(series: int) -> LineStyle:
+    """The style of a client's number: from the seventh on, colours come again with other dashes."""
+    count = len(SERIES)
+    return LineStyle(
+        role=SERIES[series % count],
+        dash=DASHES[(series + series // count) % count],
+        shape=SHAPES[(series + series // count) % count],
+    )
+
+
 Theme = Literal["light", "dark"]
 
 

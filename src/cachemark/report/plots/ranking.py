@@ -87,7 +87,11 @@ def is_settled(group: Group) -> bool:
 def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
     client, of = row.name, ranked_figure(row.summary, group.metric)
     first = client == leader(group) and is_settled(group)
-    role: ColourRole = "yardstick" if row.yardstick else identity(row.series, first=first)
+    role: ColourRole = (
+        "yardstick"
+        if row.yardstick
+        else identity(row.series if group.coloured else None, first=first)
+    )
     unit = " ops/s" if group.metric == "rate" else ""
     description = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
     description += [interval_text(of, group.metric)] if of and of.low is not None else []
