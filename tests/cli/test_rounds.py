@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.fidelity.server import scripted
-from cachemark.runs.storage.store import open_run
+from cachemark.model.experiment_file import parse
+from cachemark.runs.storage.store import latest_run, open_run
+from tests.builders.outcomes import header
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
+from tests.builders.stored_runs import kept
 from tests.conftest import Cli, bad_worker
 
 
@@ -114,3 +117,36 @@ def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
     assert ended.returncode == 1
     assert "slices of 20 ms are shorter than the operations" in ended.stderr
     assert "give --set rounds.slice_ms" in ended.stderr
+
+
+def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(cli: Cli, tmp_path: Path) -> None:
+    name = write(tmp_path, ROUNDS)
+    assert cli("run", name, "--blocks", "1").returncode == 0
+    before = read_outcomes(tmp_path)
+    ended = cli("run", "--resume", "--blocks", "2")
+    assert ended.returncode == 0, ended.stderr
+    after = read_outcomes(tmp_path)
+    assert [of.trial.index for of in after[: len(before)]] == [of.trial.index for of in before]
+    assert Counter(of.trial.block for of in after) == {0: len(before), 1: len(before)}
+    stored = latest_run(tmp_path / "results")
+    assert (stored.header.experiment.blocks, stored.header.experiment.rounds.until) == (
+        2,
+        "settled",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--client", "native"), "continues a run with the options that it was started with"),
+        (("--blocks", "1"), "the run has 2"),
+        (("--max", "10m"), "the run has no limit"),
+    ],
+)
+def test_only_a_longer_run_is_made_of_a_stored_one(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    kept(tmp_path / "results", header(parse(ROUNDS, "e.toml")), [])
+    ended = cli("run", "made", "--resume", *options)
+    assert ended.returncode == 2
+    assert words in " ".join(ended.stderr.split())

@@ -45,7 +45,7 @@ def test_a_late_client_is_named_as_the_limit() -> None:
     (text,) = report(closed("a", 2000), *late, *[at_rate("a", 500, FAST)] * 2,
                      *[at_rate("a", 750, SLOW, late_ns=1_900_000)] * 2).answers  # fmt: skip
     assert "up to 500 operations" in text
-    assert text.endswith("at 750: limited by this generator, not by the server.")
+    assert "at 750: limited by this generator, not by the server. More callers (--threads)" in text
 
 
 def test_where_no_rate_meets_the_objective_the_sentence_says_so() -> None:

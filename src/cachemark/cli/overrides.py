@@ -119,7 +119,7 @@ def _rounds(experiment: Experiment, overrides: Overrides) -> RoundsTiming:
         experiment.rounds,
         slice_ms=overrides.slice_ms,
         until=overrides.until,
-        max_s=None if overrides.max is None else _seconds(overrides.max),
+        max_s=None if overrides.max is None else seconds(overrides.max),
     )
 
 
@@ -180,7 +180,7 @@ _TIME = re.compile(r"([0-9]{1,6})(s|m|h)?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 
 
-def _seconds(text: str) -> int:
+def seconds(text: str) -> int:
     """A time such as `90s` or `10m` in seconds. Raises UsageError."""
     match = _TIME.fullmatch(text)
     if match is None or not int(match[1]):

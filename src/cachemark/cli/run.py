@@ -14,6 +14,7 @@ from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli import completers
 from cachemark.cli.exit_status import OK
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
+from cachemark.cli.lengthened import lengthen
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
@@ -54,7 +55,10 @@ class StorageOptions:
     resume: Annotated[
         bool,
         Parameter(
-            negative="", group=PLAY, help="continue a stopped run (its id; default: the latest)"
+            negative="",
+            group=PLAY,
+            help="continue a stopped run (its id; default: the latest), or, with more --blocks or "
+            "a longer --max, one that has ended",
         ),
     ] = False
     trust_commands: Annotated[
@@ -181,14 +185,10 @@ def _resume(
     details: bool,
     web: bool,
 ) -> int:
-    if options.are_given:
-        raise UsageError(
-            "--resume continues a run with the options that it was started with",
-            "leave the other options out",
-        )
     stored_run = open_run(name, storage.out) if name else latest_own_run(storage.out)
+    check(stored_run.header.experiment, str(stored_run.folder))
+    lengthen(stored_run, options)
     planned = stored_run.header.experiment
-    check(planned, str(stored_run.folder))
     if stored_run.imported:
         _show_programs(stored_run, trusted=storage.trust_commands)
     if hosts is not None:

@@ -17,6 +17,10 @@ from cachemark.report.model import RatePoint, Section
 RATES_TITLE = "The highest rates with"
 STEPS_TITLE = "Every step of the search"
 LIMITED = "limited by this generator, not by the server"
+_MAY_DO_MORE = (
+    " More callers (--threads), more CPUs for the workers (--set placement.worker=…) or another "
+    "host for them (--hosts) may do more."
+)
 # What makes a trial no answer about the server. The reason follows, where one is needed.
 _SPOILED: dict[Cause, str] = {
     "generator": LIMITED,
@@ -77,11 +81,12 @@ def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
         last = found_rate.typical.closed[-1]
         return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
     why = rate_above(found_rate, objective)
+    more = _MAY_DO_MORE if why.endswith(LIMITED) else ""
     if not ends.best:
-        return f"{place}: {_none_found(found_rate, text)}; {why}."
+        return f"{place}: {_none_found(found_rate, text)}; {why}.{more}"
     at_best = time(_at_best(found_rate).percentile_ns)
     head = f"{place} meets {text} up to {_rate(found_rate)} operations per second"
-    return f"{head} ({objective.percentile} {at_best}); {why}."
+    return f"{head} ({objective.percentile} {at_best}); {why}.{more}"
 
 
 def _none_found(found_rate: FoundRate, text: str) -> str:

@@ -117,6 +117,15 @@ class Run:
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error}") from error
 
+    def store_experiment(self, experiment: Experiment) -> None:
+        """Write another experiment into the header. Needs the lock. Raises UsageError."""
+        header = msgspec.structs.replace(self.header, experiment=experiment)
+        try:
+            _write_header(self.folder, header)
+        except OSError as error:
+            raise UsageError(f"{self.folder}: cannot be written: {error}") from error
+        self.header = header
+
     def append(self, outcomes: Sequence[Outcome]) -> None:
         """Append outcomes, which are on disk when this returns. Needs the lock."""
         if self._lock is None:
@@ -179,8 +188,12 @@ def create_run(
             host=host,
             hosts=hosts,
         )
-        replace_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
+        _write_header(folder, header)
     return Run(folder, header)
+
+
+def _write_header(folder: Path, header: RunHeader) -> None:
+    replace_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
 
 
 @contextmanager
