@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from cachemark.report.plots.images import svg
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.palette import ROLES, identity
 from cachemark.report.plots.server_groups import server_groups
-from cachemark.report.plots.summary_picture import ticks, title_lines
+from cachemark.report.plots.summary_picture import summary_picture, ticks, title_lines
 from cachemark.report.plots.timeline import rate
+from cachemark.report.tables import share_text
 from cachemark.report.trials import trial_rows
 from tests.builders.full_report import LOADS, SERVERS, report, samples
 from tests.builders.outcomes import measured
@@ -234,6 +236,19 @@ def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
     assert width == 2 * 860
     assert height < 2 * 860
     assert len(content) < 150_000
+
+
+def test_the_picture_has_the_fastest_at_the_top_and_the_ratios(made: Report) -> None:
+    group = next(group for group in made.groups if len(group.rows) > 2)
+    alone = msgspec.structs.replace(made, groups=[group])
+    drawn = json.dumps(summary_picture(alone, "An answer."))
+    ranked = [row for row in group.rows if row.summary.total]
+    ranked.sort(key=lambda row: -row.summary.total.rate.value if row.summary.total else 0)
+    places = [drawn.index(f'"{row.name}"') for row in ranked]
+    assert places == sorted(places)
+    for row in ranked:
+        assert json.dumps(share_text(row)) in drawn
+    assert "of the fastest" in drawn
 
 
 def test_nothing_measured_is_no_picture(made: Report) -> None:

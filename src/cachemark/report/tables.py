@@ -100,7 +100,7 @@ def _ranking_table(group: Group) -> Table:
             group.heading,
             "version",
             "ops/s",
-            _ratio_heading(group),
+            ratio_heading(group),
             "p50",
             "p99",
             "p99.9",
@@ -113,7 +113,8 @@ def _ranking_table(group: Group) -> Table:
     )
 
 
-def _ratio_heading(group: Group) -> str:
+def ratio_heading(group: Group) -> str:
+    """What the rows of a group are relative to."""
     nobody = group.no_first and any(row.fastest for row in group.rows)
     return NO_FIRST_HEADING if nobody else RATIO_HEADING[group.metric]
 
@@ -130,7 +131,7 @@ def _ranking_row(row: ClientRow, group: Group) -> list[str]:
         row.name,
         version,
         rate_with_error(total.rate),
-        _share(row),
+        share_text(row),
         *_percentiles(total),
         _cpu(summary.client_cpu_us),
         _cpu(summary.server_cpu_us),
@@ -139,7 +140,8 @@ def _ranking_row(row: ClientRow, group: Group) -> list[str]:
     ]
 
 
-def _share(row: ClientRow) -> str:
+def share_text(row: ClientRow) -> str:
+    """A row relative to the first, with its interval; `~` if that shows no difference."""
     if row.fastest:
         return "1"
     comparison = row.comparison

@@ -33,7 +33,8 @@ _MAX_AXIS_FACTOR = 1.6
 class BarItem(msgspec.Struct, frozen=True, kw_only=True):
     """One bar: its name, its figure with its interval, and texts that describe it.
 
-    `hollow`: drawn as an outline, as a single trial says less than several do.
+    `ratio` is the figure relative to the first, in words. `hollow`: drawn as an outline, as a
+    single trial says less than several do.
     """
 
     label: str
@@ -43,6 +44,7 @@ class BarItem(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     figure: str
     description: str
+    ratio: str = ""
     dots: list[float] = []
     hollow: bool = False
 

@@ -16,7 +16,7 @@ from cachemark.report.plots.palette import SERIES, ColourRole, identity
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, ratio_heading, share_text
 
 _Getter = Callable[[ClientRow], Interval | None]
 _Formatter = Callable[[Interval | None], str]
@@ -47,6 +47,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     closed: bool
+    ratio_heading: str
     labels: str
     items: list[BarItem]
     key: list[tuple[ColourRole, str]]
@@ -75,6 +76,7 @@ def _panel(report: Report, work: ServerGroups) -> Panel:
     return Panel(
         title=work.title,
         closed=closed,
+        ratio_heading=ratio_heading(first),
         labels=SI_LABEL if closed else TIME_LABEL,
         items=_items(grid, get, write),
         key=grid.key(),
@@ -229,7 +231,8 @@ def _item(
     get: _Getter,
     write: _Formatter,
 ) -> BarItem:
-    of = get(grid.rows[client, server])
+    row = grid.rows[client, server]
+    of = get(row)
     return BarItem(
         label=grid.label(client, server),
         role=grid.role(client, server),
@@ -238,7 +241,8 @@ def _item(
         high=of.high if of else None,
         figure=write(of),
         description=f"{client} against {server} {write(of)}",
-        hollow=grid.rows[client, server].summary.valid == 1,
+        ratio=share_text(row) if of else "",
+        hollow=row.summary.valid == 1,
     )
 
 

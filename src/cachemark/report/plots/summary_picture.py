@@ -1,7 +1,8 @@
 """A run as one picture for a README: question, answer, bars, machine and date.
 
 There is a small panel for each workload and load. Panels with common names are placed side by side
-and share the column of names at the left.
+and share the column of names at the left, the fastest at the top. A panel that is wide enough also
+has the ratios to the first, with their intervals: they are known better than the rates.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from statistics import fmean
 
 import msgspec
 
@@ -27,6 +29,8 @@ _MARGIN = 18
 _COLUMNS = 3
 _GAP = 24
 _FIGURE = 46  # room for a figure behind the longest bar
+_RATIO = 128  # room for the ratio behind it, in a panel of this width
+_WIDE = 420
 _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
@@ -68,12 +72,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
     for beside, columns in _lines(drawn):
         width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
-        titles = [title_lines(_title(panel), width) for panel in beside]
-        for index, title_of_panel in enumerate(titles):
-            for line, words in enumerate(title_of_panel):
-                at = left + index * (width + _GAP)
-                canvas.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
-        down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
+        down = _titles(canvas, beside, left, width, down)
         for row in rows:
             middle = down + row.top + row.count * _thick(beside[0]) / 2
             words = shorten(row.label, left - _MARGIN - 2, _SMALL)
@@ -140,12 +139,44 @@ def _rows(beside: Sequence[Panel]) -> tuple[list[_NameRow], float]:
     for panel in beside:
         for label, items in groupby(panel.items, key=lambda item: item.label):
             most[label] = max(most.get(label, 0), len(list(items)))
+    places = _places(beside)
     rows: list[_NameRow] = []
     top = 0.0
-    for label, count in most.items():
+    for label, count in sorted(most.items(), key=lambda item: places.get(item[0], math.inf)):
         rows.append(_NameRow(label=label, top=top, count=count))
         top += count * _thick(beside[0]) + _BETWEEN
     return rows, top - _BETWEEN
+
+
+def _places(beside: Sequence[Panel]) -> dict[str, float]:
+    """How far each name is behind the best of its panels: the mean logarithm, 0 for the best."""
+    behind: dict[str, list[float]] = {}
+    for panel in beside:
+        values = [item.value for item in panel.items if item.value]
+        for item in panel.items:
+            if item.value:
+                best = max(values) if panel.closed else min(values)
+                behind.setdefault(item.label, []).append(abs(math.log(item.value / best)))
+    return {label: fmean(logs) for label, logs in behind.items()}
+
+
+def _has_ratios(panel: Panel, width: float) -> bool:
+    return width >= _WIDE and len(panel.items) > 1
+
+
+def _titles(
+    canvas: Canvas, beside: Sequence[Panel], left: float, width: float, down: float
+) -> float:
+    """The titles above a row of panels; returns where the panels begin."""
+    titles = [title_lines(_title(panel), width) for panel in beside]
+    for index, (panel, lines) in enumerate(zip(beside, titles, strict=True)):
+        at = left + index * (width + _GAP)
+        for line, words in enumerate(lines):
+            canvas.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
+        if _has_ratios(panel, width):
+            heading = panel.ratio_heading
+            canvas.words(at + width, down + 8, heading, "faint", size=_SMALL, align="right")
+    return down + 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
 
 
 def _title(panel: Panel) -> str:
@@ -182,7 +213,8 @@ def _panel(
     canvas: Canvas, panel: Panel, rows: Sequence[_NameRow], area: _PanelArea, last: float
 ) -> None:
     top = area.top
-    scale = (area.width - _FIGURE) / last
+    with_ratios = _has_ratios(panel, area.width)
+    scale = (area.width - _FIGURE - (_RATIO if with_ratios else 0)) / last
     for tick in ticks(last):
         at = area.left + tick * scale
         canvas.vertical(at, top - 3, top + area.height + 3, "grid")
@@ -196,6 +228,9 @@ def _panel(
             middle = top + row.top + (index + 0.5) * _thick(panel)
             at = _Bar(left=area.left, middle=middle, thick=_thick(panel) - 1)
             _bar(canvas, item, at, scale, last)
+            if with_ratios:
+                end = area.left + area.width
+                canvas.words(end, middle, item.ratio, size=_SMALL, align="right")
 
 
 def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
@@ -244,7 +279,12 @@ def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float)
     for line in textwrap.wrap(
         f"{' or '.join(units).capitalize()}. {LINES_ACROSS}"
         + (" Hollow: a single trial." if any(i.hollow for p in drawn for i in p.items) else "")
-        + (f" {arrows}" if arrows else ""),
+        + (f" {arrows}" if arrows else "")
+        + (
+            " ~: no difference is shown."
+            if any("~" in i.ratio for p in drawn for i in p.items)
+            else ""
+        ),
         150,
     ):
         canvas.words(_MARGIN, down, line, "faint", size=_SMALL)
