@@ -170,6 +170,60 @@ quick-python: quick-lint
 quick-rust:
 	@$(call have,cargo) cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked $(PURE_CRATES)
 
+# How much of each room the tests run: to look at, no limit. TESTS="tests/model tests/report" plays a part.
+TESTS ?= tests
+COVERAGE := .tools/coverage
+ROOMS := model host endpoints analysis checks runs agents report web cli
+CARGO_LLVM_COV_VERSION := 0.9.1
+CRATES = $(patsubst engine/crates/%/Cargo.toml,%,$(wildcard engine/crates/*/Cargo.toml))
+LLVM_COV := PATH="$(CURDIR)/.tools/cargo/bin:$$PATH" cargo llvm-cov
+
+.PHONY: coverage coverage-python coverage-rust
+coverage: coverage-python coverage-rust ## The share of lines that tests run, by room and by crate (half an hour); TESTS="tests/model"
+
+coverage-python: export CACHEMARK_COVERAGE := $(CURDIR)/$(COVERAGE)/data
+coverage-python: setup
+	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
+	@$(RUN) coverage run -m pytest -n 4 --dist loadgroup -m "not slow" $(TESTS) || true
+	@$(RUN) coverage combine --quiet
+	@for room in $(ROOMS); do \
+	  printf '%-10s %3s %%\n' $$room "$$($(RUN) coverage report --format=total --include="src/cachemark/$$room/*")"; done
+	@printf '%-10s %3s %%\n' all "$$($(RUN) coverage report --format=total)"
+
+coverage-rust:
+	@[ -x .tools/cargo/bin/cargo-llvm-cov ] || { \
+	  echo "coverage: cargo-llvm-cov $(CARGO_LLVM_COV_VERSION) into .tools"; rustup component add llvm-tools && \
+	  cargo install --quiet --locked --version $(CARGO_LLVM_COV_VERSION) --root .tools/cargo cargo-llvm-cov; }
+	@cd engine && $(LLVM_COV) --quiet --locked --workspace --no-report --ignore-run-fail
+	@cd engine && for crate in $(subst _,-,$(CRATES)); do \
+	  $(LLVM_COV) report --summary-only --quiet -p cachemark-$$crate | \
+	    awk -v crate=$$crate '/^TOTAL/ { printf "%-14s %6s\n", crate, $$10 }'; done
+
+# The tools look into databases of the network. Each says what it found, or that it could not look; so says the end.
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := .tools/cargo/bin/cargo-deny
+GOVULNCHECK_VERSION := v1.9.0
+audited = echo "audit: $(1)"; ($(2)) || { echo "audit: $(1): something is known, or nobody could be asked: see above"; \
+  touch .tools/audit; };
+
+.PHONY: audit
+audit: setup ## Known vulnerabilities of the locked packages: PyPI, crates.io, npm, Go; licences of crates; not part of .ci/run
+	@rm -f .tools/audit
+	@$(call audited,PyPI,$(UV) audit --quiet --locked && $(UV) audit --quiet --locked --project workers/python)
+	@$(call have,cargo) [ -x $(CARGO_DENY) ] || { \
+	  echo "audit: cargo-deny $(CARGO_DENY_VERSION) into .tools"; \
+	  cargo install --quiet --locked --version $(CARGO_DENY_VERSION) --root .tools/cargo cargo-deny; }
+	@$(call have,$(CARGO_DENY)) for folder in engine workers/rust; do \
+	  deny="$(CARGO_DENY) --manifest-path $$folder/Cargo.toml --config tools/linters/deny.toml check --hide-inclusion-graph"; \
+	  $(call audited,licences and sources of crates for $$folder,$$deny bans licenses sources) \
+	  $(call audited,crates.io for $$folder,$$deny advisories) done
+	@$(call have,npm) for folder in workers/node tools/linters; do \
+	  $(call audited,npm for $$folder,cd $$folder && npm audit --package-lock-only) done
+	@$(call have,go) $(call audited,Go,cd workers/go && \
+	  go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...)
+	@echo "audit: left out: Maven's and RubyGems' packages; what Debian brings, Debian mends"
+	@[ ! -e .tools/audit ]
+
 format: setup ## Format everything whose formatter is installed
 	cd engine && cargo fmt
 	$(RUN) ruff format .
