@@ -34,11 +34,11 @@ from cachemark.agents.hosts_file import load_hosts
 from cachemark.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
-from cachemark.endpoints.merging import merge
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram
 from cachemark.model.hosts import Hosts
+from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.protocol_results import Operation, Sections, Timeline
 

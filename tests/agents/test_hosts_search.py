@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.endpoints.merging import merge_kinds
+from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
 from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes, write

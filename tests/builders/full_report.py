@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.model.audit import Audit, Level
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.build import build
 from cachemark.report.model import Report
-from cachemark.runs.audit.value import Audit, Level
 from tests.builders.outcomes import experiment, header, measured
 
 CLIENTS = {"native": 3000, "python/fast": 2000, "python/slow": 1500, "python/null": 4000}

@@ -6,12 +6,12 @@ import random
 
 import msgspec
 
-from cachemark.host import HostFacts
 from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Cell, Outcome, ServerFacts, ServerUse, Trial
 from cachemark.model.protocol import Done, Operation, Ready
-from cachemark.runs.storage.store import RunHeader
+from cachemark.model.run_header import RunHeader
 
 WORKLOAD = Workload(name="mixed", mix={"get": 9, "set": 1})
 LOAD = Load(name="one")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.host import HostFacts
 from cachemark.model.experiment import Experiment
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
-from cachemark.runs.storage.store import Run, RunHeader
+from cachemark.model.run_header import RunHeader
+from cachemark.runs.storage.store import Run
 from tests.builders.outcomes import experiment, header, measured
 
 

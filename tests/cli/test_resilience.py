@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.faults import all_faults, chosen_faults
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
+from cachemark.model.faults import all_faults, chosen_faults
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
 

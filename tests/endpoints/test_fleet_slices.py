@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.merging import merge_slices
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
 from cachemark.model.errors import TrialError
+from cachemark.model.merging import merge_slices
 from cachemark.model.protocol import Prepare, RunRequest, Slice, SliceDone
 from tests.conftest import ROOT
 

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachemark.host import HostFacts, NoiseMonitor, cores, facts, placement, process, usable_cpus
+from cachemark.host import NoiseMonitor, cores, facts, placement, process, usable_cpus
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
+from cachemark.model.host_facts import HostFacts
 
 TICKS_HZ = os.sysconf("SC_CLK_TCK")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachemark.endpoints.merging import merge
+from cachemark.model.merging import merge
 from cachemark.model.protocol import (
     Bye,
     Done,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cachemark.checks.resilience.faults import all_faults
-from cachemark.checks.resilience.verdict import CRASH, RULES
+from cachemark.analysis.resilience.verdict import CRASH, RULES
+from cachemark.model.faults import all_faults
 from cachemark.report.resilience.document import with_tables
 from tests.conftest import ROOT
 

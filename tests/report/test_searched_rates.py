@@ -9,11 +9,11 @@ import pytest
 
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Outcome
+from cachemark.model.run_header import HostsOfRun
 from cachemark.report import answers, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.model import Report
-from cachemark.runs.storage.store import HostsOfRun
 from tests.builders.outcomes import header
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 

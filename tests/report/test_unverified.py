@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cachemark.checks.probe.result import CONSERVATION, ProbeResult
+from cachemark.model.audit import Audit, Fitness
+from cachemark.model.probe_result import CONSERVATION, ProbeResult
 from cachemark.report import answers, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.html import render as html
 from cachemark.report.model import Report
-from cachemark.runs.audit.value import Audit, Fitness
 from tests.builders.outcomes import experiment, header, measured
 
 SAID = "Not verified: embedded did not confirm all counts of the clients: counters: no `stats`."

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
-from cachemark.checks.resilience.figures import Phases
-from cachemark.checks.resilience.verdict import FaultFinding
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.figures import Phases
+from cachemark.analysis.resilience.verdict import FaultFinding
 from cachemark.model.errors import UsageError
 from cachemark.runs.resilience import ResilienceHeader, ResiliencePlan, open_resilience_run
 from tests.builders.hostile_text import CORPUS, is_unsafe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.cell import CellName, CellOutcome
+from cachemark.analysis.resilience.cell import CellName, CellOutcome
 from cachemark.checks.resilience.play import CellPlayer, CellStoppedError
 from cachemark.runs.side_by_side import played
 

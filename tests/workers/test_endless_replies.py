@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
+from cachemark.analysis.resilience.cell import CellName
 from cachemark.checks.resilience import play
-from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Fault, Freeze
 from cachemark.checks.resilience.injection import Injection
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
@@ -20,6 +19,7 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.host.memory_guard import VARIABLE
 from cachemark.model.experiment import Keys, Load, Timing, Workload
+from cachemark.model.faults import Fault, Freeze
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.clients import registry
-from cachemark.endpoints.merging import merge
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
+from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, Ready, RunRequest
 from tests.workers import worker_driver
 

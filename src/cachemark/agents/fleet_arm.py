@@ -25,10 +25,10 @@ from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import differing_hosts
 from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS, judge_void
-from cachemark.endpoints.merging import merge, merge_slices
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
+from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Finding, HostNoise, HostPart
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.rounds import Rounds

@@ -9,7 +9,6 @@ import msgspec
 
 from cachemark.agents.slice_messages import PlannedSlice
 from cachemark.endpoints.servers import ProcessUse
-from cachemark.host import HostFacts
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import (
     Experiment,
@@ -19,6 +18,7 @@ from cachemark.model.experiment import (
     Timing,
     Workload,
 )
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import (
     Binary,
     CommandCount,

@@ -23,11 +23,11 @@ from cachemark.agents.messages import (
     WriteTape,
 )
 from cachemark.endpoints.fleet import RunMonitor
-from cachemark.endpoints.merging import merge
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import Host
+from cachemark.model.merging import merge
 from cachemark.model.outcome import HostNoise, HostPart
 from cachemark.model.protocol import Done, Prepare, RunRequest
 from cachemark.model.server_stats import ServerStats

@@ -14,7 +14,6 @@ from cyclopts import Group, Parameter
 from cyclopts.completion import CompletionContext
 
 from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS
-from cachemark.checks.resilience.faults import all_faults
 from cachemark.cli.setup_lists import LISTS
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import kinds
@@ -22,6 +21,7 @@ from cachemark.host import process
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model import suites
 from cachemark.model.experiment import Experiment
+from cachemark.model.faults import all_faults
 from cachemark.model.presets import load_presets
 from cachemark.runs.storage.store import latest_run, open_run, run_names
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
+from cachemark.analysis.giving_up import reason_without_ports
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics.figures import ok
 from cachemark.model.foreign_text import clean
@@ -19,7 +20,6 @@ from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import print_words
 from cachemark.runs.campaign import Display
-from cachemark.runs.next_trials.giving_up import reason_without_ports
 
 _BAR_COLUMNS = 20
 # A narrower terminal has no bar.

@@ -15,9 +15,10 @@ from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.experiment import Experiment, Placement
 from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
+from cachemark.model.run_header import HostsOfRun
 from cachemark.report.console import plain_console, print_words
 from cachemark.runs.campaign import Parties
-from cachemark.runs.storage.store import HostsOfRun, Run
+from cachemark.runs.storage.store import Run
 
 
 def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:

@@ -29,6 +29,7 @@ from cachemark.model.plan import (
     client_labels,
     make_plan,
 )
+from cachemark.model.run_header import HostsOfRun
 from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console, print_words
@@ -41,7 +42,7 @@ from cachemark.runs.planning.memory_plan import sitting_bytes
 from cachemark.runs.planning.plan_text import work_lines
 from cachemark.runs.planning.planned_time import Tapes, planned_s
 from cachemark.runs.planning.preflight import Preflight
-from cachemark.runs.storage.store import HostsOfRun, Run, create_run
+from cachemark.runs.storage.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 from cachemark.web.live.display import logged
 

@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cachemark import host
-from cachemark.checks.resilience.cell import PROFILES, CellOutcome
-from cachemark.checks.resilience.faults import chosen_faults
+from cachemark.analysis.resilience.cell import PROFILES, CellOutcome
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
@@ -31,6 +30,7 @@ from cachemark.endpoints.clients import (
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.model.errors import UsageError
+from cachemark.model.faults import chosen_faults
 from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 
 import msgspec
 
-from cachemark.endpoints.merging import merge, merge_slices
 from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.witness import Witness
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError
+from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Observed
 from cachemark.model.protocol import (
     Done,

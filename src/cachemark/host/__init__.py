@@ -1,13 +1,12 @@
 """The machine: its facts, CPU placement, noise during a trial, limits, and child processes."""
 
 from cachemark.host.awake import awake
-from cachemark.host.facts import HostFacts, facts
+from cachemark.host.facts import facts
 from cachemark.host.noise import NoiseMonitor
 from cachemark.host.placement import apart, beside, placement, run_on, usable_cpus
 from cachemark.host.topology import cores
 
 __all__ = [
-    "HostFacts",
     "NoiseMonitor",
     "apart",
     "awake",

@@ -8,14 +8,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import msgspec
-
 from cachemark import __version__
 from cachemark.host.files import field, kib_field, read
 from cachemark.host.placement import usable_cpus
 from cachemark.host.process import binary_path
 from cachemark.host.topology import cores
 from cachemark.model.errors import UsageError
+from cachemark.model.host_facts import HostFacts
 
 _TOOLS: dict[str, list[str]] = {
     "memcached": ["memcached", "-V"],
@@ -28,30 +27,6 @@ _TOOLS: dict[str, list[str]] = {
     "node": ["node", "--version"],
 }
 _TOOL_TIMEOUT_S = 5.0
-
-
-class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine at the time of a run. A field that cannot be read is empty."""
-
-    name: str
-    cpu_model: str
-    cpus: int
-    usable_cpus: list[int]
-    hypervisor: bool
-    kernel: str
-    system: str
-    memory_bytes: int
-    governor: str
-    clocksource: str
-    load_1min: float
-    python: str
-    cachemark: str
-    tools: dict[str, str]
-    cores: list[list[int]] = []
-    turbo: str = ""
-    mitigations: dict[str, str] = {}
-    swap_used_bytes: int = 0
-    engine: str = ""
 
 
 def facts(root: Path = Path("/")) -> HostFacts:

@@ -12,8 +12,8 @@ import msgspec
 from cachemark.host import counters
 from cachemark.host.files import read
 from cachemark.host.kernel_log import KernelLogTail
-from cachemark.host.kernel_patterns import matching_lines
 from cachemark.host.process import cpu_ns
+from cachemark.model.kernel_patterns import matching_lines
 from cachemark.model.outcome import HostNoise
 
 

@@ -196,7 +196,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     is more than 1 ms. `longest_halt_ns` is the longest part of a pause in which this process did
     not wait for a CPU: so the machine was not only busy. `stopped_ns` is the time in which a worker
     was seen stopped by a signal, or by a debugger. `kernel_log` has the matching lines of the
-    kernel's log, by the pattern names of host/kernel_patterns.py.
+    kernel's log, by the pattern names of kernel_patterns.py.
     """
 
     cpus: int | None = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cachemark.checks.probe.result import CONSERVATION, excluded
+from cachemark.model.audit import Audit
+from cachemark.model.probe_result import CONSERVATION, excluded
 from cachemark.report.model import Section
-from cachemark.runs.audit.value import Audit
 
 
 def sections(audit: Audit | None) -> list[Section]:

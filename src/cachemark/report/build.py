@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from cachemark.analysis.giving_up import given_up, reason_without_ports
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.rate_search import searches
 from cachemark.analysis.rounds.answers import Answers
@@ -20,10 +21,13 @@ from cachemark.analysis.statistics import (
     trials_of_cells,
 )
 from cachemark.analysis.trace_words import trace_differences
+from cachemark.model.audit import Audit
+from cachemark.model.calibration import Calibration
 from cachemark.model.experiment import Experiment
 from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
+from cachemark.model.run_header import RunHeader
 from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
@@ -46,10 +50,6 @@ from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.replays import replay_lines
 from cachemark.report.trials import trial_rows
-from cachemark.runs.audit.value import Audit
-from cachemark.runs.calibrate.calibration import Calibration
-from cachemark.runs.next_trials.giving_up import given_up, reason_without_ports
-from cachemark.runs.storage.store import RunHeader
 
 # A number that is no part of a name such as p99.
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cachemark.analysis.number_format import number, time
+from cachemark.model.calibration import HEADROOM, Calibration, headroom
 from cachemark.model.experiment import Experiment
 from cachemark.report.model import Section
-from cachemark.runs.calibrate.calibration import HEADROOM, Calibration, headroom
 from cachemark.runs.calibrate.calibration_store import latest_calibrations
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.model.outcome import HostPart, Outcome
+from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.report.model import Section
-from cachemark.runs.storage.store import HostsOfRun, RunHeader
 
 _COLUMNS = ["host", "roles", "machine", "clock offset", "late", "operations", "steal", "others"]
 

@@ -9,7 +9,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import CellSummary, Comparison, Interval
 from cachemark.model.outcome import Cell
-from cachemark.runs.storage.store import RunHeader
+from cachemark.model.run_header import RunHeader
 
 # What the rows of a group are.
 GroupKind = Literal["clients", "servers"]

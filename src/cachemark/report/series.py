@@ -17,9 +17,9 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.run_header import RunHeader
 from cachemark.report.cells import cell_title
 from cachemark.report.file_name import shortened
-from cachemark.runs.storage.store import RunHeader
 
 ALL = "all"
 SEQUENCE = "sequence"

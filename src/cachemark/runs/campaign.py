@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from cachemark import host
+from cachemark.analysis.giving_up import given_up
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
@@ -20,7 +21,6 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.generations import generation_arguments
-from cachemark.runs.next_trials.giving_up import given_up
 from cachemark.runs.next_trials.rate_steps import RateStep, RateSteps
 from cachemark.runs.next_trials.replays import next_replays, replays_of
 from cachemark.runs.next_trials.stopping import Stopping

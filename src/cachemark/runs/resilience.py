@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 
 from cachemark import __version__
-from cachemark.checks.resilience.cell import CellName, CellOutcome, Profile
-from cachemark.checks.resilience.faults import chosen_faults, fault_named
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
 from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.host import HostFacts
 from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.regular_file import read_regular, refuse_linked
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.faults import chosen_faults, fault_named
+from cachemark.model.host_facts import HostFacts
 from cachemark.runs.side_by_side import played
 from cachemark.runs.storage.lock import lock_run
 from cachemark.runs.storage.store import new_run_folder

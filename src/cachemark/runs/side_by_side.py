@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.resilience.cell import CellName, CellOutcome
+from cachemark.analysis.resilience.cell import CellName, CellOutcome
 from cachemark.checks.resilience.play import CellPlayer
 
 PlayPart = Callable[[CellPlayer, CellName], CellOutcome]

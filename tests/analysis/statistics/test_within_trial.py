@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cachemark.analysis.statistics import PERCENTILES, summarise, within
-from cachemark.endpoints.merging import merge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load
 from cachemark.model.histogram import Histogram
+from cachemark.model.merging import merge
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Sections

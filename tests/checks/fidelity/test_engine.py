@@ -20,9 +20,9 @@ import pytest
 from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import response_ns
 from cachemark.analysis.verdict import TrialVerdict, judge
-from cachemark.endpoints.merging import merge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
+from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.answers import CallAnswer, DataLoss, describe_wrong, judged_answers
-from cachemark.checks.resilience.call_log import Call, CallOutcome, TapeData, read_calls
+from cachemark.analysis.resilience.answers import (
+    CallAnswer,
+    DataLoss,
+    describe_wrong,
+    judged_answers,
+)
+from cachemark.analysis.resilience.call_log import Call, CallOutcome, TapeData, read_calls
 from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.model.errors import TrialError
 

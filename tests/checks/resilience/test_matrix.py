@@ -10,12 +10,12 @@ import re
 
 import msgspec
 
-from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
-from cachemark.checks.resilience.faults import all_faults, chosen_faults
-from cachemark.checks.resilience.figures import Phases, figures
-from cachemark.checks.resilience.verdict import ClientVerdict, FaultFinding
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.figures import Phases, figures
+from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
+from cachemark.model.faults import all_faults, chosen_faults
 from cachemark.report.resilience.export import COLUMNS, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
 from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of

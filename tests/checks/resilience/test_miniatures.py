@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import (
+from cachemark.analysis.resilience.cell import CellName
+from cachemark.checks.resilience.play import CellPlayer
+from cachemark.checks.resilience.private_name import private_names_missing
+from cachemark.endpoints.clients import Client, ClientSpec
+from cachemark.model.faults import (
     Caller,
     Fault,
     Freeze,
@@ -19,9 +22,6 @@ from cachemark.checks.resilience.faults import (
     MoveName,
     Proxy,
 )
-from cachemark.checks.resilience.play import CellPlayer
-from cachemark.checks.resilience.private_name import private_names_missing
-from cachemark.endpoints.clients import Client, ClientSpec
 from tests.conftest import ROOT
 
 pytestmark = [

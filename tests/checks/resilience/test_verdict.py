@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from cachemark.checks.resilience.answers import CallAnswer
-from cachemark.checks.resilience.call_log import Call
-from cachemark.checks.resilience.disturbance import disturbance
-from cachemark.checks.resilience.figures import (
+from cachemark.analysis.resilience.answers import CallAnswer
+from cachemark.analysis.resilience.call_log import Call
+from cachemark.analysis.resilience.figures import (
     Figures,
     Phases,
     PlayedCalls,
@@ -19,7 +18,8 @@ from cachemark.checks.resilience.figures import (
     figures,
     timeline,
 )
-from cachemark.checks.resilience.verdict import RULES, VERDICTS, findings, verdict_of
+from cachemark.analysis.resilience.verdict import RULES, VERDICTS, findings, verdict_of
+from cachemark.checks.resilience.disturbance import disturbance
 
 _MS = 1_000_000
 _PHASES = Phases(start_ns=0, fault_ns=1000 * _MS, fault_end_ns=2000 * _MS, end_ns=4000 * _MS)

@@ -12,9 +12,10 @@ import pytest
 from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
+from cachemark.model.run_header import HostsOfRun
 from cachemark.report.history import RunIndex
 from cachemark.report.history.index import VERSION
-from cachemark.runs.storage.store import INDEX, HostsOfRun
+from cachemark.runs.storage.store import INDEX
 from tests.builders.stored_runs import kept, made_header, trials
 
 

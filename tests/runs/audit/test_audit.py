@@ -14,6 +14,7 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.model import experiment_file
+from cachemark.model.audit import Restrictions
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import make_plan
@@ -21,7 +22,6 @@ from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit import Audit, Auditor, Fitness, Level, skip_reason
 from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
-from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import TapeCache
 from tests.builders.small_experiments import read_outcomes, write
 from tests.checks.probe.deviant import deviant

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.analysis.giving_up import given_up, reason_without_ports
 from cachemark.model.outcome import Outcome
-from cachemark.runs.next_trials.giving_up import given_up, reason_without_ports
 from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli, bad_worker

@@ -6,8 +6,8 @@ import msgspec
 
 from cachemark.analysis.verdict.open_loop import generator_delay, overload_findings
 from cachemark.analysis.verdict.withholding import may_have_moved
-from cachemark.endpoints.merging import merge_kinds
 from cachemark.model.experiment import Load
+from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done
 

@@ -16,10 +16,10 @@ import msgspec
 
 from cachemark.analysis.verdict.open_loop import response_percentile_ns
 from cachemark.analysis.verdict.withholding import Delay, delay_of_share
-from cachemark.host import limits
-from cachemark.host.kernel_patterns import KERNEL_PATTERNS
-from cachemark.host.limits import Limits
+from cachemark.model import machine_limits as limits
 from cachemark.model.experiment import Load, NoisePolicy
+from cachemark.model.kernel_patterns import KERNEL_PATTERNS
+from cachemark.model.machine_limits import Limits
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
 

@@ -6,6 +6,7 @@ import base64
 import time
 from collections import Counter
 
+from cachemark.analysis.resilience.call_log import Call, TapeData, read_calls
 from cachemark.checks.conformance.cases import claiming, each
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.tape_values import tape_values
@@ -14,7 +15,6 @@ from cachemark.checks.conformance.worker_driver import (
     expect,
     expect_equal,
 )
-from cachemark.checks.resilience.call_log import Call, TapeData, read_calls
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Done, Operation, Prepare, RunRequest
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from cachemark.analysis.resilience.call_log import TapeData, read_calls
 from cachemark.checks.conformance.cases import (
     ConformanceCase,
     claiming,
@@ -19,7 +20,6 @@ from cachemark.checks.conformance.worker_driver import (
     expect,
     expect_equal,
 )
-from cachemark.checks.resilience.call_log import TapeData, read_calls
 from cachemark.checks.resilience.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, RunRequest

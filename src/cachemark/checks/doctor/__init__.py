@@ -2,6 +2,6 @@
 
 from cachemark.checks.doctor.all_checks import doctor
 from cachemark.checks.doctor.check import Check
-from cachemark.host.limits import Status
+from cachemark.model.machine_limits import Status
 
 __all__ = ["Check", "Status", "doctor"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.host.limits import Limits, Status
+from cachemark.model.machine_limits import Limits, Status
 
 NOT_READABLE = "not readable"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.host import counters
 from cachemark.host.files import field, read
-from cachemark.host.limits import FREQUENCY, Limits
+from cachemark.model.machine_limits import FREQUENCY, Limits
 
 _CPUS = "sys/devices/system/cpu"
 # A core that wakes from a state deeper than this delays the work that waits for it.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cachemark.checks.doctor.check import NOT_READABLE, Check
 from cachemark.host.kernel_log import read_kernel_log
-from cachemark.host.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
+from cachemark.model.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
 
 
 def kernel_message_checks(root: Path) -> list[Check]:

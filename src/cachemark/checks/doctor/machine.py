@@ -19,9 +19,9 @@ from cachemark.host.facts import (
     turbo,
 )
 from cachemark.host.files import field, kib_field, read
-from cachemark.host.limits import Limits
 from cachemark.host.process import parse_cpus
 from cachemark.model.experiment import Placement
+from cachemark.model.machine_limits import Limits
 
 _CLOCKSOURCES = ("tsc", "kvm-clock", "arch_sys_counter")
 _MIN_OPEN_FILES = 4096

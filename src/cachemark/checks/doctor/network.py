@@ -7,7 +7,7 @@ from pathlib import Path
 from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check
 from cachemark.host import counters
 from cachemark.host.files import read
-from cachemark.host.limits import Limits
+from cachemark.model.machine_limits import Limits
 
 _SYSCTL = "proc/sys/net"
 _MIN_PORTS = 10_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cachemark.checks.doctor.check import Check
-from cachemark.host.limits import Limits
 from cachemark.host.round_trip import RoundTrips, measure_loopback, measure_round_trips
 from cachemark.model.address import HostPort, parse_host_port
 from cachemark.model.errors import UsageError
+from cachemark.model.machine_limits import Limits
 
 # A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
 _LOOPBACK = Limits(unit="µs", warn=200)

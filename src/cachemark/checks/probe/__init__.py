@@ -9,7 +9,6 @@ import msgspec
 from cachemark.checks.probe.checks import SERVER_CHECKS, check_storing, counters
 from cachemark.checks.probe.dialogue import dialogues
 from cachemark.checks.probe.eviction import eviction, eviction_unknown
-from cachemark.checks.probe.result import EVERYTHING, EVICTIONS, ProbeResult, excluded
 from cachemark.endpoints.servers import (
     RunningServer,
     ServerSpec,
@@ -17,6 +16,7 @@ from cachemark.endpoints.servers import (
     with_small_memory,
 )
 from cachemark.model.errors import TrialError
+from cachemark.model.probe_result import EVERYTHING, EVICTIONS, ProbeResult, excluded
 
 __all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe_new_server"]
 

@@ -10,9 +10,9 @@ import msgspec
 
 from cachemark.checks.probe.dialogue import ProbedServer
 from cachemark.checks.probe.raw_connection import AnswerError, RawConnection, printable
-from cachemark.checks.probe.result import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
+from cachemark.model.probe_result import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.model.server_stats import ServerStats
 
 # Long enough for the server to read the first segment before the second is sent.

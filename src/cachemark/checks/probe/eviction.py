@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cachemark.checks.probe.dialogue import ProbedServer
 from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
-from cachemark.checks.probe.result import EVICTIONS, ProbeResult
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
+from cachemark.model.probe_result import EVICTIONS, ProbeResult
 
 _VALUE_BYTES = 10_000
 _BATCH = 20

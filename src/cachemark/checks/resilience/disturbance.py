@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.checks.resilience.figures import Figures
-from cachemark.checks.resilience.verdict import FaultFinding, verdict_of
+from cachemark.analysis.resilience.figures import Figures
+from cachemark.analysis.resilience.verdict import FaultFinding, verdict_of
 
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0

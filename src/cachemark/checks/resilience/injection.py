@@ -8,9 +8,15 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from cachemark.checks.resilience.answers import DataLoss
+from cachemark.analysis.resilience.answers import DataLoss
 from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
-from cachemark.checks.resilience.faults import (
+from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
+from cachemark.checks.resilience.server import FragileServer
+from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
+from cachemark.endpoints.servers.spec import LOOPBACK
+from cachemark.endpoints.servers.tls import missing_certificates
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.faults import (
     Caller,
     Fault,
     Freeze,
@@ -21,12 +27,6 @@ from cachemark.checks.resilience.faults import (
     ProxyFault,
     Restart,
 )
-from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
-from cachemark.checks.resilience.server import FragileServer
-from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
-from cachemark.endpoints.servers.spec import LOOPBACK
-from cachemark.endpoints.servers.tls import missing_certificates
-from cachemark.host.temporary import temporary_folder
 
 _OTHERS = 2
 _HEIR = "127.0.0.2"

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cachemark.checks.resilience.answers import describe_wrong, judged_answers
-from cachemark.checks.resilience.call_log import read_calls
-from cachemark.checks.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.answers import describe_wrong, judged_answers
+from cachemark.analysis.resilience.call_log import read_calls
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.figures import PlayedCalls, figures, timeline
+from cachemark.analysis.resilience.verdict import crash, findings, verdict_of
 from cachemark.checks.resilience.disturbance import disturbance
-from cachemark.checks.resilience.faults import Fault
-from cachemark.checks.resilience.figures import PlayedCalls, figures, timeline
 from cachemark.checks.resilience.injection import Injection, impossible, injection
 from cachemark.checks.resilience.tape import KEYS, write_tape
-from cachemark.checks.resilience.verdict import crash, findings, verdict_of
 from cachemark.checks.resilience.window import FaultWindow
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
+from cachemark.model.faults import Fault
 from cachemark.model.protocol import (
     Done,
     Failure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cachemark.checks.resilience.figures import ProcessSample
+from cachemark.analysis.resilience.figures import ProcessSample
 from cachemark.endpoints.servers.running import merge_process_use, process_use
 from cachemark.host.cpu_meter import family
 from cachemark.host.run_delay import process_run_delay_ns

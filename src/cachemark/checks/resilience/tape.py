@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from cachemark.checks.resilience.call_log import TapeData
+from cachemark.analysis.resilience.call_log import TapeData
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cachemark.checks.resilience.faults import BadCertificate
 from cachemark.endpoints.servers.spec import LOOPBACK
 from cachemark.endpoints.servers.tls import OWN_OPTIONS, written_pair
+from cachemark.model.faults import BadCertificate
 
 if TYPE_CHECKING:
     from cachemark.host.certificates import CertificatePair

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cachemark.checks.resilience.faults import Fault
-from cachemark.checks.resilience.figures import Phases, Samples
+from cachemark.analysis.resilience.figures import Phases, Samples
 from cachemark.checks.resilience.injection import Injection
 from cachemark.checks.resilience.recovery import Look, may_end
 from cachemark.checks.resilience.samples import sample, waits_ns
 from cachemark.endpoints.worker import Worker
 from cachemark.host.noise import SleepOvershoot
+from cachemark.model.faults import Fault
 from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
 
 _START_AHEAD_NS = 300_000_000

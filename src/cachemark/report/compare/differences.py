@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cachemark.host import HostFacts
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
+from cachemark.model.run_header import RunHeader
 from cachemark.report.compare.pairs import Pair
 from cachemark.report.hosts import placement_text
-from cachemark.runs.storage.store import RunHeader
 
 _MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
 _SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations", "python")

@@ -13,6 +13,7 @@ from cachemark.analysis.statistics import Comparison, Interval, absolute_figure,
 from cachemark.analysis.stored_runs import RunsEstimate, compare_run_values, run_value
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.run_header import RunHeader
 from cachemark.model.work_identity import changed_settings, definition
 from cachemark.report.compare.differences import differences, machines_differ
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
@@ -33,7 +34,6 @@ from cachemark.report.compare.selection import (
     trials_by_cell,
     valid_trials,
 )
-from cachemark.runs.storage.store import RunHeader
 
 # The trials of each run of a cell, and when the run began.
 _CellRuns = list[tuple[str, list[Outcome]]]

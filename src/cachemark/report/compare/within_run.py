@@ -22,6 +22,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER, cells
+from cachemark.model.run_header import RunHeader
 from cachemark.report.compare.in_turns import with_values
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.pairs import (
@@ -40,7 +41,6 @@ from cachemark.report.compare.selection import (
     valid_trials,
 )
 from cachemark.runs.next_trials.questions import asked, stop_rule
-from cachemark.runs.storage.store import RunHeader
 
 # Workloads are not: an operation of one is not an operation of the other.
 _FACTORS = ("client", "server", "load")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import ok, trial_response_ns, window_rate
 from cachemark.analysis.verdict import hits_withheld
-from cachemark.host import HostFacts
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.report.json_text import json_text

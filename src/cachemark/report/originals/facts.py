@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Fact, published_files
+from cachemark.model.run_header import RunHeader
 from cachemark.report.model import Section
-from cachemark.runs.storage.store import RunHeader
 
 _ABSENT = "–"
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.resilience.cell import CellOutcome
-from cachemark.checks.resilience.verdict import VERDICTS
+from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.verdict import VERDICTS
 from cachemark.report.console import print_words
 from cachemark.report.resilience.matrix import MatrixRow
 

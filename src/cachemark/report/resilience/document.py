@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from cachemark.checks.resilience.faults import Fault, all_faults
-from cachemark.checks.resilience.verdict import CRASH, RULES, Rule
+from cachemark.analysis.resilience.verdict import CRASH, RULES, Rule
+from cachemark.model.faults import Fault, all_faults
 
 _TABLE = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cachemark.checks.resilience.cell import CellOutcome
-from cachemark.checks.resilience.figures import TIMELINE_SLICE_MS
+from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.figures import TIMELINE_SLICE_MS
 
 # From the axis up. The colours are Okabe and Ito's, which all readers can tell apart.
 COLOURS = {

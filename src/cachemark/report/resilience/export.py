@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.checks.resilience.cell import CellOutcome, Profile
-from cachemark.checks.resilience.figures import Figures
-from cachemark.checks.resilience.verdict import ClientVerdict
+from cachemark.analysis.resilience.cell import CellOutcome, Profile
+from cachemark.analysis.resilience.figures import Figures
+from cachemark.analysis.resilience.verdict import ClientVerdict
 from cachemark.model.foreign_text import clean
 from cachemark.report.csv_text import csv_text
 from cachemark.report.json_text import json_text

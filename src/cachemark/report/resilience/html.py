@@ -9,9 +9,9 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from cachemark.checks.resilience.cell import CellOutcome
-from cachemark.checks.resilience.faults import Fault, FaultGroup
-from cachemark.checks.resilience.verdict import RULES, ClientVerdict
+from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.verdict import RULES, ClientVerdict
+from cachemark.model.faults import Fault, FaultGroup
 from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.html.environment import environment
 from cachemark.report.html.theme import variables

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.checks.resilience.answers import ERRORS
-from cachemark.checks.resilience.cell import CellOutcome, Profile
-from cachemark.checks.resilience.verdict import VERDICTS, ClientVerdict, worst
+from cachemark.analysis.resilience.answers import ERRORS
+from cachemark.analysis.resilience.cell import CellOutcome, Profile
+from cachemark.analysis.resilience.verdict import VERDICTS, ClientVerdict, worst
 
 
 class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):

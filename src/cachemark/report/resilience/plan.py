@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of
-from cachemark.checks.resilience.cell import CellName
-from cachemark.checks.resilience.faults import Fault, fault_named
+from cachemark.analysis.resilience.cell import CellName
+from cachemark.model.faults import Fault, fault_named
 
 # To start the server and the client, to store the keys, and to judge the calls.
 _AROUND_S = 3.0

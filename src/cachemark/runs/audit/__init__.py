@@ -14,13 +14,13 @@ import msgspec
 from cachemark.checks.probe import probe_new_server
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
+from cachemark.model.audit import Audit, Fitness, Level, Restrictions, of_server
 from cachemark.model.errors import TrialError, UnsupportedWireError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Plan, Skipped
 from cachemark.runs.audit.claims import Claim, claims
 from cachemark.runs.audit.fitness import skip_reason, stored_bytes, unused_wires
 from cachemark.runs.audit.levels import Scene, prove
-from cachemark.runs.audit.value import Audit, Fitness, Level, Restrictions, of_server
 from cachemark.runs.tapes import TapeCache
 
 __all__ = ["Audit", "Auditor", "Fitness", "Level", "Restrictions", "skip_reason"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.checks.probe.result import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
 from cachemark.endpoints.clients import NATIVE
+from cachemark.model.audit import Restrictions
 from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.probe_result import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import kinds, needed_kinds
-from cachemark.runs.audit.value import Restrictions
 
 # What an item takes beside its key and value, at most, in the servers that are known.
 _ITEM_BYTES = 100

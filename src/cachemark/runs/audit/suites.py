@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cachemark.checks.probe.result import ProbeResult
+from cachemark.model.audit import Fitness, of_server
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import loads_of
+from cachemark.model.probe_result import ProbeResult
 from cachemark.runs.audit.fitness import skip_reason
-from cachemark.runs.audit.value import Fitness, of_server
 
 
 class SuiteFitness(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """A client's own cost, against a responder that costs nothing: its floor, its clean rate."""
 
-from cachemark.runs.calibrate.calibration import Calibration, CalibrationStep, Floor, headroom
+from cachemark.model.calibration import Calibration, CalibrationStep, Floor, headroom
 from cachemark.runs.calibrate.calibration_store import (
     append_calibration,
     latest_calibrations,

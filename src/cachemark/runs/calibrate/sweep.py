@@ -15,12 +15,12 @@ from cachemark.analysis.statistics.figures import ok, rate, response_ns
 from cachemark.analysis.statistics.proportion import percentile_against_limit
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec
-from cachemark.host import HostFacts
 from cachemark.model import histogram
+from cachemark.model.calibration import Calibration, CalibrationStep, Floor
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.protocol import Done
-from cachemark.runs.calibrate.calibration import Calibration, CalibrationStep, Floor
 from cachemark.runs.calibrate.responder import responder
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting, TrialTarget

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cachemark.analysis.giving_up import given_up
 from cachemark.analysis.verdict.replay import may_be_replayed
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import MOST_TRIES, Plan
-from cachemark.runs.next_trials.giving_up import given_up
 
 
 def next_replays(plan: Plan, block: int, outcomes: Sequence[Outcome]) -> list[Trial]:

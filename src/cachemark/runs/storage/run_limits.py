@@ -19,8 +19,8 @@ from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells, trials_per_cell
 from cachemark.model.protocol import Done
+from cachemark.model.run_header import RunHeader
 from cachemark.model.search_steps import played_experiment
-from cachemark.runs.storage.store import RunHeader
 
 # Above any real figure, and below what overflows when ten thousand are added up. Times in ns since
 # 1970 need 61 bits.

@@ -19,18 +19,17 @@ from typing import IO
 import msgspec
 
 from cachemark import __version__
-from cachemark.host import HostFacts
 from cachemark.host.atomic_file import append_lines, made_folder, replace_file
 from cachemark.host.regular_file import open_regular, read_regular, refuse_linked
+from cachemark.model.audit import Audit
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.foreign_text import in_a_sentence
-from cachemark.model.hosts import Hosts
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome, from_line, to_line
-from cachemark.runs.audit.value import Audit
+from cachemark.model.run_header import RUN_FORMAT, HostsOfRun, RunHeader
 from cachemark.runs.storage.lock import lock_run
 
-RUN_FORMAT = 1
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
@@ -46,29 +45,6 @@ IMPORTED = "imported.json"
 # An outcome has a few histograms of some kB each.
 _LONGEST_LINE_BYTES = 64 * 2**20
 _SHOWN_CHARACTERS = 200
-
-
-class HostsOfRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts of a run over several: what each was used for, and its facts by name."""
-
-    plan: Hosts
-    facts: dict[str, HostFacts]
-
-
-class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a run, written once, when the run is created.
-
-    `host` is the machine that kept the results: the only one, unless there are `hosts`.
-    """
-
-    format: int = RUN_FORMAT
-    id: str
-    created_at: str
-    cachemark: str
-    command: str
-    experiment: Experiment
-    host: HostFacts
-    hosts: HostsOfRun | None = None
 
 
 class Run:

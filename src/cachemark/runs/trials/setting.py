@@ -9,9 +9,9 @@ import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer, ServerSpec
+from cachemark.model.audit import Restrictions
 from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.model.outcome import Trial
-from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import Tape
 
 # Starts what the client talks to, where that is no server as an experiment names one.

@@ -8,9 +8,9 @@ import msgspec
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
-from cachemark.endpoints.merging import merge_kinds
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
+from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
 from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds

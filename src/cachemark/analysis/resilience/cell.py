@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.checks.resilience.figures import Figures, Phases
-from cachemark.checks.resilience.verdict import ClientVerdict, FaultFinding
+from cachemark.analysis.resilience.figures import Figures, Phases
+from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
 
 Profile = Literal["common", "defaults", "tuned"]
 PROFILES: tuple[Profile, ...] = ("common", "defaults", "tuned")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cachemark.host.limits import Status
+from cachemark.model.machine_limits import Status
 
 _MAX_CHARACTERS = 100
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from cachemark.checks.resilience.figures import GOOD_IN_A_ROW, Figures
+from cachemark.analysis.resilience.figures import GOOD_IN_A_ROW, Figures
 
 ClientVerdict = Literal["unsafe", "hangs", "degraded", "safe"]
 # Worst first.

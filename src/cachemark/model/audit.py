@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.checks.probe.result import EVERYTHING, ProbeResult, excluded
 from cachemark.model.factors import ProofAnswer
 from cachemark.model.plan import Skipped
+from cachemark.model.probe_result import EVERYTHING, ProbeResult, excluded
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
