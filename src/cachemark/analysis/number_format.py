@@ -103,7 +103,8 @@ def _bounds(of: Interval) -> str:
 
 
 def _two(percent: float) -> str:
-    return f"{percent:.0f}" if percent >= 9.95 else f"{percent:.1f}"
+    # A bound that is the value itself may be below it by the last digit of a floating-point number.
+    return f"{percent:.0f}" if percent >= 9.95 else f"{max(0.0, percent):.1f}"
 
 
 def counted(count: int) -> str:

@@ -111,12 +111,8 @@ def _beside_others(values: np.ndarray, arm: int) -> np.ndarray:
 
 def _slope(speed: np.ndarray, own: np.ndarray) -> Interval | None:
     """The least squares' slope of an arm's level on that of the others, with its interval."""
-    count, change = len(speed), speed - speed.mean()
-    if count < MIN_SITTINGS or float(speed.std(ddof=1)) < _MIN_CHANGE:
+    if len(speed) < MIN_SITTINGS or float(speed.std(ddof=1)) < _MIN_CHANGE:
         return None
-    squares = float(change @ change)
-    slope = float(change @ own) / squares
-    left = own - own.mean() - slope * change
-    error = math.sqrt(float(left @ left) / (count - 2) / squares)
-    reach = t_quantile((1 + CONFIDENCE) / 2, count - 2) * error
-    return Interval(value=slope, low=slope - reach, high=slope + reach)
+    (slope, _), covariance = np.polyfit(speed, own, 1, cov=True)
+    reach = t_quantile((1 + CONFIDENCE) / 2, len(speed) - 2) * math.sqrt(covariance[0, 0])
+    return Interval(value=float(slope), low=float(slope - reach), high=float(slope + reach))

@@ -1,0 +1,173 @@
+"""Each figure that people compare has one value and one uncertainty, in every form of a report.
+
+The forms are read as people and programs read them: nothing of the renderers is imported but the
+way to call them.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark.cli.exit_status import OK
+from cachemark.model.experiment import RoundsTiming
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.formats import render
+from cachemark.runs.storage.store import Run
+from tests.builders import rounds as made
+from tests.builders.outcomes import experiment, header
+from tests.builders.stored_runs import kept
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+CLIENTS = {"slow": 10_000.0, "fast": 15_000.0}
+SITTINGS = 6
+# The heading in tables, the columns of CSV, and how many of CSV's units a microsecond has.
+FIGURES = {
+    "p50": ("response_p50_ns", 1000),
+    "p99": ("response_p99_ns", 1000),
+    "p99.9": ("response_p99.9_ns", 1000),
+    "client CPU/op": ("client_cpu_us_per_op", 1),
+    "server CPU/op": ("server_cpu_us_per_op", 1),
+}
+_US = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
+_FIGURE = re.compile(r"([\d.]+) (ns|µs|ms|s) −([\d.]+)/\+([\d.]+) %")
+
+
+def _outcomes() -> list[Outcome]:
+    cells = [Cell(client=c, server="embedded", workload="mixed", load="one") for c in CLIENTS]
+    found: list[Outcome] = []
+    for block in range(SITTINGS):
+        draw = random.Random(block)
+        speed = draw.uniform(0.7, 1.0)
+        rates = [speed * rate * draw.gauss(1, 0.02) for rate in CLIENTS.values()]
+        cpu_us = 20 * draw.uniform(0.8, 1.2)
+        sliced = made.sitting(
+            len(cells), 12, lambda arm, _before, _number, f=rates: f[arm], block, cpu_us
+        )
+        for cell, slices, rate in zip(cells, sliced, rates, strict=True):
+            times = [round(1e9 / rate * draw.lognormvariate(0, 0.4)) for _ in range(4000)]
+            found.append(made.outcome(cell, block, cells, slices, times))
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    planned = msgspec.structs.replace(
+        experiment(list(CLIENTS), SITTINGS),
+        design="rounds",
+        rounds=RoundsTiming(until="fixed"),
+        margin_percent=5.0,
+    )
+    return kept(tmp_path / "results", header(planned), _outcomes())
+
+
+def _in_text(cell: str) -> tuple[float, float, float]:
+    """A figure in µs with its lower and its upper end, as it is printed."""
+    found = _FIGURE.fullmatch(cell)
+    assert found is not None, cell
+    value = float(found[1]) * _US[found[2]]
+    return value, value * (1 - float(found[3]) / 100), value * (1 + float(found[4]) / 100)
+
+
+def _markdown(text: str) -> dict[str, dict[str, str]]:
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    start = next(at for at, row in enumerate(rows) if "client CPU/op" in row)
+    return {row[0]: dict(zip(rows[start], row, strict=True)) for row in rows[start + 2 :][:2]}
+
+
+def _terminal(text: str) -> dict[str, dict[str, str]]:
+    """Columns are apart by two blanks or more."""
+    lines = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+    start = next(at for at, row in enumerate(lines) if "client CPU/op" in row)
+    return {row[0]: dict(zip(lines[start], row, strict=True)) for row in lines[start + 1 :][:2]}
+
+
+def _html(text: str) -> dict[str, dict[str, str]]:
+    for table in re.findall(r"<table.*?</table>", text, re.S):
+        rows = [
+            [
+                " ".join(html.unescape(re.sub(r"<[^>]+>", "", cell)).split())
+                for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.S)
+            ]
+            for row in re.findall(r"<tr.*?</tr>", table, re.S)
+        ]
+        if rows and "client CPU/op" in rows[0]:
+            return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
+    raise AssertionError("no table of figures")
+
+
+def _from_json(text: str) -> dict[str, dict[str, Any]]:
+    (group,) = json.loads(text)["groups"]
+    found: dict[str, dict[str, Any]] = {}
+    for row in group["rows"]:
+        of = row["summary"]
+        times = of["total"]["response"]["intervals"]
+        found[row["name"]] = {
+            "p50": times["50.0"],
+            "p99": times["99.0"],
+            "p99.9": times["99.9"],
+            "client CPU/op": of["client_cpu_us"],
+            "server CPU/op": of["server_cpu_us"],
+        }
+    return found
+
+
+def test_all_five_forms_show_the_same_figures_and_their_uncertainty(run: Run) -> None:
+    exact = _from_json(render("json", run, None))
+    lines = csv.DictReader(io.StringIO(render("csv", run, None)))
+    of_csv = {line["client"]: line for line in lines if line["operation"] == "all"}
+    texts = {
+        "terminal": _terminal(render("table", run, 300)),
+        "markdown": _markdown(render("markdown", run, None)),
+        "html": _html(render("html", run, None)),
+    }
+    for client in CLIENTS:
+        for name, (column, unit) in FIGURES.items():
+            want = [exact[client][name][end] for end in ("value", "low", "high")]
+            assert want[1] < want[0] < want[2], (client, name)
+            told = [float(of_csv[client][column + end]) for end in ("", "_low", "_high")]
+            assert told == pytest.approx(want, rel=1e-3), (client, name)
+            for form, rows in texts.items():
+                shown = _in_text(rows[client][name])
+                wanted = [each / unit for each in want]
+                assert shown == pytest.approx(wanted, rel=0.01), (form, client, name)
+
+
+def test_pair_gate_and_history_show_the_figures_of_the_report(run: Run, inside: Inside) -> None:
+    exact = _from_json(render("json", run, None))
+    compared = inside(
+        *("compare", "made", "--client", "slow", "--client", "fast", "--format", "json"),
+        *("--gate", "p99", "--gate", "p99.9"),
+    )
+    assert compared.returncode == OK, compared.stderr
+    (row,) = json.loads(compared.stdout)["rows"]
+    figures = {of["figure"]: of for of in row["comparisons"]}
+    for name in ("p99", "p99.9"):
+        values = {
+            figures[name][side]["client"]: figures[name][f"{side}_value"]["value"]
+            for side in ("first", "second")
+        }
+        assert values == {client: exact[client][name]["value"] for client in CLIENTS}
+        fast, slow = values["fast"], values["slow"]
+        assert figures[name]["ratio"]["value"] == pytest.approx(fast / slow, rel=1e-3)
+        assert figures[name]["ratio"]["low"] < fast / slow < figures[name]["ratio"]["high"]
+    for client in CLIENTS:
+        past = inside(*("history", client, "--figure", "p99.9", "--format", "json"))
+        assert past.returncode == OK, past.stderr
+        (line,) = json.loads(past.stdout)["lines"]
+        (entry,) = line["entries"]
+        want, shown = exact[client]["p99.9"], entry["figures"]["p99.9"]
+        ends = ("value", "low", "high")
+        assert [shown[end] for end in ends] == pytest.approx([want[end] for end in ends])
