@@ -124,3 +124,19 @@ def test_a_hit_ratio_is_shown_where_a_read_missed() -> None:
     assert HIT_RATIO not in columns
     columns, row = ranked(3, 1)
     assert row[columns.index(HIT_RATIO)] == "75.0 %"
+
+
+def test_a_run_without_a_valid_trial_says_what_to_change_and_compares_nothing() -> None:
+    noisy = [
+        msgspec.structs.replace(
+            measured(client, block, 1000), verdict="INVALID", reasons=["steal: 7.0 %"]
+        )
+        for client in ("a", "b")
+        for block in range(3)
+    ]
+    made = build(header(experiment(["a", "b"], 3)), noisy)
+    assert compare_command(made) == ""
+    text = " ".join(answers(made, 100).split())
+    assert "0 of 6 trials are valid. Where noise is the reason" in text
+    assert "--set noise=note keeps the trials" in text
+    assert text.count("steal: 7.0 %") == 1

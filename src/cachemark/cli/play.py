@@ -42,6 +42,7 @@ from cachemark.runs.planning.memory_plan import sitting_bytes
 from cachemark.runs.planning.plan_text import work_lines
 from cachemark.runs.planning.planned_time import Tapes, planned_s
 from cachemark.runs.planning.preflight import Preflight
+from cachemark.runs.planning.window_fit import lines_about_windows
 from cachemark.runs.storage.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 from cachemark.web.live.display import logged
@@ -63,7 +64,7 @@ def check_playable(experiment: Experiment, parties: Parties) -> Plan:
     for line in work_lines(plan, tapes):
         _say(line)
     data = {names: tape.data for names, tape in tapes.items()}
-    for line in lines_about_fit(plan, parties.servers, data):
+    for line in [*lines_about_fit(plan, parties.servers, data), *lines_about_windows(plan)]:
         warn(line)
     return plan
 

@@ -10,7 +10,7 @@ from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
-from cachemark.report.model import Report
+from cachemark.report.model import Report, ranked_figure
 from cachemark.report.replays import replay_lines
 from cachemark.report.searched_rates import RATES_TITLE
 from cachemark.report.tables import (
@@ -65,7 +65,8 @@ def render(report: Report, width: int | None) -> str:
     if command := compare_command(report):
         # On a line of its own: a terminal that is too narrow for it breaks no word of it.
         print_words(console, f"Compare two of them:\n  {command}")
-    for line in [*replay_lines(report.header.experiment, report.trials), *_left_out(report)]:
+    replays = replay_lines(report.header.experiment, report.trials)
+    for line in [*replays, *_left_out(report), *_remedies(report)]:
         print_words(console, line, wrapped=True)
     return text_of(console)
 
@@ -73,7 +74,11 @@ def render(report: Report, width: int | None) -> str:
 def compare_command(report: Report) -> str:
     """The command that compares the first two of the first ranking; empty if there are none."""
     for group in report.groups:
-        named = [row.name for row in group.rows if not row.yardstick]
+        named = [
+            row.name
+            for row in group.rows
+            if not row.yardstick and ranked_figure(row.summary, group.metric) is not None
+        ]
         if len(named) > 1:
             pair = [word for name in named[:2] for word in (f"--{group.heading}", name)]
             return shlex.join(["cachemark", "compare", report.header.id, *pair])
@@ -95,3 +100,20 @@ def _left_out(report: Report) -> list[str]:
         reasons = count_of(more, "more reason")
         lines.append(f"… and {reasons}: see --details, or `cachemark report`.")
     return lines
+
+
+def _remedies(report: Report) -> list[str]:
+    """What to change where trials were played, and none of them is valid."""
+    played = [trial.verdict for trial in report.trials if trial.verdict != "unsupported"]
+    if not played or "VALID" in played:
+        return []
+    line = f"{report.valid_trials} trials are valid."
+    if "OVERLOAD" in played:
+        line += " A lower --rate is not too much for the server."
+    if "INVALID" in played and report.header.experiment.noise != "note":
+        line += (
+            " Where noise is the reason and the machine cannot be quieter: --set noise=note keeps "
+            "the trials and withholds only what noise can have moved; longer windows (--measure-ms)"
+            " bear more of it."
+        )
+    return [line]
