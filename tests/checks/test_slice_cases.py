@@ -62,8 +62,8 @@ REFERENCE = {
         says="lead_in_ops of slices",
     ),
     "lead-ins are counted": Bug(
-        right="begun, ended = lead_in_end if now >= lead_in_end else None, start",
-        wrong="begun, ended = start, start",
+        right="begun, ended, half = lead_in_end if now >= lead_in_end else None, start",
+        wrong="begun, ended, half = start, start",
         case="a slice of lead in counts nothing",
         says="a slice that is all lead-in",
     ),
@@ -90,6 +90,24 @@ REFERENCE = {
         wrong="        self.elapsed_ns = elapsed_ns\n",
         case="slices play on without gap or repeat",
         says="elapsed_ns of slices",
+    ),
+    "no first half is reported": Bug(
+        right='"half_ops": half[1], "half_ns": max(0, half[0] - begun),',
+        wrong="",
+        case="a slice is counted in two halves",
+        says="no slice has operations in both halves",
+    ),
+    "the first half ends with an instant": Bug(
+        right="half = now, counted",
+        wrong="half = (lead_in_end + end) // 2, counted",
+        case="the lead in ends with a completion",
+        says="the first half of",
+    ),
+    "the first half is longer than the counted part": Bug(
+        right="max(0, half[0] - begun)",
+        wrong="elapsed_ns + 1",
+        case="slices inside a process",
+        says="the first half of a slice",
     ),
     "wrong values are no errors": Bug(
         right='"errors": attempts - ops',

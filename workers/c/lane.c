@@ -33,7 +33,19 @@ void __attribute__((noinline)) lane_begin_counting(struct lane *lane, uint64_t s
   lane->counted_since_ns = since_ns;
   lane->lead_in_ok = lane->done;
   lane->lead_in_failed = lane->failed;
-  lane->count_from_ns = UINT64_MAX;
+  lane->next_part_ns = lane->middle_ns;
+}
+
+/* An operation of a slice has ended, and with it the lead-in or the first half of the counted part. */
+static void __attribute__((noinline)) end_part(struct lane *lane, uint64_t now)
+{
+  if (!lane->counting) {
+    lane_begin_counting(lane, lane->player->in_process ? lane->next_part_ns : now);
+    return;
+  }
+  lane->half_ended_ns = now;
+  lane->half_played = lane->done + lane->failed;
+  lane->next_part_ns = UINT64_MAX;
 }
 
 /* The times that only an open loop has. */
@@ -89,14 +101,14 @@ static void play_closed(struct lane *lane)
 {
   struct window *w = &lane->player->window;
   uint64_t now = clock_ns(), at = lane->next % lane->count, left = lane->limit;
-  if (now >= lane->count_from_ns)
-    lane_begin_counting(lane, lane->count_from_ns); /* it had no CPU until now */
+  if (now >= lane->next_part_ns)
+    lane_begin_counting(lane, lane->next_part_ns); /* it had no CPU until now */
   for (; left && now < window_end_ns(w); left--) {
     now = play_one(lane, &lane->operations[at], 0);
     if (++at == lane->count)
       at = 0;
-    if (now >= lane->count_from_ns)
-      lane_begin_counting(lane, lane->player->in_process ? lane->count_from_ns : now);
+    if (now >= lane->next_part_ns)
+      end_part(lane, now);
   }
   lane->next += lane->limit - left;
   lane->sent_ns = lane->ended_ns = now;
@@ -126,7 +138,7 @@ static void note_unsent(struct lane *lane, uint64_t n)
 {
   uint64_t now = clock_ns(), end = window_end_ns(&lane->player->window);
   for (; n < lane->limit && due(lane, n) < (end < now ? end : now); n++) {
-    if (due(lane, n) >= lane->count_from_ns)
+    if (due(lane, n) >= lane->next_part_ns)
       lane_begin_counting(lane, due(lane, n));
     lane->unsent += lane->counting;
     histogram_record(&lane->section[lane->operations[n % lane->count].kind]->response, now - due(lane, n));
@@ -146,7 +158,7 @@ static void play_open(struct lane *lane)
       note_unsent(lane, n);
       break;
     }
-    if (due_ns >= lane->count_from_ns)
+    if (due_ns >= lane->next_part_ns)
       lane_begin_counting(lane, due_ns);
     lane->queued += lane->counting && now > due_ns; /* the call before took until after this one was due */
     uint64_t others = atomic_fetch_add(&p->in_flight, 1) + 1, peak = p->peak;

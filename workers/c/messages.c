@@ -139,9 +139,9 @@ static json_t *wrong_replies_message(const struct player *p)
 
 json_t *slice_message(struct slice_result slice)
 {
-  return json_pack("{ss sI sI sI sI}", "type", "slice_done", "ops", (json_int_t)slice.ops, "errors",
+  return json_pack("{ss sI sI sI sI sI sI}", "type", "slice_done", "ops", (json_int_t)slice.ops, "errors",
       (json_int_t)slice.errors, "lead_in_ops", (json_int_t)slice.lead_in_ops, "elapsed_ns",
-      (json_int_t)slice.elapsed_ns);
+      (json_int_t)slice.elapsed_ns, "half_ops", (json_int_t)slice.half_ops, "half_ns", (json_int_t)slice.half_ns);
 }
 
 /* The last section in use of all lanes. */

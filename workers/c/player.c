@@ -75,7 +75,7 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   timeline_clear(&lane->timeline, duration_ns);
   lane->section = lane->recorders[COUNTED];
   lane->counting = true;
-  lane->count_from_ns = UINT64_MAX;
+  lane->next_part_ns = UINT64_MAX;
   lane->next = 0;
   if (p->client->begin)
     p->client->begin(lane->session, p->prefill);

@@ -25,8 +25,9 @@ struct lane {
   struct histogram *lag;
   struct groups *groups;
   struct call_log calls; /* empty unless the run asked for a call log */
-  /* When the slice's lead-in ends; UINT64_MAX in a run, after the lead-in, and if all of the slice is lead-in. */
-  uint64_t count_from_ns;
+  /* When the slice's lead-in ends, and after it the first half of the counted part; UINT64_MAX: no part follows. */
+  uint64_t next_part_ns;
+  uint64_t middle_ns, half_ended_ns, half_played;        /* of the counted part; half_ended_ns 0: it has not ended */
   uint64_t counted_since_ns, lead_in_ok, lead_in_failed; /* the begin of the counted part, and what came before it */
   bool counting;
   uint8_t *used;

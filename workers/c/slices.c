@@ -63,7 +63,9 @@ static void begin_lane_slice(struct lane *lane)
   lane->section = lane->recorders[LEAD_IN];
   lane->counting = false;
   groups_cut(lane->groups);
-  lane->count_from_ns = s->lead_in_ns < s->length_ns ? start_ns + s->lead_in_ns : UINT64_MAX;
+  lane->next_part_ns = s->lead_in_ns < s->length_ns ? start_ns + s->lead_in_ns : UINT64_MAX;
+  lane->middle_ns = lane->player->open_loop ? UINT64_MAX : start_ns + (s->lead_in_ns + s->length_ns) / 2;
+  lane->half_ended_ns = 0;
 }
 
 void slices_play(struct player *p, uint64_t length_us, uint64_t lead_in_us, uint64_t start_unix_ns)
@@ -80,27 +82,43 @@ void slices_play(struct player *p, uint64_t length_us, uint64_t lead_in_us, uint
   wake_lanes(s);
 }
 
+/* When the lane's counted part began. */
+static uint64_t counted_since(const struct lane *lane)
+{
+  return lane->counting ? lane->counted_since_ns : lane->next_part_ns;
+}
+
+/* How long the first half is: to its last completion; without one, to the middle. */
+static uint64_t half_ns(struct lane *lane)
+{
+  const uint64_t end_ns = window_end_ns(&lane->player->window);
+  const uint64_t middle_ns = lane->middle_ns < end_ns ? lane->middle_ns : end_ns;
+  return span(counted_since(lane), lane->half_ended_ns ? lane->half_ended_ns : middle_ns);
+}
+
 /* How long the lane's counted part is: not less than to the slice's end, so that the time without a CPU belongs to it.
  */
 static uint64_t counted_ns(struct lane *lane)
 {
-  const uint64_t since_ns = lane->counting ? lane->counted_since_ns : lane->count_from_ns;
+  const uint64_t since_ns = counted_since(lane);
   const uint64_t end_ns = window_end_ns(&lane->player->window);
   const bool played = lane->done + lane->failed;
   return span(since_ns, played && lane->ended_ns > end_ns ? lane->ended_ns : end_ns);
 }
 
-/* How long the slice was counted: the mean of the lanes that have operations. */
-static uint64_t mean_counted_ns(struct player *p)
+/* How long the slice was counted, and its first half: the means of the lanes that have operations. */
+static void mean_times(struct player *p, struct slice_result *sum)
 {
-  uint64_t sum_ns = 0, callers = 0, played = 0;
+  uint64_t callers = 0, played = 0;
   for (uint64_t t = 0; t < p->lane_count; t++) {
-    sum_ns += p->lanes[t].count ? counted_ns(&p->lanes[t]) : 0;
+    sum->elapsed_ns += p->lanes[t].count ? counted_ns(&p->lanes[t]) : 0;
+    sum->half_ns += p->lanes[t].count ? half_ns(&p->lanes[t]) : 0;
     callers += p->lanes[t].count > 0;
     played += p->lanes[t].done + p->lanes[t].failed > 0;
   }
   p->peak = played > p->peak ? played : p->peak;
-  return callers ? sum_ns / callers : 0;
+  sum->elapsed_ns /= callers ? callers : 1;
+  sum->half_ns /= callers ? callers : 1;
 }
 
 struct slice_result slices_result(struct player *p)
@@ -114,10 +132,16 @@ struct slice_result slices_result(struct player *p)
     sum.lead_in_ops += lead_in_ok + lead_in_failed;
     sum.ops += lane->done - lead_in_ok;
     sum.errors += lane->failed - lead_in_failed;
+    if (!p->open_loop)
+      sum.half_ops +=
+          (lane->half_ended_ns ? lane->half_played : lane->done + lane->failed) - lead_in_ok - lead_in_failed;
   }
   const uint64_t end_ns = window_end_ns(&p->window);
   s->tape_ns += span(p->window.start_ns, end_ns);
-  sum.elapsed_ns = p->open_loop ? span(p->window.start_ns + s->lead_in_ns, end_ns) : mean_counted_ns(p);
+  if (p->open_loop)
+    sum.elapsed_ns = span(p->window.start_ns + s->lead_in_ns, end_ns);
+  else
+    mean_times(p, &sum);
   s->totals.elapsed_ns += sum.elapsed_ns;
   s->totals.send_elapsed_ns += sum.elapsed_ns;
   totals_add_cpu(&s->totals, &s->before);

@@ -23,7 +23,7 @@ struct slices {
 };
 
 struct slice_result {
-  uint64_t ops, errors, lead_in_ops, elapsed_ns;
+  uint64_t ops, errors, lead_in_ops, elapsed_ns, half_ops, half_ns;
 };
 
 /* Begin anew, at the tape's start. The last lane that is ready tells the main thread, as at the end of a slice. */

@@ -87,7 +87,7 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	} else if !prefill {
 		l.groups = newGroups(l.tape.group)
 	}
-	l.slice = laneSlice{counting: true, countFromNs: math.MaxInt64}
+	l.slice = laneSlice{counting: true, nextPartNs: math.MaxInt64}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
 	l.queued, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
 	l.nextReportNs = 0
@@ -155,14 +155,14 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 // closedLoop makes call after call until the window ends.
 func (l *lane) closedLoop(window *Window) {
 	now := clock()
-	if now >= l.slice.countFromNs && l.plays() {
-		l.beginCounting(l.slice.countFromNs) // it had no CPU until now
+	if now >= l.slice.nextPartNs && l.plays() {
+		l.beginCounting(l.slice.nextPartNs) // it had no CPU until now
 	}
 	for now < window.endNs.Load() && l.next() {
 		now = l.call(0, false)
 		l.advance()
-		if now >= l.slice.countFromNs {
-			l.beginCounting(l.countedSinceNs(now))
+		if now >= l.slice.nextPartNs {
+			l.endPart(now)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 			l.noteUnsent(due, window)
 			return
 		}
-		if due >= l.slice.countFromNs {
+		if due >= l.slice.nextPartNs {
 			l.beginCounting(due)
 		}
 		if busy && l.slice.counting {
@@ -252,7 +252,7 @@ func (l *lane) noteUnsent(due int64, window *Window) {
 	now := clock()
 	end := min(window.endNs.Load(), now)
 	for due < end {
-		if due >= l.slice.countFromNs {
+		if due >= l.slice.nextPartNs {
 			l.beginCounting(due)
 		}
 		l.recorders[l.op.Kind].response.put(now - due)

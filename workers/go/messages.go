@@ -83,6 +83,8 @@ type SliceDone struct {
 	Errors    int64  `json:"errors"`
 	LeadInOps int64  `json:"lead_in_ops"`
 	ElapsedNs int64  `json:"elapsed_ns"`
+	HalfOps   int64  `json:"half_ops"`
+	HalfNs    int64  `json:"half_ns"`
 }
 
 // Timeline is a window in slices.

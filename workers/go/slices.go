@@ -11,9 +11,12 @@ import (
 // laneSlice is what a lane knows of the slice that is going on. In a run all is counted.
 type laneSlice struct {
 	counting       bool  // the lead-in is over
-	countFromNs    int64 // when the lead-in ends; MaxInt64 after it, and if all of the slice is lead-in
+	nextPartNs     int64 // when the lead-in ends, and after it the first half of what counts; MaxInt64: no part follows
+	middleNs       int64 // of the counted part
 	countedSinceNs int64 // the begin of the counted part
 	played, faults int64 // in the lead-in
+	halfEndedNs    int64 // the end of the first half; 0: it has not ended
+	halfPlayed     int64 // by then, with the lead-in
 }
 
 // plays tells whether there are operations for the lane: a tape may have fewer groups than lanes.
@@ -22,30 +25,43 @@ func (l *lane) plays() bool { return l.place*l.tape.group < uint64(len(l.tape.re
 // countedSinceNs is when the counted part begins whose first completion is now.
 func (l *lane) countedSinceNs(now int64) int64 {
 	if l.inProcess {
-		return l.slice.countFromNs // its calls wait for nothing but a CPU
+		return l.slice.nextPartNs // its calls wait for nothing but a CPU
 	}
 	return now
 }
 
 // countedNs is how long its counted part is: not less than to the slice's end, so that the time without a CPU
-// belongs to it.
-func (l *lane) countedNs(endNs int64) int64 {
-	sinceNs := l.slice.countFromNs
+// belongs to it. halfNs is how long the first half is: to its last completion; without one, to the middle.
+func (l *lane) countedNs(endNs int64) (countedNs, halfNs int64) {
+	sinceNs, halfEndNs := l.slice.nextPartNs, min(l.slice.middleNs, endNs)
 	if l.slice.counting {
 		sinceNs = l.slice.countedSinceNs
+	}
+	if l.slice.halfEndedNs > 0 {
+		halfEndNs = l.slice.halfEndedNs
 	}
 	if l.played > 0 {
 		endNs = max(endNs, l.endedNs)
 	}
-	return max(0, endNs-sinceNs)
+	return max(0, endNs-sinceNs), max(0, halfEndNs-sinceNs)
 }
 
 // beginCounting ends the lead-in.
 func (l *lane) beginCounting(sinceNs int64) {
 	l.slice = laneSlice{
-		counting: true, countFromNs: math.MaxInt64, countedSinceNs: sinceNs, played: l.played, faults: l.faults,
+		counting: true, nextPartNs: l.slice.middleNs, middleNs: l.slice.middleNs,
+		countedSinceNs: sinceNs, played: l.played, faults: l.faults,
 	}
 	l.recorders = &l.sections[0]
+}
+
+// endPart ends the lead-in or the first half of the counted part: its last completion is now.
+func (l *lane) endPart(now int64) {
+	if !l.slice.counting {
+		l.beginCounting(l.countedSinceNs(now))
+		return
+	}
+	l.slice.halfEndedNs, l.slice.halfPlayed, l.slice.nextPartNs = now, l.played, math.MaxInt64
 }
 
 // readySlices begins at the tape's start; all that slices are noted into is made here.
@@ -60,9 +76,14 @@ func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
 	l.played, l.faults = 0, 0
 	l.recorders = &l.leadIn
 	l.groups.cut()
-	l.slice = laneSlice{countFromNs: window.startNs + leadInNs}
+	l.slice = laneSlice{
+		nextPartNs: window.startNs + leadInNs, middleNs: window.startNs + (leadInNs+window.durationNs)/2,
+	}
+	if l.open {
+		l.slice.middleNs = math.MaxInt64
+	}
 	if leadInNs == window.durationNs {
-		l.slice.countFromNs = math.MaxInt64 // nothing is counted
+		l.slice.nextPartNs = math.MaxInt64 // nothing is counted
 	}
 	l.alive.Store(window.startNs)
 }
@@ -147,11 +168,15 @@ func (s *Slices) result() (*SliceDone, error) {
 		done.LeadInOps += lead.played
 		done.Errors += l.faults - lead.faults
 		done.Ops += l.played - lead.played - (l.faults - lead.faults)
+		if lead.halfEndedNs == 0 {
+			lead.halfPlayed = l.played
+		}
+		done.HalfOps += lead.halfPlayed - lead.played
 	}
 	if s.player.lanes[0].open {
-		done.ElapsedNs = max(0, s.window.endNs.Load()-s.window.startNs-s.leadInNs)
+		done.ElapsedNs, done.HalfOps = max(0, s.window.endNs.Load()-s.window.startNs-s.leadInNs), 0
 	} else {
-		done.ElapsedNs = s.countedNs()
+		done.ElapsedNs, done.HalfNs = s.countedNs()
 	}
 	userNs, systemNs := cpuNs()
 	s.totals.elapsedNs += done.ElapsedNs
@@ -161,20 +186,21 @@ func (s *Slices) result() (*SliceDone, error) {
 	return done, nil
 }
 
-// countedNs is how long the slice was counted: the mean of the lanes that have operations.
-func (s *Slices) countedNs() int64 {
-	sumNs, callers, played := int64(0), int64(0), int64(0)
+// countedNs is how long the slice was counted, and its first half: the means of the lanes that have operations.
+func (s *Slices) countedNs() (countedNs, halfNs int64) {
+	callers, played := int64(0), int64(0)
 	for _, l := range s.player.lanes {
 		if l.played > 0 {
 			played++
 		}
 		if l.plays() {
 			callers++
-			sumNs += l.countedNs(s.window.endNs.Load())
+			laneNs, laneHalfNs := l.countedNs(s.window.endNs.Load())
+			countedNs, halfNs = countedNs+laneNs, halfNs+laneHalfNs
 		}
 	}
 	s.totals.atOnce = max(s.totals.atOnce, played)
-	return sumNs / max(callers, 1)
+	return countedNs / max(callers, 1), halfNs / max(callers, 1)
 }
 
 // end ends the goroutines. The slices' sum is `done` then.

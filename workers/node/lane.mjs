@@ -135,7 +135,7 @@ export class Call {
     this.hits = this.notStored = this.bytes = 0;
     this.wrong = null; // what was read, if it is a wrong value
     this.dueNs = this.beganNs = 0;
-    this.fromNs = this.endNs = 0; // see slices.mjs
+    this.fromNs = this.endNs = this.halfEndNs = this.halfOps = 0; // see slices.mjs
     this.out = this.waiting = false;
     // What a library is given to answer with: a promise's two ends, or a Node callback.
     this.resolve = (answer) => this.end(answer, undefined);

@@ -9,7 +9,10 @@ import { Recorder } from './recorder.mjs';
 import { OK, TIMEOUT } from './verify.mjs';
 import { Window } from './window.mjs';
 
-/** A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` its last completion. */
+/**
+ * A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` its last completion,
+ * `halfEndNs` when the first half ended, with `halfOps` operations.
+ */
 const sliced = (Loop) =>
   class extends Loop {
     constructor(calls, kinds, window) {
@@ -24,9 +27,11 @@ const sliced = (Loop) =>
       this.arm();
       const { startNs, endNs } = this.window;
       this.leadInEndNs = startNs + leadInNs < endNs ? startNs + leadInNs : Infinity;
+      this.middleNs = startNs + Math.floor((leadInNs + (endNs - startNs)) / 2);
       for (const call of this.calls) {
         call.fromNs = leadInNs === 0 ? startNs : Infinity;
-        call.endNs = 0;
+        call.endNs = call.halfOps = 0;
+        call.halfEndNs = Infinity;
         call.lane.groups?.cut();
       }
     }
@@ -58,6 +63,10 @@ class SlicedClosedRun extends sliced(ClosedRun) {
     if (call.group !== null) call.lane.groups.ended(call.group, counted && came === OK, call.beganNs, now);
     if (counted) {
       this.recorders[call.kind].note(call, tookNs, 0, came);
+      if (call.halfEndNs === Infinity) {
+        call.halfOps += 1;
+        if (now >= this.middleNs) call.halfEndNs = now;
+      }
     } else {
       this.leadIn[call.kind].note(call, tookNs, 0, came);
       if (now >= this.leadInEndNs) call.fromNs = this.inProcess ? this.leadInEndNs : now;
@@ -70,17 +79,26 @@ class SlicedClosedRun extends sliced(ClosedRun) {
     for (const call of this.calls) if (call.endNs > call.fromNs) call.endNs = this.endedNs;
   }
 
-  /** The mean of the counted parts. A part is not over before the slice, so that the time without a CPU belongs to it. */
-  get elapsedNs() {
+  /**
+   * The means of the counted parts and of their first halves, and the operations of these. A part is not over before
+   * the slice, so that the time without a CPU belongs to it; a half without a completion after the middle ends there.
+   */
+  get counted() {
     let callers = 0;
     let sumNs = 0;
-    for (const { lane, fromNs, endNs } of this.calls) {
+    let halfNs = 0;
+    let halfOps = 0;
+    const middleNs = Math.min(this.middleNs, this.window.endNs);
+    for (const { lane, fromNs, endNs, halfEndNs, halfOps: ops } of this.calls) {
       if (!lane.more) continue;
       callers += 1;
       const sinceNs = fromNs < Infinity ? fromNs : this.leadInEndNs;
       sumNs += Math.max(0, Math.max(endNs, this.window.endNs) - sinceNs);
+      halfNs += Math.max(0, (halfEndNs < Infinity ? halfEndNs : middleNs) - sinceNs);
+      halfOps += ops;
     }
-    return callers === 0 ? 0 : Math.round(sumNs / callers);
+    const mean = (sum) => (callers === 0 ? 0 : Math.round(sum / callers));
+    return { elapsedNs: mean(sumNs), halfNs: mean(halfNs), halfOps };
   }
 }
 
@@ -100,8 +118,8 @@ class SlicedOpenRun extends sliced(OpenRun) {
     return dueNs >= this.leadInEndNs;
   }
 
-  get elapsedNs() {
-    return Math.max(0, Math.round(this.window.endNs - this.leadInEndNs));
+  get counted() {
+    return { elapsedNs: Math.max(0, Math.round(this.window.endNs - this.leadInEndNs)), halfNs: 0, halfOps: 0 };
   }
 }
 
@@ -138,7 +156,7 @@ export class Slices {
     const { run, window, sum, before } = this;
     const figures = await this.player.playWindow(run);
     this.tapeNs = Math.round(Math.max(window.startNs, window.endNs)); // it may be stopped before it begins
-    const elapsedNs = run.elapsedNs;
+    const { elapsedNs, halfNs, halfOps } = run.counted;
     sum.elapsedNs += elapsedNs;
     sum.user += figures.cpu.user;
     sum.system += figures.cpu.system;
@@ -151,6 +169,8 @@ export class Slices {
       errors: this.before.errors - before.errors,
       lead_in_ops: this.before.leadIn - before.leadIn,
       elapsed_ns: elapsedNs,
+      half_ops: halfOps,
+      half_ns: halfNs,
     };
   }
 }

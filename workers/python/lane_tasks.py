@@ -30,7 +30,8 @@ class TaskLanes:
         self.turn = asyncio.Lock()
         self.waiting = 0
         self.left = None  # open loop: the first call that is not due in the window
-        self.callers = []  # slices: of each task its lead-in, and when its last call ended
+        # Slices: of each task its lead-in, when its last call ended, and how many it made.
+        self.callers = []
 
     async def call(self, function, arguments, verify, op):
         """One call, timed and noted: the instants of its begin and its end."""
@@ -103,18 +104,19 @@ async def slice_lane(lanes):
     """The same in a slice: each task has a lead-in of its own."""
     window, record = lanes.window, lanes.record
     lead_in = LeadIn(window, 0, in_process=False)
-    now, ended = clock(), 0
+    now, ended, noted = clock(), 0, -1
     lead_in.look(now)
-    for function, arguments, verify, op in lanes.calls if now < window.end_ns else ():
+    calls = enumerate(lanes.calls if now < window.end_ns else ())
+    for noted, (function, arguments, verify, op) in calls:
         _, now = await lanes.call(function, arguments, verify, op)
         ended = now
         if lead_in.counted_from is None:
             record.lead_in.append(len(record.codes) - 1)
         if now >= lead_in.end_ns:
-            lead_in.advance(now, 0)
+            lead_in.advance(now, noted)
         if now >= window.end_ns:
             break
-    lanes.callers.append((lead_in, ended))
+    lanes.callers.append((lead_in, ended, noted + 1))
 
 
 async def open_loop_lane(lanes):

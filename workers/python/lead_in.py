@@ -1,4 +1,4 @@
-"""Where the counted part of a caller's slice begins, and how long it is."""
+"""Where the counted part of a caller's slice begins, how long it is, and its first half."""
 
 from __future__ import annotations
 
@@ -17,24 +17,42 @@ class LeadIn:
         self._began_ns = None if window.lead_in_ns else window.start_ns
         self.first = noted
         self.counted_from = None if window.lead_in_ns else noted
-        # When `advance` is to be called.
-        waits = window.lead_in_ns and not self._whole
-        self.end_ns = window.lead_in_end_ns if waits else FOR_EVER_NS
+        self._half = None  # when the first half ended, and how many were noted by then
+        # When `advance` is to be called: at the lead-in's end, then in the middle of what counts.
+        self.end_ns = window.lead_in_end_ns if window.lead_in_ns else window.middle_ns
+        if self._whole:
+            self.end_ns = FOR_EVER_NS
 
     def look(self, now_ns):
         """The caller is about to begin. If it had no CPU until now, all that it does is counted."""
-        if now_ns >= self.end_ns:
+        if self.counted_from is None and now_ns >= self.end_ns:
             self._count(self.end_ns, self.first)
 
     def advance(self, now_ns, noted):
-        """The lead-in is over; an operation is about to be noted. Returns the next end: never."""
-        # A call that waits for no server waits for nothing but a CPU.
-        self._count(self.end_ns if self._in_process else now_ns, noted + 1)
+        """A part is over; its last operation is about to be noted. Returns the next part's end."""
+        if self.counted_from is None:
+            # A call that waits for no server waits for nothing but a CPU.
+            self._count(self.end_ns if self._in_process else now_ns, noted + 1)
+        else:
+            self._half, self.end_ns = (now_ns, noted + 1), FOR_EVER_NS
         return self.end_ns
 
     def _count(self, began_ns, first):
         self._began_ns, self.counted_from = began_ns, first
-        self.end_ns = FOR_EVER_NS
+        self.end_ns = self._window.middle_ns
+
+    def half(self, noted):
+        """The first half's operations and its length, if the caller has noted so many in the end.
+
+        It ends with a completion; without one after the middle, there.
+        """
+        if self._whole:
+            return 0, 0
+        window = self._window
+        began_ns = window.lead_in_end_ns if self._began_ns is None else self._began_ns
+        ended_ns, last = self._half or (min(window.middle_ns, window.end_ns), noted)
+        ops = 0 if self.counted_from is None else last - self.counted_from
+        return ops, max(0, ended_ns - began_ns)
 
     def elapsed_ns(self, ended_ns):
         """How long the counted part is, if the caller's last operation ended then.

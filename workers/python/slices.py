@@ -96,19 +96,21 @@ class Slices:
         return self._answer(window, parts)
 
     def _answer(self, window, parts):
-        elapsed = [elapsed_ns for part in parts for elapsed_ns in part[3]]
-        elapsed_ns = sum(elapsed) // len(elapsed) if elapsed else 0
+        callers = [caller for part in parts for caller in part[3]]
+        count = max(1, len(callers))
+        elapsed_ns, half_ns = (sum(caller[i] for caller in callers) // count for i in range(2))
         if self._open_loop:
             elapsed_ns = window.duration_ns - window.lead_in_ns
         self._elapsed_ns += elapsed_ns
         ops, errors, lead_in_ops = (sum(part[i] for part in parts) for i in range(3))
         return {
             "type": "slice_done", "ops": ops, "errors": errors, "lead_in_ops": lead_in_ops,
-            "elapsed_ns": elapsed_ns,
+            "elapsed_ns": elapsed_ns, "half_ops": sum(caller[2] for caller in callers),
+            "half_ns": half_ns,
         }  # fmt: skip
 
     def _play(self, lane, window, active):
-        """Play a lane's slice: its ops, errors and operations of the lead-in, and the times."""
+        """Play a lane's slice: ops, errors, operations of the lead-in, and the callers' times."""
         try:
             return self._play_lane(lane, window, active)
         except BaseException:
@@ -130,14 +132,14 @@ class Slices:
         session.finish()
         if self._quiet and len(record.codes) > first:
             record.end_quiet(lambda: self._player.barrier(session))
-        elapsed = [
-            lead_in.elapsed_ns(record.ended_ns if self._quiet and ended_ns else ended_ns)
-            for lead_in, ended_ns in callers
+        times = [
+            _times(lead_in, record.ended_ns if self._quiet and ended_ns else ended_ns, noted)
+            for lead_in, ended_ns, noted in callers
         ]
-        return (*_counts(record, first, first_lead_in), elapsed if lane.has_calls else [])
+        return (*_counts(record, first, first_lead_in), times if lane.has_calls else [])
 
     def _play_tasks(self, lane, window, calls):
-        """Play it; of each task of a closed loop its lead-in, and when its last call ended."""
+        """Play it; of each task of a closed loop what `TaskLanes.callers` has."""
         setup = self._player.setup
         task = lane_tasks.open_loop_lane if self._open_loop else lane_tasks.slice_lane
         count = setup.connections * setup.depth
@@ -161,7 +163,7 @@ class Slices:
         noted = len(record.codes)
         counted_from = noted if lead_in.counted_from is None else lead_in.counted_from
         record.lead_in.extend(range(lead_in.first, counted_from))
-        return [(lead_in, record.ended_ns if noted > lead_in.first else 0)]
+        return [(lead_in, record.ended_ns if noted > lead_in.first else 0, noted)]
 
     def done(self):
         """The fields of `done`: the sum of all slices."""
@@ -189,6 +191,12 @@ class Slices:
             "barriers": sum(record.barriers for record in records),
             "groups": groups.message(records, self._player.tape.group),
         }
+
+
+def _times(lead_in, ended_ns, noted):
+    """The counted part of a caller, its first half, and the operations of this half."""
+    half_ops, half_ns = lead_in.half(noted)
+    return lead_in.elapsed_ns(ended_ns), half_ns, half_ops
 
 
 def _counts(record, first, first_lead_in):

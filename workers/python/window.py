@@ -25,6 +25,8 @@ class Window:
         self.end_ns = self.planned_end_ns
         self.lead_in_ns = lead_in_ns
         self.lead_in_end_ns = start_ns + lead_in_ns
+        # The middle of what a slice counts.
+        self.middle_ns = (self.lead_in_end_ns + self.planned_end_ns) // 2
         self.stopped = False
         self.timeout_ns = timeout_ns
 

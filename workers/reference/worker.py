@@ -158,17 +158,20 @@ class Worker:
             start + 1000 * request.get(name, 0) for name in ("length_us", "lead_in_us")
         )
         # When the counted part began: this also if there was no CPU until now.
-        begun, ended = lead_in_end if now >= lead_in_end else None, start
+        begun, ended, half = lead_in_end if now >= lead_in_end else None, start, None
         while self.ops and now < end:
             op, self.played = self.ops[self.played % len(self.ops)], self.played + 1
             now = ended = self.play(op, lead_in if begun is None else counted)
             if begun is None and now >= lead_in_end:
                 begun = now
-        elapsed_ns = max(ended, end) - (lead_in_end if begun is None else begun)
+            elif begun is not None and not half and now >= (lead_in_end + end) // 2:
+                half = now, counted.total("attempts") - before[1]
+        begun = lead_in_end if begun is None else begun
+        elapsed_ns, half = max(ended, end) - begun, half or ((lead_in_end + end) // 2, 0)
         self.elapsed_ns += elapsed_ns
         ops, attempts = counted.total("ok") - before[0], counted.total("attempts") - before[1]
         return {"type": "slice_done", "ops": ops, "errors": attempts - ops,
-                "elapsed_ns": elapsed_ns,
+                "elapsed_ns": elapsed_ns, "half_ops": half[1], "half_ns": max(0, half[0] - begun),
                 "lead_in_ops": lead_in.total("attempts") - before[2]}  # fmt: skip
 
     def end_slices(self, _request):

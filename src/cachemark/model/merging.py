@@ -46,12 +46,15 @@ def merge_slices(parts: list[SliceDone]) -> SliceDone:
 
     A worker that had nothing to play has no time.
     """
-    times = [part.elapsed_ns for part in parts if part.ops + part.errors + part.lead_in_ops]
+    played = [part for part in parts if part.ops + part.errors + part.lead_in_ops]
+    count = max(1, len(played))
     return SliceDone(
         ops=sum(part.ops for part in parts),
         errors=sum(part.errors for part in parts),
         lead_in_ops=sum(part.lead_in_ops for part in parts),
-        elapsed_ns=round(sum(times) / len(times)) if times else 0,
+        elapsed_ns=round(sum(part.elapsed_ns for part in played) / count),
+        half_ops=sum(part.half_ops for part in parts),
+        half_ns=round(sum(part.half_ns for part in played) / count),
     )
 
 

@@ -18,10 +18,13 @@ from cachemark.model.protocol_results import (
     Count,
     GeneratorLag,
     GroupTimes,
+    HalfOps,
+    HalfTime,
     LeadIn,
     Operation,
     SectionTimes,
     SendLag,
+    SliceTime,
     StoreBytes,
     Timeline,
     WrongReplies,
@@ -228,14 +231,9 @@ class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
     ops: Annotated[Count, Meta(description="counted operations that were `ok`")]
     errors: Annotated[Count, Meta(description="counted operations that failed, wrong values too")]
     lead_in_ops: Annotated[Count, Meta(description="operations of the lead-in, failed ones too")]
-    elapsed_ns: Annotated[
-        Count,
-        Meta(
-            description="closed loop: the mean length of the counted part over all callers with "
-            "operations on the tape, even if they got no CPU at all. Open loop: `length_us` − "
-            "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
-        ),
-    ]
+    elapsed_ns: SliceTime
+    half_ops: HalfOps = 0
+    half_ns: HalfTime = 0
 
 
 class Done(Message, frozen=True, kw_only=True, tag="done"):

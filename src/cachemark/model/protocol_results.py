@@ -169,3 +169,27 @@ WrongReplies = Annotated[
     list[WrongReply],
     Meta(description="runs with a call log: the first 16 wrong values"),
 ]
+SliceTime = Annotated[
+    Count,
+    Meta(
+        description="closed loop: the mean length of the counted part over all callers with "
+        "operations on the tape, even if they got no CPU at all. Open loop: `length_us` − "
+        "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
+    ),
+]
+HalfOps = Annotated[
+    Count,
+    Meta(
+        description="closed loop: operations in the first half of the counted part, failed "
+        "ones too. Of a caller, this half ends with the first completion at or after the "
+        "middle between `lead_in_us` and `length_us`; in the middle, if none follows, or if "
+        "the caller got no CPU until then"
+    ),
+]
+HalfTime = Annotated[
+    Count,
+    Meta(
+        description="closed loop: the mean length of the first half over the callers of "
+        "`elapsed_ns`. 0 in an open loop, and from workers that do not know it"
+    ),
+]

@@ -32,6 +32,7 @@ COLUMNS = (
     "service_p99_ns",
     *[f"client_cpu_us_per_op{end}" for end in _ENDS],
     *[f"server_cpu_us_per_op{end}" for end in _ENDS],
+    *[f"slices_second_half_rate_ratio{end}" for end in _ENDS],
     "hits",
     "misses",
     "not_stored",
@@ -44,8 +45,9 @@ COLUMNS = (
 def render(report: Report, width: int | None) -> str:
     """The report as CSV text; `width` is not used."""
     del width
+    halves = {of.cell: of.ratio for of in report.rounds.halves} if report.rounds else {}
     rows = [
-        _line(row.summary, kind)
+        _line(row.summary, kind, halves.get(row.summary.cell))
         for group in report.groups
         for row in group.rows
         for kind in [row.summary.total, *row.summary.parts]
@@ -53,7 +55,9 @@ def render(report: Report, width: int | None) -> str:
     return csv_text([COLUMNS, *rows, *[_line(summary, None) for summary in report.missing]])
 
 
-def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
+def _line(
+    summary: CellSummary, kind: KindSummary | None, halves: Interval | None = None
+) -> list[object]:
     cell = summary.cell
     named = [
         cell.client,
@@ -88,6 +92,7 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         *[_float_text(service.get(percent)) for percent in (50.0, 99.0)],
         *_interval(client_cpu if whole else None),
         *_interval(server_cpu if whole else None),
+        *_interval(halves if whole else None),
         "" if kind.hits is None else kind.hits,
         "" if kind.misses is None else kind.misses,
         kind.not_stored,

@@ -6,6 +6,7 @@ from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
+from cachemark.analysis.rounds.halves import SliceHalves
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
 from cachemark.analysis.rounds.texts import (
@@ -29,7 +30,8 @@ def sections(answers: Answers | None) -> list[Section]:
     pairs = [section for group in answers.groups if (section := _pairs(group))]
     stolen = [_steal(answers.steal)] if answers.steal else []
     drift = [_drift(answers.drifts)] if answers.drifts else []
-    return [*pairs, *map(_carry_over, answers.carry_over), *drift, *stolen]
+    halves = [_halves(answers.halves)] if answers.halves else []
+    return [*pairs, *map(_carry_over, answers.carry_over), *halves, *drift, *stolen]
 
 
 def _pairs(group: GroupAnswer) -> Section | None:
@@ -130,6 +132,28 @@ def _drift(drifts: list[ArmDrift]) -> Section:
             "By how many percent a client's rate changed from sitting to sitting where that of the "
             "others changed by 1 %. Where this is not 1, its ratios are those of this machine in "
             "its state during the run. –: the machine's speed changed by too little to tell.",
+        ],
+    )
+
+
+def _halves(halves: list[SliceHalves]) -> Section:
+    rows = [
+        [
+            f"{of.cell.client} · {of.cell.server}",
+            ratio_words(of.ratio),
+            count_of(of.sittings, "sitting"),
+        ]
+        for of in halves
+    ]
+    return Section(
+        title="What turns do to a client",
+        topic="rounds",
+        columns=["client", "second half / first half of a slice", "over"],
+        rows=rows,
+        notes=[
+            "The rate in the second half of the counted part of slices, relative to the first. "
+            "Above 1, a turn begins slowly, and the lead-in does not cover all of it: without "
+            "turns, the client has a higher rate than the table says."
         ],
     )
 

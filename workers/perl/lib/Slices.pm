@@ -36,7 +36,16 @@ sub play ($self, $asked) {
     }
     my $counted_from = $record->{played};
     my $failed_from  = $record->{failed};
-    $self->play_part(1, $last_s);
+    my $middle_s = $start_s + ($lead_in_s + $length_s) / 2;
+    my ($half_ops, $half_end_s) = (0, $middle_s);
+    if ($player->{tape}{open_loop} || $lead_in_s >= $length_s) {
+        $self->play_part(1, $last_s);
+    } else {
+        $self->play_part(1, $middle_s);
+        $half_ops   = $record->{played} - $counted_from;
+        $half_end_s = $player->{now_s} if $half_ops;
+        $self->play_on($last_s);
+    }
     $record->{ended_s} = $player->{now_s};
     $player->end_quiet if $player->{quiet} && $record->{played} > $first;
     $record->add_usage(\@before, [Player::usage()]);
@@ -49,11 +58,12 @@ sub play ($self, $asked) {
     my $counted_s = max($counted ? $record->{ended_s} : 0, $player->{last_s}) - $from_s;
     $counted_s     = $player->{last_s} - $start_s - $lead_in_s if $player->{tape}{open_loop};
     $counted_s     = 0 if $lead_in_s >= $length_s || !$player->{lane}{ops}->@*;
+    my $half_ns    = $counted_s && !$player->{tape}{open_loop} ? int 0.5 + 1e9 * max(0, $half_end_s - $from_s) : 0;
     my $elapsed_ns = int 0.5 + 1e9 * max(0, $counted_s);
     $self->{elapsed_ns} += $elapsed_ns;
     return {
         type => 'slice_done', ops => $counted - $errors, errors => $errors, lead_in_ops => $counted_from - $first,
-        elapsed_ns => $elapsed_ns,
+        elapsed_ns => $elapsed_ns, half_ops => $half_ops, half_ns => $half_ns,
     };
 }
 
@@ -63,7 +73,16 @@ sub play_part ($self, $counted, $end_s) {
     my $script = $player->{lane};
     return unless $script->{ops}->@*;
     push $record->{parts}->@*, [$record->{played}, $player->{at} % $script->{ops}->@*, $counted];
-    @$player{qw(end_s look_s counted)} = (min($end_s, $player->{last_s}), 0, $counted);
+    $player->{counted} = $counted;
+    $self->play_on($end_s);
+}
+
+# Play on in the same part, until an instant or a stop.
+sub play_on ($self, $end_s) {
+    my $player = $self->{player};
+    my $script = $player->{lane};
+    return unless $script->{ops}->@*;
+    @$player{qw(end_s look_s)} = (min($end_s, $player->{last_s}), 0);
     $player->{tape}{open_loop} ? $player->play_open_loop($script, 9e15) : $player->play_closed_loop($script, 9e15);
 }
 

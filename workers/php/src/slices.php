@@ -21,6 +21,8 @@ trait SlicedLane
     private array $beforeSlice;
     /** When the counted part began. */
     private int $fromNs = 0;
+    /** @var array{int, int}|null the first half of the counted part: when it ended, and its operations */
+    private ?array $half;
     /** The instant at which the tape stands still between slices. */
     private int $tapeNs = 0;
     /** @var array{int, int} */
@@ -93,13 +95,18 @@ trait SlicedLane
             return false;
         }
         [$played, $unsent] = $this->before;
+        if ($this->record === $this->counted && $this->half === null && !$this->tape->openLoop && $this->endNs < $this->lastNs) {
+            $this->half = [$this->now, $this->record->played - $played];
+            [$this->endNs, $this->lookNs] = [$this->lastNs, 0];
+            return true;
+        }
         $count = $this->record->played - $played;
         $this->record->spans[] = [$this->position % $this->length, $count];
         $this->position += $count + $this->record->unsent - $unsent;
         if ($this->record === $this->leadIn) {
             // A call that waits for no server waits for nothing but a CPU.
             $this->fromNs = Client::WIRES === ['none'] ? $this->countedFromNs() : $this->now;
-            $this->beginPart($this->counted, $this->lastNs);
+            $this->beginCounting();
             return true;
         }
         $this->endSlice();
@@ -123,6 +130,7 @@ trait SlicedLane
         $this->lastNs = $slice['start_ns'] + $slice['length_ns'];
         $this->passNs += $slice['start_ns'] - $this->tapeNs;
         $this->stopped = false;
+        $this->half = null;
         $this->lookNs = 0;
         $this->beforeSlice = [$this->counted->played, $this->counted->failed, $this->leadIn->played];
         $this->session->begin($this->quiet);
@@ -132,9 +140,30 @@ trait SlicedLane
         $this->now = hrtime(true);
         // A closed loop that had no CPU until the lead-in's end has no lead-in.
         if (!$slice['lead_in_ns'] || !$this->tape->openLoop && $this->now >= $this->fromNs) {
-            $this->beginPart($this->counted, $this->lastNs);
+            $this->beginCounting();
         }
         return true;
+    }
+
+    /** A caller that is not there until the middle has nothing in the first half. */
+    private function beginCounting(): void
+    {
+        $halves = !$this->tape->openLoop && $this->now < $this->middleNs();
+        $this->beginPart($this->counted, $halves ? min($this->lastNs, $this->middleNs()) : $this->lastNs);
+    }
+
+    /** The middle of the slice's counted part. */
+    private function middleNs(): int
+    {
+        return $this->slice['start_ns'] + intdiv($this->slice['lead_in_ns'] + $this->slice['length_ns'], 2);
+    }
+
+    /** The first half of what is counted: its operations and its length. @return array{half_ops: int, half_ns: int} */
+    private function half(): array
+    {
+        [$endedNs, $ops] = $this->half ?? [min($this->middleNs(), $this->lastNs), 0];
+        $none = $this->tape->openLoop || $this->slice['lead_in_ns'] >= $this->slice['length_ns'];
+        return $none ? ['half_ops' => 0, 'half_ns' => 0] : ['half_ops' => $ops, 'half_ns' => max(0, $endedNs - $this->fromNs)];
     }
 
     /** When the slice's lead-in ends. */
@@ -179,7 +208,7 @@ trait SlicedLane
         $errors = $record->failed - $failed;
         $this->parent->send([
             'type' => 'slice_done', 'ops' => $counted - $errors, 'errors' => $errors, 'lead_in_ops' => $leadInOps,
-        ] + ($this->length || $this->tape->openLoop ? ['elapsed_ns' => $part] : []));
+        ] + ($this->length || $this->tape->openLoop ? ['elapsed_ns' => $part, ...$this->half()] : []));
     }
 }
 
@@ -217,8 +246,11 @@ trait SlicedPlayer
         }
         $parts = array_column($lanes, 'elapsed_ns'); // of the lanes that have operations
         $this->slicesNs += $elapsedNs = $parts ? intdiv(array_sum($parts), count($parts)) : 0;
-        $sums = array_map(static fn ($name) => array_sum(array_column($lanes, $name)), ['ops', 'errors', 'lead_in_ops']);
-        return ['type' => 'slice_done', 'ops' => $sums[0], 'errors' => $sums[1], 'lead_in_ops' => $sums[2], 'elapsed_ns' => $elapsedNs];
+        $sums = array_map(static fn ($name) => array_sum(array_column($lanes, $name)), ['ops', 'errors', 'lead_in_ops', 'half_ops', 'half_ns']);
+        return [
+            'type' => 'slice_done', 'ops' => $sums[0], 'errors' => $sums[1], 'lead_in_ops' => $sums[2], 'elapsed_ns' => $elapsedNs,
+            'half_ops' => $sums[3], 'half_ns' => $parts ? intdiv($sums[4], count($parts)) : 0,
+        ];
     }
 
     /** What all slices came to; null if there were none. @return array<string, mixed>|null */

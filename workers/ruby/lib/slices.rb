@@ -5,17 +5,21 @@
 
 # One slice: when its lead-in ends, and when all of it does.
 class Slice
-  attr_reader :start_ns, :counted_from_ns, :lead_in, :whole
+  attr_reader :start_ns, :counted_from_ns, :lead_in, :half, :whole
 
   def initialize(start_ns, length_ns, lead_in_ns, timeout_ns)
     @start_ns = start_ns
     @counted_from_ns = start_ns + lead_in_ns
     @lead_in = Window.new(start_ns, lead_in_ns, timeout_ns)
+    @half = Window.new(start_ns, (lead_in_ns + length_ns) / 2, timeout_ns)
     @whole = Window.new(start_ns, length_ns, timeout_ns)
     @all_lead_in = lead_in_ns >= length_ns
   end
 
-  def stop = [@lead_in, @whole].each(&:stop)
+  def stop = [@lead_in, @half, @whole].each(&:stop)
+
+  # How long the first half of its counted part is, which began then.
+  def half_ns(from_ns, ended_ns = @half.end_ns) = @all_lead_in ? 0 : [0, ended_ns - from_ns].max
 
   # How long its counted part is, which began then, if the last operation ended then. The part is not over before
   # the slice is, so that the time without a CPU belongs to it.
@@ -48,7 +52,7 @@ module SlicedLane
   end
 
   # Play slices until there are no more. `finished` is called at the end of each, with the length of its counted
-  # part, or nil where the lane has no operations.
+  # part, the first half's and its operations, or nil where the lane has no operations.
   def play_slices(finished)
     @finished = finished
     while next_slice
@@ -66,11 +70,15 @@ module SlicedLane
   def next_part
     return false unless @slices
 
+    if @window.equal?(@slice.half)
+      end_half
+      return true
+    end
     note_span
     if @record.equal?(@lead_in)
       # A call that waits for no server waits for nothing but a CPU.
       @from_ns = @in_process ? @slice.counted_from_ns : @now
-      begin_part(@counted, @slice.whole)
+      begin_counting
       return true
     end
     end_slice
@@ -85,8 +93,21 @@ module SlicedLane
     @now = Window.clock
     # A closed loop that had no CPU until the lead-in's end has no lead-in.
     lead_in = @now < @from_ns || (@open_loop && @from_ns > @slice.start_ns)
-    lead_in ? begin_part(@lead_in, @slice.lead_in) : begin_part(@counted, @slice.whole)
+    @half = nil
+    lead_in ? begin_part(@lead_in, @slice.lead_in) : begin_counting
     true
+  end
+
+  # A caller that is not there until the middle has nothing in the first half.
+  def begin_counting
+    begin_part(@counted, @open_loop || @now >= @slice.half.end_ns ? @slice.whole : @slice.half)
+    @half = [@slice.half_ns(@from_ns), 0] unless @window.equal?(@slice.half)
+  end
+
+  # The first half of the counted part is over: its last operation ended now.
+  def end_half
+    @half = [@slice.half_ns(@from_ns, @now), @record.played - @before[0]]
+    @window = @slice.whole
   end
 
   def begin_part(record, window)
@@ -109,7 +130,8 @@ module SlicedLane
   def end_slice
     @record.ended_ns = @now
     end_quiet if @quiet && played > @ops_before
-    @finished.call(@slice.counted_ns(@from_ns, @record.played > @before[0] ? @record.ended_ns : @from_ns))
+    counted_ns = @slice.counted_ns(@from_ns, @record.played > @before[0] ? @record.ended_ns : @from_ns)
+    @finished.call([counted_ns, *(@half || [0, 0])])
   end
 end
 
@@ -151,12 +173,13 @@ class Slices
     @user_s += times.utime - @times.utime
     @system_s += times.stime - @times.stime
     @tape_ns = [@slice.start_ns, @slice.whole.end_ns].max # it may be stopped before it begins
-    elapsed_ns = elapsed(Array.new(@lanes.size) { @results.pop })
+    elapsed_ns, half_ns, half_ops = elapsed(Array.new(@lanes.size) { @results.pop })
     @elapsed_ns += elapsed_ns
     before = @before
     @before = totals
     ops, errors, lead_in_ops = @before.zip(before).map { |now, then_| now - then_ }
-    { type: 'slice_done', ops: ops, errors: errors, lead_in_ops: lead_in_ops, elapsed_ns: elapsed_ns }
+    { type: 'slice_done', ops: ops, errors: errors, lead_in_ops: lead_in_ops, elapsed_ns: elapsed_ns,
+      half_ops: half_ops, half_ns: half_ns }
   end
 
   # The fields of `done` that are about all slices together.
@@ -184,14 +207,17 @@ class Slices
     @ring.write('.') if @results.size == @lanes.size
   end
 
-  # The mean of the counted parts of the lanes that have operations.
+  # The means of the counted parts and their first halves of the lanes that have operations; the halves' operations.
   def elapsed(results)
     error = results.find { |result| result.is_a?(Exception) }
     raise error if error
-    return @slice.counted_ns if @lanes.first.open_loop?
+    return [@slice.counted_ns, 0, 0] if @lanes.first.open_loop?
 
     parts = results.compact
-    parts.empty? ? 0 : parts.sum / parts.size
+    return [0, 0, 0] if parts.empty?
+
+    counted_ns, half_ns, half_ops = parts.transpose.map(&:sum)
+    [counted_ns / parts.size, half_ns / parts.size, half_ops]
   end
 
   # Operations that succeeded and that failed so far, and those of lead-ins.

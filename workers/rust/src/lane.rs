@@ -44,7 +44,7 @@ pub struct LaneRecord {
     tape: &'static Tape,
     /// By section of the window and kind; a window without sections has one of them.
     pub recorders: Vec<Vec<Option<Recorder>>>,
-    section: usize,
+    pub section: usize,
     pub timeline: Timeline,
     pub lag: Histogram<u64>,
     pub groups: Option<Groups>,
@@ -96,30 +96,6 @@ impl LaneRecord {
             next: 0,
             slice: LaneSlice::of_run(in_process),
         }
-    }
-
-    /// The lead-in of a slice begins.
-    pub fn begin_lead_in(&mut self, count_from_ns: u64) {
-        self.section = LEAD_IN;
-        if let Some(groups) = &mut self.groups {
-            groups.cut();
-        }
-        self.watch.done.store(0, Relaxed);
-        self.watch.failed.store(0, Relaxed);
-        self.slice = LaneSlice { counting: false, count_from_ns, ..self.slice };
-    }
-
-    /// The lead-in is over.
-    #[cold]
-    pub fn begin_counting(&mut self, since_ns: u64) {
-        self.section = COUNTED;
-        self.slice = LaneSlice {
-            counting: true,
-            count_from_ns: u64::MAX,
-            counted_since_ns: since_ns,
-            lead_in: (self.watch.done.load(Relaxed), self.watch.failed.load(Relaxed)),
-            ..self.slice
-        };
     }
 
     fn recorder(&mut self, op: &Operation) -> &mut Recorder {
@@ -219,7 +195,7 @@ impl<S: Session> Lane<S> {
 
     /// Play on where the last slice ended; true for the last lane that is done.
     pub fn play_slice(&mut self, turn: &Turn) -> bool {
-        self.notes.begin_lead_in(turn.count_from_ns);
+        self.notes.begin_lead_in(turn.count_from_ns, turn.middle_ns);
         self.play_window(&turn.task);
         let end_ns = turn.task.window.end_ns.load(Relaxed);
         turn.sums.add(&self.notes, !self.operations.is_empty(), end_ns)
@@ -292,9 +268,9 @@ async fn closed_loop<S: Session>(
     limit: u64,
 ) {
     let mut now = clock_ns();
-    if now >= notes.slice.count_from_ns && !operations.is_empty() {
+    if now >= notes.slice.next_part_ns && !operations.is_empty() {
         // It had no CPU until now.
-        notes.begin_counting(notes.slice.count_from_ns);
+        notes.begin_counting(notes.slice.next_part_ns);
     }
     let mut left = if operations.is_empty() { 0 } else { limit };
     let mut at = notes.next as usize % operations.len().max(1);
@@ -302,9 +278,8 @@ async fn closed_loop<S: Session>(
         left -= 1;
         now = play_one::<S, false>(session, notes, &operations[at], window, None).await;
         at = if at + 1 < operations.len() { at + 1 } else { 0 };
-        if now >= notes.slice.count_from_ns {
-            let LaneSlice { in_process, count_from_ns, .. } = notes.slice;
-            notes.begin_counting(if in_process { count_from_ns } else { now });
+        if now >= notes.slice.next_part_ns {
+            notes.end_part(now);
         }
     }
     notes.next = at as u64;
@@ -336,7 +311,7 @@ async fn open_loop<S: Session, const GIVES_UP: bool>(
         {
             break;
         }
-        if due_ns >= notes.slice.count_from_ns {
+        if due_ns >= notes.slice.next_part_ns {
             notes.begin_counting(due_ns);
         }
         // The call before took until after this one was due.
@@ -355,7 +330,7 @@ async fn open_loop<S: Session, const GIVES_UP: bool>(
         if due_ns >= end_ns {
             break;
         }
-        if due_ns >= notes.slice.count_from_ns {
+        if due_ns >= notes.slice.next_part_ns {
             notes.begin_counting(due_ns);
         }
         notes.unsent += u64::from(notes.slice.counting);

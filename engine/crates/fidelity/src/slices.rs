@@ -60,7 +60,11 @@ fn closed(connections: usize, depth: usize) -> Trial {
 }
 
 fn result(ops: u64, lead_in_ops: u64, elapsed_ns: u64, callers: u64) -> SliceResult {
-    SliceResult { ops, errors: 0, lead_in_ops, elapsed_ns, callers }
+    SliceResult { ops, lead_in_ops, elapsed_ns, callers, ..SliceResult::default() }
+}
+
+fn with_half(half_ops: u64, half_ns: u64, result: SliceResult) -> SliceResult {
+    SliceResult { half_ops, half_ns, ..result }
 }
 
 /// Replies come after each ms. The reply at 3 ms ends the lead-in of 2.5 ms; the request of 10 ms is the last.
@@ -68,7 +72,8 @@ fn result(ops: u64, lead_in_ops: u64, elapsed_ns: u64, callers: u64) -> SliceRes
 fn counting_begins_with_a_completion_and_ends_with_one() {
     let slice = (0, 10 * MS + 500 * US, 2 * MS + 500 * US);
     let (results, counted, lead_in) = play(&closed(1, 1), after(MS), &[slice, slice]);
-    assert_eq!(results, [result(8, 3, 8 * MS, 1); 2]);
+    // The middle is 6.5 ms: the first half ends with the reply at 7 ms.
+    assert_eq!(results, [with_half(4, 4 * MS, result(8, 3, 8 * MS, 1)); 2]);
     let (_, gets) = counted.kinds().next().expect("gets");
     assert_eq!((gets.attempts, gets.ok, counted_times(&counted)), (16, 16, 16));
     let (_, gets) = lead_in.kinds().next().expect("gets");
@@ -85,14 +90,19 @@ fn counted_times(metrics: &Metrics) -> u64 {
 #[test]
 fn a_completion_at_the_end_of_the_lead_in_belongs_to_it() {
     let (results, ..) = play(&closed(1, 1), after(MS), &[(0, 10 * MS, 3 * MS)]);
-    assert_eq!(results, [result(7, 3, 7 * MS, 1)]);
+    assert_eq!(results, [with_half(4, 4 * MS, result(7, 3, 7 * MS, 1))]);
 }
 
 #[test]
 fn without_a_lead_in_counting_begins_with_the_slice() {
     let slices = [(0, 10 * MS + 500 * US, 0), (0, 0, 0), (0, 500 * US, 0)];
     let (results, ..) = play(&closed(1, 1), after(MS), &slices);
-    assert_eq!(results, [result(11, 0, 11 * MS, 1), result(0, 0, 0, 1), result(1, 0, MS, 1)]);
+    let expected = [
+        with_half(6, 6 * MS, result(11, 0, 11 * MS, 1)),
+        result(0, 0, 0, 1),
+        with_half(1, MS, result(1, 0, MS, 1)),
+    ];
+    assert_eq!(results, expected);
 }
 
 #[test]
@@ -108,14 +118,16 @@ fn a_slice_of_lead_in_counts_nothing() {
 fn a_thread_without_a_cpu_counts_from_the_end_of_the_lead_in() {
     let slice = (0, 10 * MS, 2 * MS);
     let (results, ..) = play_late(&closed(2, 1), after(MS), &[slice, slice], 5 * MS);
-    assert_eq!(results, [result(2 * 5, 0, 2 * 8 * MS, 2); 2]);
+    // The middle is 6 ms, and so is the first reply.
+    assert_eq!(results, [with_half(2, 2 * 4 * MS, result(2 * 5, 0, 2 * 8 * MS, 2)); 2]);
 }
 
 #[test]
 fn a_thread_without_a_cpu_in_all_of_a_slice_counts_its_length() {
     let slices = [(0, 10 * MS, 2 * MS), (0, 10 * MS, 10 * MS)];
     let (results, ..) = play_late(&closed(2, 1), after(MS), &slices, 11 * MS);
-    assert_eq!(results, [result(0, 0, 2 * 8 * MS, 2), result(0, 0, 0, 2)]);
+    let nothing = with_half(0, 2 * 4 * MS, result(0, 0, 2 * 8 * MS, 2));
+    assert_eq!(results, [nothing, result(0, 0, 0, 2)]);
 }
 
 /// All replies of a round come at the same time: those at 3 ms all belong to the lead-in.
@@ -123,7 +135,8 @@ fn a_thread_without_a_cpu_in_all_of_a_slice_counts_its_length() {
 fn each_connection_is_a_caller() {
     let slice = (0, 10 * MS + 500 * US, 2 * MS + 500 * US);
     let (results, ..) = play(&closed(2, 4), after(MS), &[slice]);
-    assert_eq!(results, [result(2 * 4 * 8, 2 * 4 * 3, 2 * 8 * MS, 2)]);
+    let expected = result(2 * 4 * 8, 2 * 4 * 3, 2 * 8 * MS, 2);
+    assert_eq!(results, [with_half(2 * 4 * 4, 2 * 4 * MS, expected)]);
     assert_eq!(results[0].mean_elapsed_ns(), 8 * MS);
 }
 
@@ -133,7 +146,8 @@ fn a_stall_is_counted_as_long_as_it_lasts() {
     let slice = (0, 10 * MS, MS);
     let script = stalls_once(5 * MS, 50 * MS, MS);
     let (results, ..) = play(&closed(1, 1), script, &[slice, slice]);
-    assert_eq!(results, [result(5, 1, 50 * MS, 1), result(9, 1, 9 * MS, 1)]);
+    let stalled = with_half(5, 50 * MS, result(5, 1, 50 * MS, 1));
+    assert_eq!(results, [stalled, with_half(5, 5 * MS, result(9, 1, 9 * MS, 1))]);
 }
 
 /// Operations without an answer fail in the slice in which they were sent.
@@ -141,7 +155,8 @@ fn a_stall_is_counted_as_long_as_it_lasts() {
 fn time_outs_of_a_slice_are_its_errors() {
     let script: Script = Box::new(|_| crate::script::ScriptedReply::Never);
     let (results, counted, _) = play(&closed(1, 1), script, &[(0, 10 * MS, 0)]);
-    assert_eq!(results, [SliceResult { errors: 1, ..result(0, 0, SECOND, 1) }]);
+    let failed = SliceResult { errors: 1, ..result(0, 0, SECOND, 1) };
+    assert_eq!(results, [with_half(1, SECOND, failed)]);
     assert_eq!(counted_times(&counted), 1);
 }
 

@@ -2,6 +2,8 @@
 //! processes share. Threads call the store in a closed loop. Each result is checked like a server's
 //! reply.
 
+mod slices;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,17 +14,18 @@ use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
 
 use crate::client::{
-    PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, SlicePlayer, cpu_times,
-    play_slices, window_of_phase, work_slice_of,
+    PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, cpu_times, play_slices,
+    window_of_phase, work_slice_of,
 };
 use crate::connection::verification::verify_value;
 use crate::event_loop::SharedState;
 use crate::io_traits::Clock;
 use crate::operation::{Failure, Pending};
-use crate::player::{SliceResult, WorkSlice};
+use crate::player::WorkSlice;
 use crate::record::{Metrics, Recorder, Sections, Window};
 use crate::routing::TapeView;
 use crate::transport::{Monotonic, wait_until};
+use slices::CallerSlices;
 
 /// Progress is reported, and the stop flag checked, after this many operations.
 const REPORT_EVERY_OPS: u64 = 256;
@@ -141,28 +144,11 @@ struct Caller<'a> {
     epoch: (u64, u64),
     sent_ns: u64,
     last_ns: u64,
-    /// Slices: when the lead-in ends; `u64::MAX` after it, and if all of the slice is lead-in.
-    lead_in_end_ns: u64,
-}
-
-/// A caller in a thread that plays slices.
-struct CallerSlices<'a> {
-    caller: Caller<'a>,
-    shared: &'a SharedState,
-}
-
-impl SlicePlayer for CallerSlices<'_> {
-    fn begin(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn play(&mut self, window: Window, lead_in_ns: u64) -> io::Result<SliceResult> {
-        Ok(self.caller.play_slice(window, lead_in_ns, self.shared))
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    /// Slices: when the lead-in ends, and after it the first half of the counted part; `u64::MAX`: no part follows.
+    next_part_ns: u64,
+    middle_ns: u64,
+    /// When the first half ended, and how many operations were counted by then.
+    half: Option<(u64, u64)>,
 }
 
 impl<'a> Caller<'a> {
@@ -182,7 +168,9 @@ impl<'a> Caller<'a> {
             epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
-            lead_in_end_ns: u64::MAX,
+            next_part_ns: u64::MAX,
+            middle_ns: u64::MAX,
+            half: None,
         }
     }
 
@@ -193,8 +181,8 @@ impl<'a> Caller<'a> {
 
     fn play_window(&mut self, shared: &SharedState) {
         wait_until(self.window.start_ns);
-        if Monotonic.now_ns() >= self.lead_in_end_ns {
-            self.end_lead_in(); // it had no CPU until now
+        if self.recorder.counted_from_ns != 0 && Monotonic.now_ns() >= self.next_part_ns {
+            self.end_part(); // it had no CPU until now
         }
         self.recorder.metrics.max_in_flight = 1;
         let (mut done, mut reported) = (0_u64, (0, 0));
@@ -217,56 +205,12 @@ impl<'a> Caller<'a> {
             self.call(&mut pending, self.wall_second(now_ns));
             self.last_ns = Monotonic.now_ns();
             self.recorder.answered(&pending, self.last_ns, self.view);
-            if self.last_ns >= self.lead_in_end_ns {
-                self.end_lead_in();
+            if self.last_ns >= self.next_part_ns {
+                self.end_part();
             }
             done += 1;
         }
         self.report_progress(shared, reported);
-    }
-
-    /// The first completion after a slice's lead-in is its last one.
-    #[cold]
-    fn end_lead_in(&mut self) {
-        (self.recorder.counted_from_ns, self.lead_in_end_ns) = (0, u64::MAX);
-    }
-
-    fn ended(&self) -> (u64, u64, u64) {
-        let (ok, failed) = self.recorder.metrics.ended();
-        let lead_in = self.recorder.lead_in.as_ref().map_or((0, 0), |each| each.ended());
-        (ok, failed, lead_in.0 + lead_in.1)
-    }
-
-    fn play_slice(&mut self, window: Window, lead_in_ns: u64, shared: &SharedState) -> SliceResult {
-        let before = self.ended();
-        let all = lead_in_ns >= window.end_ns - window.start_ns;
-        (self.window, self.last_ns) = (window, window.start_ns);
-        self.recorder.cut_group();
-        self.recorder.counted_from_ns = if lead_in_ns == 0 { 0 } else { u64::MAX };
-        self.lead_in_end_ns =
-            if lead_in_ns == 0 || all { u64::MAX } else { window.start_ns + lead_in_ns };
-        self.play_window(shared);
-        let now = self.ended();
-        // It waits for nothing but a CPU, so its counted part begins with an instant and ends not before the slice.
-        let stopped = shared.stop.load(Ordering::Relaxed);
-        let ended_ns = if stopped { self.last_ns } else { self.last_ns.max(window.end_ns) };
-        let elapsed_ns =
-            if all { 0 } else { ended_ns.saturating_sub(window.start_ns + lead_in_ns) };
-        let plays = !self.work_slice.exhausted(self.tape);
-        SliceResult {
-            ops: now.0 - before.0,
-            errors: now.1 - before.1,
-            lead_in_ops: now.2 - before.2,
-            elapsed_ns: if plays { elapsed_ns } else { 0 },
-            callers: u64::from(plays),
-        }
-    }
-
-    fn into_slice_metrics(self) -> (Metrics, Metrics) {
-        let Recorder { mut metrics, lead_in, .. } = self.recorder;
-        let mut lead_in = lead_in.map_or_else(|| Metrics::empty(0), |each| *each);
-        metrics.move_attempts(&mut lead_in);
-        (metrics, lead_in)
     }
 
     fn wall_second(&self, now_ns: u64) -> u32 {

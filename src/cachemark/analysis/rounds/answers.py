@@ -26,6 +26,7 @@ from cachemark.analysis.rounds.comparing import (
 )
 from cachemark.analysis.rounds.drift import ArmDrift, drifts
 from cachemark.analysis.rounds.family import FamilyPair
+from cachemark.analysis.rounds.halves import SliceHalves, slice_halves
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.narrowing import Narrowing, narrowings
 from cachemark.analysis.rounds.pairs import (
@@ -134,7 +135,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """All answers of a run after `sittings` sittings, as of the look at `answered_at`; 0: none yet.
 
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
-    `drifts` are those of all sets, once the run is over.
+    `drifts` are those of all sets, once the run is over. `halves` are those of slices, by arm.
     `steal` is None if the hypervisor took nothing.
     `more_sittings`: how many more would settle what is open; None: nothing is, or nobody knows.
     """
@@ -146,6 +147,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     groups: list[GroupAnswer]
     carry_over: list[CarryOverTable]
     drifts: list[ArmDrift] = []
+    halves: list[SliceHalves] = []
     steal: Steal | None = None
     more_sittings: int | None
 
@@ -182,6 +184,7 @@ def answers(
         groups=groups,
         carry_over=_carry_over(sittings),
         drifts=[of for arms in _whole_sets(sittings) for of in drifts(arms)] if final else [],
+        halves=slice_halves(sittings),
         steal=steal(sittings),
         more_sittings=_more_sittings(groups),
     )

@@ -84,7 +84,7 @@ class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
     `arm` is its number in its set, `members` are the labels of its set: a sitting may have several
     sets. `figures` are those that a sitting has by itself; a percentile is made of the `times` of
     several. `lacks` are percentiles that void slices can have moved, `withheld` those that the
-    verdict withholds. A trial has no slices.
+    verdict withholds. A trial has no slices. `barriers` followed operations without a reply.
     """
 
     arm: int = 0
@@ -94,6 +94,7 @@ class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
     lacks: frozenset[float] = frozenset()
     withheld: frozenset[float] = frozenset()
     members: tuple[str, ...] = ()
+    barriers: int = 0
 
 
 Sittings = Mapping[SittingKey, Mapping[Cell, ArmFigures]]
@@ -144,6 +145,7 @@ def _arm(outcome: Outcome, figures: Sequence[Figure]) -> ArmFigures:
         slices=succeeded_slices(outcome) or Slices(),
         figures={of.name: of.of(outcome) for of in figures if of.percent is None},
         times=TrialTimes(list(window.operations.values())) if by_time and window else None,
+        barriers=outcome.measure.barriers if outcome.measure else 0,
         lacks=moved,
         withheld=frozenset(each.percent for each in whole) - moved,
         members=tuple(rounds.arms) if rounds else (),

@@ -8,6 +8,7 @@ from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
 from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
+from cachemark.analysis.rounds.halves import SliceHalves
 from cachemark.analysis.rounds.looks import MAX_SITTINGS, StopRule
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.steal import Steal
@@ -283,6 +284,15 @@ def gain_text(of: ArmDrift) -> str:
         f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
         f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others. A"
         " longer warm-up (--warmup-ms) shows what it reaches."
+    )
+
+
+def halves_text(of: SliceHalves) -> str:
+    """That a client is not equally fast in both halves of its slices."""
+    return (
+        f"{of.cell.client} on {of.cell.server} has {ratio_words(of.ratio)} × the rate in the second"
+        " half of its slices: turns change its figures. Longer slices (--set rounds.slice_ms=…) or"
+        " a longer lead-in (--set rounds.lead_in_percent=…) show what it reaches."
     )
 
 

@@ -46,6 +46,10 @@ def _check_sums(slices: list[SliceDone], done: Done) -> None:
     played = sum(kind.attempts for kind in lead_in)
     expect_equal(sum(one.lead_in_ops for one in slices), played, "lead_in_ops of slices")
     expect_equal(sum(one.elapsed_ns for one in slices), done.elapsed_ns, "elapsed_ns of slices")
+    for one in slices:
+        halves = f"the first half of a slice of {one.ops + one.errors} operations: {one}"
+        expect(one.half_ops <= one.ops + one.errors, halves)
+        expect(one.half_ns <= one.elapsed_ns, halves)
     for kind in [*kinds, *lead_in]:
         failed = sum(kind.errors.values()) + kind.wrong_values
         expect_equal(kind.ok + failed, kind.attempts, "ok and failed of a kind")

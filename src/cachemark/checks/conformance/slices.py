@@ -103,8 +103,33 @@ def the_lead_in_ends_with_a_completion(
             counted.elapsed_ns >= LATE_S * 1e9 * 0.98,
             f"elapsed_ns {counted.elapsed_ns}, though the reply came after {LATE_S} s",
         )
+        # Its only completion comes after the middle. Without a CPU until then, the half is empty.
+        half = counted.half_ops, counted.half_ns
+        expect(half in {(1, counted.elapsed_ns), (0, 100_000_000)}, f"the first half of {counted}")
         end(driver, [*slices, counted])
         check_commands(proxy, driver)
+
+
+def a_slice_is_counted_in_two_halves(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Both halves have operations, also of several callers; together they are the slice."""
+    shapes = [{}, *([{"threads": 2, "connections": 2}] if driver.can("threads") else [])]
+    shapes += [{"depth": 4}] if driver.can("pipeline") else []
+    request = Slice(length_us=20_000, lead_in_us=4_000)
+    for shape in shapes:
+        begin(driver, wire, server.addresses, _TAPE, None, **shape)
+        slices: list[SliceDone] = []
+        while not any(_has_both_halves(one) for one in slices):
+            slices.append(play_slice(driver, request))
+            expect(
+                len(slices) < MAX_SLICES, f"no slice has operations in both halves: {slices[-1]}"
+            )
+        end(driver, slices)
+
+
+def _has_both_halves(one: SliceDone) -> bool:
+    return 0 < one.half_ops < one.ops and 8_000_000 <= one.half_ns < one.elapsed_ns
 
 
 def a_slice_of_lead_in_counts_nothing(
@@ -264,9 +289,8 @@ def a_caller_without_a_cpu_counts_from_the_lead_in_on(
         f"elapsed_ns {late.elapsed_ns} of a counted part of at least {counted_ns} ns",
     )
     answers, request = play_without_cpu(driver, _CPU_COMES_TOO_LATE)
-    nothing = msgspec.structs.replace(
-        slice_done(), elapsed_ns=1000 * (request.length_us - request.lead_in_us)
-    )
+    counted_ns = 1000 * (request.length_us - request.lead_in_us)
+    nothing = msgspec.structs.replace(slice_done(), elapsed_ns=counted_ns, half_ns=counted_ns // 2)
     expect_equal(answers[-1], nothing, "the answer to a slice without a CPU")
     end(driver, slices + answers)
 
@@ -279,6 +303,7 @@ CASES = (
     *each(
         slices_play_on_without_gap_or_repeat,
         the_lead_in_ends_with_a_completion,
+        a_slice_is_counted_in_two_halves,
         a_slice_of_lead_in_counts_nothing,
         rule=_SLICES,
     ),

@@ -56,6 +56,8 @@ class SliceLog:
                 cpu.server_ns,
                 cpu.idle_ns,
                 cpu.steal_ns,
+                done.half_ops,
+                done.half_ns,
                 *start,
             )
         )

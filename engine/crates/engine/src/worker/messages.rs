@@ -109,11 +109,28 @@ impl Default for Ready {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Answer {
     Ready(Ready),
-    Progress { ops: u64, errors: u64 },
-    SliceDone { ops: u64, errors: u64, lead_in_ops: u64, elapsed_ns: u64 },
+    Progress {
+        ops: u64,
+        errors: u64,
+    },
+    SliceDone {
+        ops: u64,
+        errors: u64,
+        lead_in_ops: u64,
+        elapsed_ns: u64,
+        half_ops: u64,
+        half_ns: u64,
+    },
     Done(Box<Done>),
-    Unsupported { reason: String, remedy: String },
-    Error { kind: &'static str, text: String, definite: bool },
+    Unsupported {
+        reason: String,
+        remedy: String,
+    },
+    Error {
+        kind: &'static str,
+        text: String,
+        definite: bool,
+    },
 }
 
 #[derive(Debug, Serialize)]

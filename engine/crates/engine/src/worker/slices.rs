@@ -34,6 +34,8 @@ impl SliceDriver for Requests<'_> {
                 errors: result.errors,
                 lead_in_ops: result.lead_in_ops,
                 elapsed_ns: result.mean_elapsed_ns(),
+                half_ops: result.half_ops,
+                half_ns: result.mean_half_ns(),
             },
         });
         while self.end.is_none() {

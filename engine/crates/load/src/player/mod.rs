@@ -205,7 +205,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         if operations > 0
             && let Some(slice) = &mut self.slice
         {
-            slice.operations_ended(self.channels.channel(c), now_ns);
+            slice.operations_ended(self.channels.channel(c), operations as u64, now_ns);
         }
         self.in_flight -= operations as u64;
         self.channels.operations_ended(c, operations);

@@ -17,6 +17,11 @@ impl<W: Wire> Player<'_, W> {
             end_ns: 0,
             began_ns: vec![0; self.channels.len()],
             last_ns: vec![0; self.channels.len()],
+            next_part_ns: vec![u64::MAX; self.channels.len()],
+            middle_ns: u64::MAX,
+            ended_ops: vec![0; self.channels.len()],
+            lead_in_ops: vec![0; self.channels.len()],
+            half: vec![(0, 0); self.channels.len()],
             tape_ns: 0,
             before: Ended::default(),
         }));
@@ -35,6 +40,14 @@ impl<W: Wire> Player<'_, W> {
         let began_ns = if lead_in_ns == 0 { window.start_ns } else { u64::MAX };
         slice.began_ns.fill(began_ns);
         slice.last_ns.fill(0);
+        let middle_ns = window.start_ns + lead_in_ns.midpoint(length_ns);
+        slice.middle_ns = if slice.open_loop { u64::MAX } else { middle_ns };
+        let next_part_ns =
+            if whole || lead_in_ns > 0 { slice.lead_in_end_ns } else { slice.middle_ns };
+        slice.next_part_ns.fill(next_part_ns);
+        slice.ended_ops.fill(0);
+        slice.lead_in_ops.fill(0);
+        slice.half.fill((0, 0));
         slice.before = before;
         self.tape_origin_ns = window.start_ns - slice.tape_ns;
         slice.tape_ns += length_ns;
@@ -62,13 +75,19 @@ impl<W: Wire> Player<'_, W> {
         } else {
             (slice.elapsed_ns(self.stopped), self.channels.len() as u64)
         };
+        let (half_ops, half_ns) =
+            if slice.open_loop || callers == 0 { (0, 0) } else { slice.halves(self.stopped) };
         let (before, now) = (&slice.before, self.ended());
+        let (ops, errors) = (now.ok.saturating_sub(before.ok), now.failed - before.failed);
         SliceResult {
-            ops: now.ok.saturating_sub(before.ok),
-            errors: now.failed - before.failed,
+            ops,
+            errors,
             lead_in_ops: now.lead_in - before.lead_in,
             elapsed_ns,
             callers,
+            // A barrier ends on its channel too, and is no operation.
+            half_ops: half_ops.min(ops + errors),
+            half_ns,
         }
     }
 

@@ -55,13 +55,13 @@ final class Lane {
     }
 
     /** A slice comes next: the script goes on where it is. */
-    void beginSlice(Window next, Recorder leadIn, long countFromNs) {
+    void beginSlice(Window next, Recorder leadIn, long countFromNs, long middleNs) {
         window = next;
         left = -1;
         ok = 0;
         failed = 0;
         recorder = leadIn;
-        slice.beginLeadIn(countFromNs);
+        slice.beginLeadIn(countFromNs, middleNs);
     }
 
     /** Add what the slice came to. */
@@ -69,7 +69,7 @@ final class Lane {
         slice.addTo(sums, ok, failed);
         if (!script.isEmpty()) {
             sums.callers++;
-            sums.elapsedNs += slice.countedNs(ok + failed > 0 ? endedNs : 0, window.endNs);
+            slice.addTimes(sums, ok + failed > 0 ? endedNs : 0, window.endNs);
         }
     }
 
@@ -110,17 +110,17 @@ final class Lane {
     }
 
     /** In a closed loop after each completion and before the first call; in an open one what is due. */
-    private void lookAtLeadIn(long now) {
-        if (now >= slice.countFromNs && !script.isEmpty()) {
+    private void lookAtParts(long now) {
+        if (now >= slice.nextPartNs && !script.isEmpty()) {
             recorder = recorders[0];
-            slice.beginCounting(now, ok, failed);
+            slice.endPart(now, ok, failed);
         }
     }
 
     /** Call after call until the window ends. */
     void closedLoop() {
         long now = System.nanoTime();
-        lookAtLeadIn(now);
+        lookAtParts(now);
         while (left-- != 0 && now < window.endNs) {
             Op op = script.next();
             if (op == null) {
@@ -139,7 +139,7 @@ final class Lane {
             }
             long outcome = Verify.of(answer, failure, op, session);
             note(op, outcome, began, now, 0);
-            lookAtLeadIn(now);
+            lookAtParts(now);
         }
         sentNs = endedNs = now;
     }
@@ -154,7 +154,7 @@ final class Lane {
         long[] begans = new long[depth];
         int oldest = 0;
         int count = 0;
-        lookAtLeadIn(System.nanoTime());
+        lookAtParts(System.nanoTime());
         while (true) {
             int before = count;
             while (count < depth && left != 0) {
@@ -175,7 +175,7 @@ final class Lane {
                     sentNs = endedNs = System.nanoTime();
                     slice.groups.notedBefore(count);
                     note(op, Verify.of(null, thrown, op, session), began, endedNs, 0);
-                    lookAtLeadIn(endedNs);
+                    lookAtParts(endedNs);
                     continue;
                 }
                 ops[slot] = op;
@@ -195,7 +195,7 @@ final class Lane {
                 oldest = oldest + 1 < depth ? oldest + 1 : 0;
                 count--;
             } while (count > 0 && (refillAll || futures[oldest].isDone()));
-            lookAtLeadIn(endedNs); // what was there together is one completion
+            lookAtParts(endedNs); // what was there together is one completion
         }
     }
 
@@ -227,7 +227,7 @@ final class Lane {
                 noteUnsent(op, due);
                 return;
             }
-            lookAtLeadIn(due);
+            lookAtParts(due);
             if (now > due && slice.counting) {
                 queued++; // the call before took until after this one was due
             }
@@ -257,7 +257,7 @@ final class Lane {
         long now = System.nanoTime();
         long until = Math.min(window.endNs, now);
         while (op != null && due < until) {
-            lookAtLeadIn(due);
+            lookAtParts(due);
             unsent += slice.counting ? 1 : 0;
             recorder.unsent(op, now - due);
             op = left-- != 0 ? script.next() : null;

@@ -6,8 +6,13 @@ final class SliceCount {
     private final boolean inProcess;
 
     final Groups groups;
-    /** When the lead-in ends; MAX_VALUE after it, and if all of the slice is lead-in. */
-    long countFromNs = Long.MAX_VALUE;
+    /**
+     * When the lead-in ends, and after it the first half of the counted part; MAX_VALUE: no part
+     * follows.
+     */
+    long nextPartNs = Long.MAX_VALUE;
+
+    private long middleNs = Long.MAX_VALUE;
     /** The lead-in is over. */
     boolean counting = true;
     /** The begin of the counted part, and how many operations had succeeded and failed by then. */
@@ -15,23 +20,36 @@ final class SliceCount {
 
     private long leadInOk;
     private long leadInFailed;
+    /** The end of the first half, 0 before it, and how many operations the slice had by then. */
+    private long halfEndedNs;
+
+    private long halfPlayed;
 
     SliceCount(boolean inProcess, Groups groups) {
         this.inProcess = inProcess;
         this.groups = groups;
     }
 
-    void beginLeadIn(long untilNs) {
-        countFromNs = untilNs;
+    void beginLeadIn(long untilNs, long middleNs) {
+        nextPartNs = untilNs;
+        this.middleNs = middleNs;
+        halfEndedNs = 0;
         counting = false;
         groups.cut();
     }
 
-    void beginCounting(long nowNs, long ok, long failed) {
+    /** The lead-in is over, or the first half of the counted part. */
+    void endPart(long nowNs, long ok, long failed) {
+        if (counting) {
+            halfEndedNs = nowNs;
+            halfPlayed = ok + failed;
+            nextPartNs = Long.MAX_VALUE;
+            return;
+        }
         // A caller that has played nothing by then had no CPU.
         boolean noCpu = ok + failed == 0 || inProcess;
-        sinceNs = noCpu ? countFromNs : nowNs;
-        countFromNs = Long.MAX_VALUE;
+        sinceNs = noCpu ? nextPartNs : nowNs;
+        nextPartNs = middleNs;
         counting = true;
         leadInOk = ok;
         leadInFailed = failed;
@@ -44,13 +62,18 @@ final class SliceCount {
         sums.leadInOps += okBefore + failedBefore;
         sums.ops += ok - okBefore;
         sums.errors += failed - failedBefore;
+        sums.halfOps += (halfEndedNs > 0 ? halfPlayed : ok + failed) - okBefore - failedBefore;
     }
 
     /**
-     * How long the counted part is, if the last operation ended then. It is not over before the
-     * slice is, so that the time without a CPU belongs to it.
+     * Add how long the counted part is, if the last operation ended then, and its first half. The
+     * part is not over before the slice is, so that the time without a CPU belongs to it; the half
+     * is over with its last completion, or without one in the middle.
      */
-    long countedNs(long endedNs, long endNs) {
-        return Math.max(0, Math.max(endedNs, endNs) - (counting ? sinceNs : countFromNs));
+    void addTimes(Slices.Sums sums, long endedNs, long endNs) {
+        long beganNs = counting ? sinceNs : nextPartNs;
+        long halfEndNs = halfEndedNs > 0 ? halfEndedNs : Math.min(middleNs, endNs);
+        sums.elapsedNs += Math.max(0, Math.max(endedNs, endNs) - beganNs);
+        sums.halfNs += Math.max(0, halfEndNs - beganNs);
     }
 }

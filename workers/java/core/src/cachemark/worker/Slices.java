@@ -24,9 +24,11 @@ final class Slices {
         long ops;
         long errors;
         long leadInOps;
+        long halfOps;
         /** Of the lanes that have operations, which are so many. */
         long elapsedNs;
 
+        long halfNs;
         long callers;
     }
 
@@ -103,8 +105,9 @@ final class Slices {
         this.leadInNs = leadInNs;
         window = Window.ofSlice(startUnixNs, tapeNs, lengthNs, player.timeoutNs());
         long countFromNs = leadInNs < lengthNs ? window.startNs + leadInNs : Long.MAX_VALUE;
+        long middleNs = openLoop ? Long.MAX_VALUE : window.startNs + (leadInNs + lengthNs) / 2;
         for (int t = 0; t < lanes.length; t++) {
-            lanes[t].beginSlice(window, leadIns[t], countFromNs);
+            lanes[t].beginSlice(window, leadIns[t], countFromNs, middleNs);
         }
         wakeLanes();
         return window;
@@ -155,6 +158,7 @@ final class Slices {
             long lengthNs = Math.max(0, window.endNs - window.startNs);
             tapeNs += lengthNs;
             tookNs = Math.max(0, lengthNs - leadInNs);
+            sums.halfOps = sums.halfNs = 0;
         }
         elapsedNs += tookNs;
         cpu.end();
@@ -164,6 +168,8 @@ final class Slices {
         result.addProperty("errors", sums.errors);
         result.addProperty("lead_in_ops", sums.leadInOps);
         result.addProperty("elapsed_ns", tookNs);
+        result.addProperty("half_ops", sums.halfOps);
+        result.addProperty("half_ns", sums.callers == 0 ? 0 : sums.halfNs / sums.callers);
         return result;
     }
 

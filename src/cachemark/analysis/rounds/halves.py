@@ -1,0 +1,77 @@
+"""Whether an arm is as fast at the end of a slice as at its beginning.
+
+A client whose turn begins may be slow at first: its caches are cold, its code is to be compiled
+again. The lead-in is there for this. If it is too short, the second half of the counted part is
+faster than the first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from cachemark.analysis.rounds.estimate import mean_of_logs
+from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
+from cachemark.analysis.statistics import ALPHA, CONFIDENCE, Interval, holm
+from cachemark.model.outcome import Cell
+from cachemark.model.rounds import Slices
+
+# Halves that differ by less than this factor change no answer that has a usual margin.
+NOTABLE_DIFFERENCE = 1.02
+
+
+class SliceHalves(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm's rate in the second half of the counted part of its slices, relative to the first.
+
+    `ratio` is the mean over `sittings` sittings, with its interval. `p_holm` is corrected over the
+    arms of the run; None without an interval.
+    """
+
+    cell: Cell
+    sittings: int
+    ratio: Interval
+    p_holm: float | None = None
+
+    @property
+    def differ(self) -> bool:
+        """Whether it is shown that the halves differ, and by more than NOTABLE_DIFFERENCE."""
+        apart = max(self.ratio.value, 1 / self.ratio.value)
+        shown = self.p_holm is not None and self.p_holm < ALPHA
+        return shown and apart > NOTABLE_DIFFERENCE
+
+
+def slice_halves(sittings: Sittings) -> list[SliceHalves]:
+    """The halves of all arms that have them, in the order in which the arms appear.
+
+    Left out are open loops, whose schedule sets the rate; workers that do not report the first
+    half; and loads without replies, whose last operations are completed by a barrier.
+    """
+    logs: dict[Cell, list[float]] = {}
+    for arms in sittings.values():
+        for cell, arm in arms.items():
+            log = _log_ratio(arm)
+            if log is not None:
+                logs.setdefault(cell, []).append(log)
+    ratios = {cell: mean_of_logs(of).ratio(CONFIDENCE) for cell, of in logs.items()}
+    corrected = holm({cell: of.p for cell, of in ratios.items() if of.p is not None})
+    return [
+        SliceHalves(cell=cell, sittings=len(of), ratio=ratios[cell], p_holm=corrected.get(cell))
+        for cell, of in logs.items()
+    ]
+
+
+def _log_ratio(arm: ArmFigures) -> float | None:
+    """ln of the second halves' rate relative to the first; None if the arm has no halves."""
+    slices = arm.slices
+    if arm.barriers or not slices.half_ns or min(slices.half_ns) <= 0:
+        return None
+    ops, half_ops = sum(slices.ops) + sum(slices.errors), sum(slices.half_ops)
+    first, second = (half_ops, sum(slices.half_ns)), (ops - half_ops, _second_ns(slices))
+    if min(*first, *second) <= 0:
+        return None
+    return math.log(second[0] / second[1]) - math.log(first[0] / first[1])
+
+
+def _second_ns(slices: Slices) -> int:
+    return sum(slices.elapsed_ns) - sum(slices.half_ns)

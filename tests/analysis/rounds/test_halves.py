@@ -1,0 +1,99 @@
+"""The second half of slices relative to the first: what turns do to a client."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from cachemark.analysis.rounds.halves import SliceHalves, slice_halves
+from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.model.outcome import Outcome
+from cachemark.model.rounds import Slices
+from tests.builders import rounds as made
+
+RATES = {"steady": 20_000.0, "slow to start": 20_000.0}
+
+
+def with_halves(slices: Slices, ratio: float, draw: random.Random) -> Slices:
+    """Slices whose second half has so many times the rate of the first, but for some noise."""
+    half_ns = [ns // 2 for ns in slices.elapsed_ns]
+    half_ops = [
+        round(ops / (1 + ratio * draw.lognormvariate(0, 0.05))) for ops in slices.ops
+    ]  # fmt: skip
+    return msgspec.structs.replace(slices, half_ops=half_ops, half_ns=half_ns)
+
+
+def played(ratio: float, *, sittings: int = 8, seed: int = 5) -> list[Outcome]:
+    """Two clients; the second half of the second client's slices has so many times the rate."""
+    draw = random.Random(seed)
+    found: list[Outcome] = []
+    for outcome in made.run(RATES, sittings):
+        assert outcome.rounds
+        own = ratio if outcome.trial.cell.client == "slow to start" else 1.0
+        slices = with_halves(outcome.rounds.slices, own, draw)
+        rounds = msgspec.structs.replace(outcome.rounds, slices=slices)
+        found.append(msgspec.structs.replace(outcome, rounds=rounds))
+    return found
+
+
+def halves_of(outcomes: list[Outcome]) -> dict[str, SliceHalves]:
+    return {of.cell.client: of for of in slice_halves(read_sittings(outcomes))}
+
+
+def test_a_client_that_is_slow_to_start_is_named() -> None:
+    halves = halves_of(played(1.05))
+    assert halves["slow to start"].ratio.value == pytest.approx(1.05, rel=0.01)
+    assert halves["slow to start"].differ
+    assert not halves["steady"].differ
+
+
+def test_a_client_that_slows_down_within_its_slices_is_named_too() -> None:
+    assert halves_of(played(1 / 1.05))["slow to start"].differ
+
+
+def test_halves_that_differ_by_less_than_2_percent_are_shown_without_a_warning() -> None:
+    of = halves_of(played(1.01))["slow to start"]
+    assert of.ratio.value != 1
+    assert not of.differ
+
+
+def test_equal_halves_are_seldom_said_to_differ() -> None:
+    # A deviation of 20 % a slice: by chance, many means are beyond 2 %.
+    named = 0
+    for seed in range(100):
+        draw = random.Random(seed)
+        outcomes = [
+            msgspec.structs.replace(
+                of,
+                rounds=msgspec.structs.replace(
+                    of.rounds,
+                    slices=with_halves(of.rounds.slices, draw.lognormvariate(0, 0.05), draw),
+                ),
+            )
+            for of in played(1.0, seed=seed)
+            if of.rounds
+        ]
+        named += any(of.differ for of in halves_of(outcomes).values())
+    assert named <= 12  # 5 % of 100, and two and a half deviations
+
+
+def test_a_single_sitting_has_a_ratio_without_an_answer() -> None:
+    of = halves_of(played(1.5, sittings=1))["slow to start"]
+    assert of.ratio.value == pytest.approx(1.5, rel=0.05)
+    assert of.ratio.low is None
+    assert not of.differ
+
+
+def test_runs_of_workers_that_do_not_report_halves_have_none() -> None:
+    assert slice_halves(read_sittings(made.run(RATES, 6))) == []
+
+
+def test_loads_whose_last_operations_a_barrier_completes_have_none() -> None:
+    quiet = [
+        msgspec.structs.replace(of, measure=msgspec.structs.replace(of.measure, barriers=1))
+        for of in played(1.5)
+        if of.measure
+    ]
+    assert halves_of(quiet) == {}
