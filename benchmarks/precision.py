@@ -166,12 +166,9 @@ def shown(of: Interval | None) -> str:
 
 
 @contextmanager
-def busy(active: bool) -> Generator[None]:
-    """Keep every core busy with other work."""
-    spinners = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in (host.usable_cpus() if active else [])
-    ]
+def busy(loops: int) -> Generator[None]:
+    """Run so many busy loops meanwhile."""
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
     try:
         yield
     finally:
@@ -224,7 +221,8 @@ def print_goals(*, loaded: bool) -> None:
     """Play the suite `quick` as `make bench` does, and judge its answers."""
     heading = "every core busy elsewhere" if loaded else "quiet"
     announce(f"goals, {heading}: the suite `quick`, at most 3 minutes of measuring")
-    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder, busy(loaded):
+    loops = len(host.usable_cpus()) if loaded else 0
+    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder, busy(loops):
         began = time.monotonic()
         command = [sys.executable, "-m", "cachemark", "run", "quick", "--runs", folder]
         # Its progress and its answers: the tables of this program stay alone on stdout.

@@ -10,7 +10,7 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
-from cachemark.model.outcome import Finding, Outcome
+from cachemark.model.outcome import Finding, HostNoise, Outcome
 from cachemark.model.plan import REPEAT_SUFFIX, make_plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
@@ -130,3 +130,18 @@ def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:
     )
     with pytest.raises(UsageError, match="is not one of the clients"):
         parse(text, "e.toml")
+
+
+def test_the_answers_say_that_the_machine_was_loaded() -> None:
+    def beside(percent: float) -> list[str]:
+        noise = HostNoise(cpus=2, foreign_cpu_percent=percent)
+        outcomes = [
+            msgspec.structs.replace(measured(client, block, 1000), noise=noise)
+            for client in ("a", "b")
+            for block in range(3)
+        ]
+        return build(header(experiment(["a", "b"], 3)), outcomes).answers
+
+    (line,) = [of for of in beside(85.0) if "loaded" in of]
+    assert "other programs used 85 % of its CPUs" in line
+    assert not any("loaded" in of for of in beside(0.5))

@@ -88,7 +88,7 @@ def _grid_report(
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
-        answers=said,
+        answers=[*said, *noise_report.loaded_lines(outcomes)],
         rounds=in_turns,
         groups=groups,
         absences=_absences(summaries),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 
 from cachemark.analysis.number_format import time
 from cachemark.analysis.verdict import TAPE_REPEATED
@@ -13,6 +14,8 @@ from cachemark.report.cells import cell_title
 
 # Smaller parts of a percentile are below the width of a histogram's bucket or two.
 _TOLD_PART = 0.01
+# Below it, other programs leave a CPU of two free for most of the time.
+_LOADED_PERCENT = 20.0
 
 
 def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
@@ -24,6 +27,22 @@ def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
             if finding.weight == "noise":
                 by_rule.setdefault(finding.rule, []).append(finding)
     return [_line(findings, len(measured)) for findings in by_rule.values()]
+
+
+def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """That other programs used the machine during the run, if they did in half of its trials."""
+    shares = [
+        outcome.noise.foreign_cpu_percent
+        for outcome in outcomes
+        if outcome.noise is not None and outcome.noise.foreign_cpu_percent is not None
+    ]
+    if not shares or median(shares) < _LOADED_PERCENT:
+        return []
+    return [
+        f"The machine was loaded: other programs used {median(shares):.0f} % of its CPUs in the "
+        "median trial. The ratios are those of a machine that is so busy; on a quiet one they may "
+        "be others, beyond their intervals."
+    ]
 
 
 def _line(findings: list[Finding], trials: int) -> str:
