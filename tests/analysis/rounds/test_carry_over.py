@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.analysis.rounds.carry_over import CarryOverTable, carry_over
 from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.rounds.texts import carry_over_texts
 from cachemark.model.outcome import Cell, Outcome
 from tests.builders.rounds import Rate, outcome, sitting
 
@@ -62,6 +63,21 @@ def test_nothing_is_shown_where_nothing_is_carried_over() -> None:
     # 5 % and 3 standard errors of 40.
     assert sum(table.shown for table in tables) <= 6
     assert sum(table.moves for table in tables) / 40 < 1.01
+
+
+@pytest.mark.parametrize("carried", [0.0, 0.1])
+def test_carry_over_moves_ratios_by_no_more_than_the_limit(carried: float) -> None:
+    arms, truth = 4, (1 / (1 - carried)) ** (1 / 3)
+    within = 0
+    for seed in range(40):
+        table = found(played(arms, 6, carried, seed))
+        assert table.moves_at_most is not None
+        assert table.moves_at_most > table.moves
+        within += truth <= table.moves_at_most
+    # 95 % less 3 standard errors.
+    assert within >= 34
+    assert any("by at most" in line for line in carry_over_texts(found(played(arms, 6, carried))))
+    assert found(played(arms, 2, carried)).moves_at_most is None
 
 
 def test_few_sittings_tell_what_happened_within_them() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -49,14 +50,16 @@ class CarryOverTable(msgspec.Struct, frozen=True, kw_only=True):
     """The carry-over of the arms of a set, over `sittings` sittings.
 
     `scope` is `within` if there are too few sittings for an interval over them. `moves` is the
-    largest factor by which carry-over moves a ratio of two arms of this set. `shown`: the effect of
-    at least one arm is significant.
+    largest factor by which carry-over moves a ratio of two arms of this set, as estimated, and
+    `moves_at_most` its upper limit: with 95 %, no pair is moved further. None with too few
+    sittings. `shown`: the effect of at least one arm is significant.
     """
 
     arms: list[CarryOver]
     sittings: int
     scope: Scope
     moves: float
+    moves_at_most: float | None = None
     shown: bool
 
 
@@ -100,8 +103,20 @@ def carry_over(sittings: Sittings) -> CarryOverTable | None:
         sittings=count,
         scope=scope,
         moves=math.exp(max(moved) - min(moved)),
+        moves_at_most=_at_most([fit.moved for _, fit in fits]) if scope == "over" else None,
         shown=any(p < ALPHA for p in corrected.values()),
     )
+
+
+def _at_most(moved: Sequence[Sequence[float]]) -> float:
+    """The far end of the intervals of all pairs, which hold together (Bonferroni)."""
+    pairs = list(combinations(range(len(moved[0])), 2))
+    confidence = 1 - ALPHA / len(pairs)
+    ratios = [
+        mean_of_logs([of[one] - of[two] for of in moved]).ratio(confidence) for one, two in pairs
+    ]
+    ends = [(of.low or of.value, of.high or of.value) for of in ratios]
+    return max(max(high, 1 / low) for low, high in ends)
 
 
 def _combine(effects: Sequence[LogEstimate]) -> LogEstimate:

@@ -265,9 +265,7 @@ def rate_and_cpu_text(of: RateAndCpu, question: Question) -> str:
 def carry_over_texts(table: CarryOverTable) -> list[str]:
     """The arms that change the slice after their own, and what that does to ratios."""
     if not table.shown:
-        return [
-            f"No carry-over is shown; as estimated, it moves ratios by {_percent(table.moves)}."
-        ]
+        return [f"No carry-over is shown; as estimated, it moves ratios by {_moves(table)}."]
     lines: list[str] = []
     for arm in table.arms:
         if arm.p_holm is not None and arm.p_holm < ALPHA:
@@ -275,7 +273,14 @@ def carry_over_texts(table: CarryOverTable) -> list[str]:
                 f"The slice after {arm.cell.client} on {arm.cell.server} has"
                 f" {ratio_words(arm.successor)} × the rate of those after the others."
             )
-    return [*lines, f"As estimated, carry-over moves ratios by {_percent(table.moves)}."]
+    return [*lines, f"As estimated, carry-over moves ratios by {_moves(table)}."]
+
+
+def _moves(table: CarryOverTable) -> str:
+    estimated = _percent(table.moves)
+    if table.moves_at_most is None:
+        return estimated
+    return f"{estimated}, and by at most {_percent(table.moves_at_most)} (95 %)"
 
 
 def gain_text(of: ArmDrift) -> str:
