@@ -6,6 +6,7 @@ for bytes. `tests/model/test_units.py` compares the two.
 
 from __future__ import annotations
 
+import datetime
 import re
 
 from cachemark.model.errors import UsageError
@@ -63,3 +64,13 @@ def parse_memory(text: str, place: str) -> int:
 
 def _power(suffix: str | None) -> int:
     return _POWER[(suffix or "").lower()]
+
+
+def instant_text(unix_ns: int) -> str:
+    """An instant in ISO 8601, to the millisecond, as outcomes keep it.
+
+    >>> instant_text(1_795_343_829_098_000_000)
+    '2026-11-22T10:37:09.098+00:00'
+    """
+    instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
+    return instant.isoformat(timespec="milliseconds")

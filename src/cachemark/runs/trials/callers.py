@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from cachemark.analysis.number_format import count_of
 from cachemark.endpoints.capabilities import Demand
 from cachemark.endpoints.clients import Concurrency
+from cachemark.endpoints.servers import RunningServer
+from cachemark.model.errors import UnsupportedError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Prepare, Ready
+from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import needed_kinds
 
 
@@ -36,6 +41,30 @@ def callers_of(load: Load, concurrency: Concurrency, ready: Ready) -> Callers:
         notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
         return Callers(1, connections, notes)
     return Callers(threads, connections, notes)
+
+
+def too_many_connections(connections: int, servers: Sequence[ServerStats]) -> str:
+    """Why so many connections to each server cannot be had; empty if they can, or nobody knows.
+
+    Some libraries open more of them: these fail on their own.
+    """
+    for stats in servers:
+        most, others = stats.number("max_connections"), stats.number("curr_connections")
+        if most is not None and connections + (others or 0) > most:
+            return (
+                f"{count_of(connections, 'connection')} at once, and the server takes {most:,} "
+                f"(it has {others or 0:,} already)"
+            )
+    return ""
+
+
+def refuse_connections(connections: int, server: RunningServer) -> None:
+    """Raise UnsupportedError if a server does not take so many; a proxy shares its own."""
+    if len(server.addresses) != len(server.members):
+        return
+    if why := too_many_connections(connections, server.member_stats()):
+        remedy = "fewer callers, or a server that takes more, such as memcached:connections=2000"
+        raise UnsupportedError(why, remedy)
 
 
 def demand_of(request: Prepare, workload: Workload, load: Load, *, slices: bool) -> Demand:

@@ -9,6 +9,12 @@ from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Done
 
 _TIMEOUT = "timeout"
+# What helps against each kind of error. Any other is the server's own answer.
+_REMEDIES = {
+    _TIMEOUT: "a longer timing.timeout_ms, or fewer callers",
+    "connection": "fewer connections: the server closed or refused some of them",
+}
+_LARGE_VALUES = "smaller values, or a server with a larger item limit"
 
 
 def run_prefill(play: Callable[[], Done]) -> Done:
@@ -24,9 +30,7 @@ def run_prefill(play: Callable[[], Done]) -> Done:
         why = ", ".join(f"{count} × {kind}" for kind, count in found.items())
         raise TrialError(
             f"keys could not be stored before the window: {why}",
-            "a longer timing.timeout_ms, or fewer callers"
-            if found.keys() == {_TIMEOUT}
-            else "smaller values, or a server with a larger item limit",
+            "; ".join(dict.fromkeys(_REMEDIES.get(kind, _LARGE_VALUES) for kind in found)),
         )
     return done
 

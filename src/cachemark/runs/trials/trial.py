@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -32,8 +31,9 @@ from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
+from cachemark.model.units import instant_text
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
-from cachemark.runs.trials.callers import callers_of, demand_of, processes_of
+from cachemark.runs.trials.callers import callers_of, demand_of, processes_of, refuse_connections
 from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
@@ -96,7 +96,7 @@ class TrialRun:
             load=setting.cell_load,
             timing=setting.timing,
             state="failed",
-            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            started_at=instant_text(time.time_ns()),
             worker_command=setting.client.client.command,
             worker_cpus=setting.worker_cpus,
             tape=setting.tape.facts,
@@ -204,7 +204,7 @@ class TrialRun:
         self._ticks = window.command_counts
         self._server_commands = commands_per_server(window.before, window.after)
         self.record(
-            measure_started_at=_utc(window.began_unix_ns),
+            measure_started_at=instant_text(window.began_unix_ns),
             measure=window.done,
             observed=window.observed,
             stats_before=dict(merge_stats(window.before)),
@@ -301,6 +301,7 @@ class TrialRun:
         setting, load, client = self.setting, self.setting.load, self.setting.client
         threads, connections, notes = callers_of(load, client.client.concurrency, ready)
         self.record(notes=[*self.outcome.notes, *notes])
+        refuse_connections(connections * processes_of(load, client.client.concurrency), server)
         wire = select_wire(load, ready)
         self.record(wire=wire)
         self._refuse(wire)
@@ -363,9 +364,3 @@ class TrialRun:
             msgspec.structs.replace(reading, due=schedule.due(reading.at_ns))
             for reading in self._ticks
         ]
-
-
-def _utc(unix_ns: int) -> str:
-    """An instant as an outcome keeps it."""
-    instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
-    return instant.isoformat(timespec="milliseconds")
