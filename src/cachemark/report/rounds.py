@@ -22,6 +22,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
 from cachemark.report.model import Group, GroupKind
+from cachemark.report.slice_bias import bias_texts
 from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # The ranking of each question while a run goes on.
@@ -71,6 +72,7 @@ def sentences(
         lines += _server_lines(_servers(answers))
     lines += [gain_text(of) for of in answers.drifts if of.gains]
     lines += [halves_text(of) for of in answers.halves if of.differ]
+    lines += bias_texts(outcomes)
     if answers.steal and answers.steal.moves > 1 + answers.rule.margin:
         lines.append(f"{steal_text(answers.steal)} That is more than the margin.")
     return lines

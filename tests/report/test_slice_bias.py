@@ -1,0 +1,45 @@
+"""What is said of slices that tell too high a rate of many callers."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.model.outcome import Outcome
+from cachemark.report.slice_bias import bias_texts
+from tests.builders import rounds as made
+
+
+def played(rate: float, callers: int, length_ms: int = 30) -> list[Outcome]:
+    """Two sittings of a client with so many callers; 10 % of a slice is its lead-in."""
+    found: list[Outcome] = []
+    for outcome in made.run({"python/pymemcache": rate}, 2, deviation=0.0):
+        assert outcome.rounds
+        rounds = msgspec.structs.replace(
+            outcome.rounds, length_us=1000 * length_ms, lead_in_us=100 * length_ms
+        )
+        load = msgspec.structs.replace(outcome.load, threads=callers)
+        found.append(msgspec.structs.replace(outcome, rounds=rounds, load=load))
+    return found
+
+
+def test_many_callers_in_short_slices_are_told_with_the_bias_and_a_length_that_would_do() -> None:
+    (text,) = bias_texts(played(10_000, 32))
+    # An operation takes 3.2 ms; 27 ms are counted.
+    assert "32 callers" in text
+    assert "about 5.9 % too high" in text
+    assert "--set rounds.slice_ms=180" in text
+
+
+def test_slices_of_the_length_that_is_named_are_long_enough() -> None:
+    assert bias_texts(played(10_000, 32, length_ms=180)) == []
+
+
+def test_operations_too_long_for_any_slice_are_sent_to_trials() -> None:
+    (text,) = bias_texts(played(100, 50))
+    assert "design=trials" in text
+
+
+@pytest.mark.parametrize(("rate", "callers"), [(10_000, 1), (200_000, 32), (50, 1)])
+def test_one_caller_and_short_operations_have_no_bias(rate: float, callers: int) -> None:
+    assert bias_texts(played(rate, callers)) == []
