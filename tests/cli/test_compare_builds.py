@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 REFUSED = [
     ("one client", ["--client", "native"], "two clients on one server, or two servers"),
@@ -30,8 +32,8 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("arguments", "says"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED]
 )
-def test_bad_input_is_one_clear_error(cli: Cli, arguments: list[str], says: str) -> None:
-    ended = cli("compare", "--play", *arguments)
+def test_bad_input_is_one_clear_error(inside: Inside, arguments: list[str], says: str) -> None:
+    ended = inside("compare", "--play", *arguments)
     assert ended.returncode == 2
     assert says in " ".join(ended.stderr.split())
     assert "Traceback" not in ended.stderr
