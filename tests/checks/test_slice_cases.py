@@ -160,14 +160,14 @@ PYTHON = {
         says="lead_in_ops without a CPU in the lead-in",
     ),
     "callers that played nothing are left out": Bug(
-        right="for lead_in, ended_ns in callers\n",
-        wrong="for lead_in, ended_ns in callers if ended_ns\n",
+        right="for lead_in, ended_ns, noted in callers\n",
+        wrong="for lead_in, ended_ns, noted in callers if ended_ns\n",
         case=NO_CPU,
         says="the answer to a slice without a CPU",
     ),
     "times are summed over callers": Bug(
-        right="sum(elapsed) // len(elapsed) if elapsed else 0",
-        wrong="sum(elapsed) + 1",
+        right="sum(caller[i] for caller in callers) // count for",
+        wrong="sum(caller[i] for caller in callers) + 1 for",
         case="a slice of lead in counts nothing",
         says="a slice that is all lead-in",
     ),
