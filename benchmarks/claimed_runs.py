@@ -35,8 +35,8 @@ from cachemark.analysis.rounds.ranking import standing
 from cachemark.analysis.statistics import TrialTimes
 from cachemark.analysis.stored_runs import RunValue, compare_run_values
 from cachemark.model import histogram
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import REPEAT_SUFFIX
 from cachemark.model.protocol import Operation
 
 RATE = ROUND_FIGURES["rate"]

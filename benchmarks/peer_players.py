@@ -12,8 +12,8 @@ from metered import SPARE_S, FailedError
 from players import SHAPE, Case, found_peers, has_uring, peer_job, store_keys
 
 from cachemark.checks.fidelity.tools import TOOLS
-from cachemark.endpoints.clients import NATIVE
 from cachemark.host.process import binary_path
+from cachemark.model.client_name import NATIVE
 
 FLOOR = "null client"
 

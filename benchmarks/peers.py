@@ -29,9 +29,10 @@ from cachemark.analysis.statistics import median_interval
 from cachemark.checks.fidelity import Case as FidelityCase
 from cachemark.checks.fidelity import FidelityResult, cases, findings, milliseconds, percentile_name
 from cachemark.checks.fidelity.tools import TOOLS, tool_results
-from cachemark.endpoints.clients import NATIVE, parse_client, registry
+from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers.registry import missing, parse_spec, running
 from cachemark.host.process import binary_path
+from cachemark.model.client_name import NATIVE
 
 DEPTHS = (1, 16)
 FIDELITY_CASES = (

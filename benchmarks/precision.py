@@ -35,9 +35,10 @@ from cachemark.analysis.statistics import CONFIDENCE, FIGURES, Interval, figures
 from cachemark.cli.play import parties_of
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, make_plan
+from cachemark.model.plan import Plan, Sitting, make_plan
 from cachemark.report.rounds import run_answers
 from cachemark.runs.campaign import run_campaign
 from cachemark.runs.storage.store import create_run, latest_run

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor import Check, doctor, jitter, kernel, machine, software
-from cachemark.checks.doctor.check import Limits, limit_check, word_check
 from cachemark.cli import main
 from cachemark.endpoints.clients import Client
 from cachemark.host import facts
 from cachemark.host.process import ENGINE_REMEDY
+from cachemark.model.doctor_check import Limits, limit_check, word_check
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

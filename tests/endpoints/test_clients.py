@@ -11,7 +11,6 @@ from cachemark.endpoints.clients import (
     matching_clients,
     parse_client,
     registry,
-    without_defaults,
 )
 from cachemark.endpoints.worker_setup import build_all, worker_folders
 from cachemark.host import process
@@ -63,15 +62,6 @@ def test_the_words_on_defaults_are_those_of_worker_toml(folder: Path) -> None:
     path = folder / "good" / "worker.toml"
     path.write_text(GOOD + 'defaults = "no time-outs"\n', encoding="utf-8")
     assert default_settings(folder) == {"good/one": "no time-outs"}
-
-
-@pytest.mark.parametrize(
-    ("text", "shared"),
-    [("a/b", ""), ("a/b@defaults", "a/b"), ("a/b@1.2@defaults?x=y", "a/b@1.2?x=y"),
-     ("a/b?x=@defaults", "")],
-)  # fmt: skip
-def test_the_counterpart_of_a_client_with_defaults(text: str, shared: str) -> None:
-    assert without_defaults(text) == shared
 
 
 def test_a_pattern_leaves_out_the_clients_without_a_library() -> None:

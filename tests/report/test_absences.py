@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import REPEAT_SUFFIX, Skipped
+from cachemark.model.plan import Skipped
 from cachemark.report.absences import absence_text, find_absences
 
 REASON, REMEDY = "not on this machine", "install it"

@@ -8,10 +8,11 @@ import re
 import msgspec
 import pytest
 
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Finding, HostNoise, Outcome
-from cachemark.model.plan import REPEAT_SUFFIX, make_plan
+from cachemark.model.plan import make_plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.compare.selection import trials_by_cell

@@ -13,12 +13,12 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
+    draw_plots,
     draw_summary,
     format_names,
     load_report,
     render,
     render_files,
-    write_plots,
 )
 from cachemark.report.plots import plots
 from cachemark.runs.storage.store import Run
@@ -130,9 +130,9 @@ def test_every_form_can_show_it(run: Run, form: str) -> None:
     assert all(files.values()) or form in ("hlog", "emcache", "quickcached", "ruby-bench")
 
 
-def test_pictures_can_show_it(run: Run, tmp_path: Path) -> None:
+def test_pictures_can_show_it(run: Run) -> None:
     assert draw_summary(run).startswith(b"\x89PNG")
-    assert write_plots("svg", run, tmp_path / "plots")
+    assert draw_plots("svg", run)
 
 
 def test_one_sitting_is_no_answer(tmp_path: Path, run: Run) -> None:

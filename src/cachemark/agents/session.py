@@ -59,11 +59,12 @@ from cachemark.host import NoiseMonitor, process
 from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
+from cachemark.model.plan import NO_SERVER, client_labels, make_plan
 from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.tapes import Tape, TapeCache

@@ -13,9 +13,10 @@ from rich.table import Table
 from cachemark import host
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
-from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row

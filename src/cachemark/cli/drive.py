@@ -16,9 +16,9 @@ from cachemark.cli.play import new_run, parties_of
 from cachemark.cli.run import play_and_show
 from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
-from cachemark.endpoints.clients import NATIVE
 from cachemark.endpoints.servers import kinds
 from cachemark.model import suites
+from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
 

@@ -24,8 +24,9 @@ from cachemark.checks.fidelity import (
 from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_results
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
-from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text

@@ -18,17 +18,11 @@ from cachemark.host import process
 from cachemark.host.atomic_file import replace_file
 from cachemark.host.memory import check_planned_memory
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import (
-    MOST_TRIES,
-    NO_SERVER,
-    REPEAT_SUFFIX,
-    Plan,
-    client_labels,
-    make_plan,
-)
+from cachemark.model.plan import MOST_TRIES, NO_SERVER, Plan, client_labels, make_plan
 from cachemark.model.run_header import HostsOfRun
 from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.report.absences import absence_text, find_absences

@@ -11,15 +11,16 @@ from cyclopts import Parameter
 
 from cachemark.cli import completers
 from cachemark.cli.output import print_text, terminal_width, write_out, write_text, write_texts
+from cachemark.host.atomic_file import write_files
 from cachemark.host.files import is_folder
 from cachemark.model.errors import UsageError
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
     SUMMARY_PICTURE,
+    draw_plots,
     draw_summary,
     format_names,
     render_files,
-    write_plots,
 )
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
@@ -83,8 +84,15 @@ def _draw(form: str, run: Run, out: Path | None, style: PictureOptions) -> None:
         )
     if style.size is not None:
         raise UsageError("--size is for --format picture", "leave it out for plots in files")
-    written = write_plots(form, run, out, style.title, style.theme)
-    print_text(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
+    plots = draw_plots(form, run, style.title, style.theme)
+    if not plots:
+        print_text("no plot: nothing was measured")
+        return
+    try:
+        write_files(out, plots)
+    except OSError as error:
+        raise UsageError(f"{out}: cannot be written: {error}") from error
+    print_text(f"{len(plots)} plots in {out}")
 
 
 def _picture(run: Run, out: Path | None, style: PictureOptions) -> None:

@@ -18,16 +18,14 @@ from typing import Literal
 import msgspec
 
 from cachemark.host.shipped_folders import writable_folder
+from cachemark.model.client_name import NATIVE, parse_client_name
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 
-NATIVE = "native"
 # Names of clients that a pattern leaves out: the native client's, and those without a library.
 _NULL = "null"
 _NO_LIBRARIES = frozenset({"", _NULL, "socket"})
 
 Concurrency = Literal["threads", "processes", "forks", "tasks"]
-# Appended to a client's id: the library's own settings instead of those that all clients share.
-DEFAULTS_SUFFIX = "@defaults"
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,11 +97,6 @@ _NATIVE: list[tuple[str, Concurrency, str]] = [
     ("store", "threads", "the embedded server's store, in its own process: memory, hash_power"),
     ("shm", "processes", "the same in memory that processes share; a thread is one of them"),
 ]
-
-
-def is_null_client(client: str) -> bool:
-    """Whether a client is `null`, the loop without a library."""
-    return client.partition("?")[0].partition("/")[2] == _NULL
 
 
 class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -260,9 +253,9 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
             raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
         own = Client(id=text, language="", command=words)
         return ClientSpec(text=text, client=own)
-    name, _, tail = text.partition("?")
-    profile = {"profile": "defaults"} if name.endswith(DEFAULTS_SUFFIX) else {}
-    name, version = _split_version(name)
+    named = parse_client_name(text)
+    name, version = named.id, named.version
+    profile = {"profile": "defaults"} if named.own_settings else {}
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -279,16 +272,8 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
             'name the worker of another checkout: command:"PROGRAM ARGS"',
         )
     return ClientSpec(
-        text=text, client=client, options=profile | _options(text, tail), version=version
+        text=text, client=client, options=profile | _options(text, named.options), version=version
     )
-
-
-def without_defaults(text: str) -> str:
-    """The same client with the settings that all clients share; empty if it has no `@defaults`."""
-    name, mark, options = text.partition("?")
-    if not name.endswith(DEFAULTS_SUFFIX):
-        return ""
-    return name.removesuffix(DEFAULTS_SUFFIX) + mark + options
 
 
 def default_settings(folder: Path | None = None) -> dict[str, str]:
@@ -298,17 +283,6 @@ def default_settings(folder: Path | None = None) -> dict[str, str]:
     except UsageError:
         return {}
     return {client.id: client.defaults for client in known.values() if client.defaults}
-
-
-def has_version(text: str) -> bool:
-    """Whether a client, as an experiment names it, is another version than the one set up."""
-    return bool(_split_version(text.partition("?")[0])[1])
-
-
-def _split_version(name: str) -> tuple[str, str]:
-    """The client's id, and the version or path behind it; empty for none."""
-    client, _, version = name.removesuffix(DEFAULTS_SUFFIX).partition("@")
-    return client, version
 
 
 def _options(text: str, tail: str) -> dict[str, str]:

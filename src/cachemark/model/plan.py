@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cachemark.model.client_name import REPEAT_SUFFIX, parse_client_name
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.grid_size import check_size
@@ -21,8 +22,6 @@ from cachemark.model.work_length import plays_to_an_end
 
 # Each block and each sitting has a seed; the stride keeps those of different experiments apart.
 _SEED_STRIDE = 1_000_003
-# The label of the client that is played a second time (`twice`, an A/A test).
-REPEAT_SUFFIX = "#again"
 # The server's name in cells of caches inside the worker's own process.
 NO_SERVER = "none"
 # Of each trial that shall be valid (`until_valid`), on average over the blocks.
@@ -50,7 +49,7 @@ def client_labels(experiment: Experiment) -> list[str]:
 
 def is_repeat(cell: Cell) -> bool:
     """Whether a cell is the repetition of a client that is played twice."""
-    return cell.client.endswith(REPEAT_SUFFIX)
+    return parse_client_name(cell.client).again
 
 
 def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:

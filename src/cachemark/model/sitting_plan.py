@@ -6,9 +6,9 @@ workload and load, with all of their processes alive at the same time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.outcome import Cell
 
 # A square of more cells takes too long: an odd number of n cells needs 2n rows of n slices.
@@ -92,7 +92,7 @@ def _startup_rank(cell: Cell) -> int:
 
 def library_of(cell: Cell) -> str:
     """The client without its version, settings, options and the mark of a repetition."""
-    return re.split(r"[@?#]", cell.client, maxsplit=1)[0]
+    return parse_client_name(cell.client).id
 
 
 def _pack(sets: Sets) -> list[Sets]:

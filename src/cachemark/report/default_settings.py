@@ -20,7 +20,7 @@ from cachemark.analysis.rounds.pairs import (
 )
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary
-from cachemark.endpoints.clients import without_defaults
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.server_stats import ServerStats
@@ -59,15 +59,16 @@ def sections(
     ratios = _Ratios(experiment, outcomes)
     tables: dict[tuple[str, str, str], list[_Row]] = {}
     for cell, summary in by_cell.items():
-        shared = without_defaults(cell.client)
-        if not shared or summary.total is None:
+        name = parse_client_name(cell.client)
+        if not name.own_settings or name.again or summary.total is None:
             continue
+        shared = name.with_shared_settings
         other = by_cell.get(msgspec.structs.replace(cell, client=shared))
         common = other if other and other.total else None
         row = _Row(
             own=summary,
             common=common,
-            settings=own_settings.get(shared.partition("?")[0], ""),
+            settings="" if name.version else own_settings.get(name.id, ""),
             ratio=ratios.of(cell, common.cell) if common else ("", ""),
             stored=_stored(cell, outcomes),
             stored_common=_stored(common.cell, outcomes) if common else "",

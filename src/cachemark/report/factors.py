@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.statistics import CellSummary
-from cachemark.endpoints.clients import DEFAULTS_SUFFIX
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Load
 from cachemark.report.model import Report
 
@@ -71,10 +71,10 @@ def factors(report: Report) -> list[Factor]:
 def setting(summary: CellSummary, load: Load) -> _Setting:
     """A cell's level of each factor; a client's options count as part of the client."""
     cell = summary.cell
-    name, _, options = cell.client.partition("?")
+    name = parse_client_name(cell.client)
     return {
-        "client": f"{name.removesuffix(DEFAULTS_SUFFIX)}?{options}",
-        "profile": "defaults" if name.endswith(DEFAULTS_SUFFIX) else "common",
+        "client": name.with_shared_settings,
+        "profile": "defaults" if name.own_settings else "common",
         "server": cell.server,
         "workload": cell.workload,
         "wire": load.wire,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 from cachemark.endpoints.clients import default_settings
-from cachemark.host.atomic_file import write_files
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report import answers, csv_file, markdown, terminal
@@ -99,19 +97,13 @@ def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size =
         return summary_png(report, one_sentence(report), style)
 
 
-def write_plots(
-    form: str, run: Run, folder: Path, title: str = "", theme: Theme = "light"
-) -> list[Path]:
-    """Write a run's plots to a folder, in one of the formats of PICTURES. Raises UsageError."""
+def draw_plots(
+    form: str, run: Run, title: str = "", theme: Theme = "light"
+) -> dict[str, bytes | str]:
+    """A run's plots in one of the formats of PLOT_SUFFIXES, by file name. Raises UsageError."""
     from cachemark.report.plots import Style, plot_files  # noqa: PLC0415
 
     report = load_report(run)
     with fits_together(run):
         drawn = list(plot_files(report, form, Style(title=title, theme=theme)))
-    files = {f"{name}{PLOT_SUFFIXES[form]}": content for name, content in drawn}
-    try:
-        if files:
-            write_files(folder, files)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error}") from error
-    return [folder / name for name in files]
+    return {f"{name}{PLOT_SUFFIXES[form]}": content for name, content in drawn}

@@ -10,7 +10,7 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rounds.answers import Answers, Place, Ranking
 from cachemark.analysis.rounds.texts import no_first_text, set_leaders
 from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
-from cachemark.endpoints.clients import NATIVE, is_null_client
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.model import ClientRow, Group, GroupKind, Metric, ranked_figure
@@ -32,7 +32,7 @@ def make_groups(
     tables: dict[tuple[str, str], _Members] = {}
     for summary in summaries:
         cell = summary.cell
-        if was_played(summary) and not is_null_client(cell.client):
+        if was_played(summary) and not parse_client_name(cell.client).is_null:
             tables.setdefault((cell.workload, cell.load), []).append(summary)
     return [
         group
@@ -129,11 +129,11 @@ def _row(
     member: CellSummary, kind: GroupKind, members: _Members, experiment: Experiment
 ) -> ClientRow:
     name = member.cell.client if kind == "clients" else member.cell.server
-    libraries = any(not _is_native(each.cell.client) for each in members)
+    libraries = any(not parse_client_name(each.cell.client).is_native for each in members)
     return ClientRow(
         name=name,
         series=series_of(kind, experiment).get(name),
-        yardstick=kind == "clients" and libraries and _is_native(name),
+        yardstick=kind == "clients" and libraries and parse_client_name(name).is_native,
         summary=member,
         comparison=None,
         fastest=False,
@@ -198,12 +198,13 @@ def series_of(kind: GroupKind, experiment: Experiment) -> dict[str, int]:
     clients = [*experiment.clients, *experiment.in_process]
     named = clients if kind == "clients" else experiment.servers
     # The yardstick is grey, so it needs no colour of its own.
-    coloured = [each for each in named if not _is_native(each) and not is_null_client(each)]
+    coloured = [each for each in named if not _takes_no_colour(each)]
     return {name: number_ for number_, name in enumerate(coloured)}
 
 
-def _is_native(client: str) -> bool:
-    return client.partition("?")[0] == NATIVE
+def _takes_no_colour(client: str) -> bool:
+    name = parse_client_name(client)
+    return name.is_native or name.is_null
 
 
 def _choices(group: Group) -> list[ClientRow]:

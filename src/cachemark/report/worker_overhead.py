@@ -6,7 +6,7 @@ The client `null` of a runtime does nothing, so its CPU time per operation is th
 from __future__ import annotations
 
 from cachemark.analysis.statistics import CellSummary
-from cachemark.endpoints.clients import is_null_client
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER, loads_differing_only_in_wire, workload_of
 from cachemark.report.model import Section
@@ -20,7 +20,7 @@ def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Secti
     rows = [
         _row(summary, summaries, experiment)
         for summary in summaries
-        if is_null_client(summary.cell.client)
+        if parse_client_name(summary.cell.client).is_null
     ]
     shown = [row for row in rows if row]
     if not shown:

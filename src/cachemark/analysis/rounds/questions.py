@@ -11,8 +11,9 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.rounds.family import FamilyPair, family_of
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import REPEAT_SUFFIX, is_repeat
+from cachemark.model.plan import is_repeat
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

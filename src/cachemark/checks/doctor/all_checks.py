@@ -7,13 +7,13 @@ from pathlib import Path
 
 from cachemark import host
 from cachemark.checks.doctor import kernel, machine
-from cachemark.checks.doctor.check import Check
 from cachemark.checks.doctor.interrupts import interrupts
 from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
 from cachemark.checks.doctor.kernel_messages import kernel_message_checks
 from cachemark.checks.doctor.network import network
 from cachemark.checks.doctor.round_trips import round_trip_checks
 from cachemark.checks.doctor.software import software
+from cachemark.model.doctor_check import Check
 
 
 def doctor(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check
 from cachemark.host import cores, placement
 from cachemark.host.files import read
 from cachemark.host.process import parse_cpus
+from cachemark.model.doctor_check import NOT_READABLE, Check
 from cachemark.model.experiment import Placement
 
 # Who has fewer than this part of all of the devices' interrupts since boot is not worth a word.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.doctor.check import Check, info_check, limit_check
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.host.process import cpu_ns
+from cachemark.model.doctor_check import Check, info_check, limit_check
 from cachemark.model.machine_limits import FOREIGN, STEAL, Limits
 
 SAMPLE_S = 1.0

@@ -6,9 +6,9 @@ import os
 import re
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.host import counters
 from cachemark.host.files import field, read
+from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.model.machine_limits import FREQUENCY, Limits
 
 _CPUS = "sys/devices/system/cpu"

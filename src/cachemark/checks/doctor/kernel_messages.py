@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check
 from cachemark.host.kernel_log import read_kernel_log
+from cachemark.model.doctor_check import NOT_READABLE, Check
 from cachemark.model.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
 
 

@@ -7,7 +7,6 @@ import re
 import resource
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.host import cores, placement
 from cachemark.host.counters import cgroups
 from cachemark.host.facts import (
@@ -20,6 +19,7 @@ from cachemark.host.facts import (
 )
 from cachemark.host.files import field, kib_field, read
 from cachemark.host.process import parse_cpus
+from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.model.experiment import Placement
 from cachemark.model.machine_limits import Limits
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check
 from cachemark.host import counters
 from cachemark.host.files import read
+from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check
 from cachemark.model.machine_limits import Limits
 
 _SYSCTL = "proc/sys/net"

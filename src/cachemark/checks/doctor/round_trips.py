@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cachemark.checks.doctor.check import Check
 from cachemark.host.round_trip import RoundTrips, measure_loopback, measure_round_trips
 from cachemark.model.address import HostPort, parse_host_port
+from cachemark.model.doctor_check import Check
 from cachemark.model.errors import UsageError
 from cachemark.model.machine_limits import Limits
 

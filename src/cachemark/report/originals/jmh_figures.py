@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.statistics import min_sample_size
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
 from cachemark.report.originals import sample_times
@@ -80,7 +81,7 @@ _ERROR_NOTE = {
 def _repeats(row: Row, one: _Found, mode: str) -> bool:
     """By client, wire, operation and number of threads: a load's name has two of them."""
     wire, *_, threads, _ = row.load.split("-")
-    client = one.client.partition("@")[0]
+    client = parse_client_name(one.client).id
     params = one.result.params
     theirs = (row.client, wire, _OPERATIONS[row.workload], int(threads), mode)
     here = (client, params["wire"], params["operation"], one.result.threads, one.result.mode)

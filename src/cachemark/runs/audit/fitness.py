@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.endpoints.clients import NATIVE
 from cachemark.model.audit import Restrictions
+from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.probe_result import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
 from cachemark.model.server_stats import ServerStats

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from cachemark.analysis.rounds.looks import LOOKS, MIN_BLOCKS, StopRule, looks_that_fit
 from cachemark.analysis.rounds.questions import Question, questions_of
-from cachemark.endpoints.clients import NATIVE, is_null_client
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import REPEAT_SUFFIX, Plan, is_repeat, uses_rounds
+from cachemark.model.plan import Plan, is_repeat, uses_rounds
 from cachemark.runs.planning.planned_time import block_s
 
 # A time limit is refused if even a machine that needs less than planned has too little time.
@@ -51,13 +51,9 @@ def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:
     Where libraries are compared, the native client is their yardstick and no choice. The loop
     without a library is no client at all.
     """
-    clients = [cell for cell in cells if not is_null_client(cell.client)]
-    native = [cell for cell in clients if _is_native(cell)]
+    clients = [cell for cell in cells if not parse_client_name(cell.client).is_null]
+    native = [cell for cell in clients if parse_client_name(cell.client).is_native]
     libraries = [cell for cell in clients if cell not in native]
     if len({cell.client for cell in libraries if not is_repeat(cell)}) < 2:
         return questions_of(clients, experiment.twice)
     return questions_of(libraries, experiment.twice, beside=native)
-
-
-def _is_native(cell: Cell) -> bool:
-    return cell.client.removesuffix(REPEAT_SUFFIX).partition("?")[0] == NATIVE

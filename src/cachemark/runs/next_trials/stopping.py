@@ -18,8 +18,9 @@ from cachemark.analysis.rounds.pairs import (
     read_sittings,
 )
 from cachemark.analysis.rounds.ranking import undecided_firsts
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell, Outcome, Trial
-from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, is_repeat
+from cachemark.model.plan import Plan, Sitting, is_repeat
 from cachemark.runs.next_trials.questions import asked, stop_rule
 
 

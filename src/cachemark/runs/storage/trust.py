@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.endpoints.clients import has_version
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment
 
 # A client or server with one of these in its text names a program or another machine.
@@ -19,7 +19,7 @@ def named_programs(experiment: Experiment) -> list[str]:
     clients = [
         f"client {text}"
         for text in (*experiment.clients, *experiment.in_process, *generators)
-        if _names_a_program(text) or has_version(text)
+        if _names_a_program(text) or parse_client_name(text).version
     ]
     servers = [f"server {text}" for text in experiment.servers if _names_a_program(text)]
     traces = [f"trace {workload.trace}" for workload in experiment.workloads if workload.trace]

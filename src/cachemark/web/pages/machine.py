@@ -7,10 +7,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cachemark.checks.doctor import Check
 from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
+from cachemark.model.doctor_check import Check
 from cachemark.report.tables import Table
 from cachemark.web.context import context
 from cachemark.web.forms import form_of

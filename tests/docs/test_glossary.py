@@ -1,0 +1,21 @@
+"""The glossary of ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
+
+
+def _terms() -> list[str]:
+    section = (
+        _PAGE.read_text(encoding="utf-8").partition("\n## Glossary\n")[2].partition("\n## ")[0]
+    )
+    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")]
+    return [term for term in rows if term != "term"]
+
+
+def test_no_term_stands_twice_in_the_glossary() -> None:
+    terms = _terms()
+    assert terms
+    assert sorted({term for term in terms if terms.count(term) > 1}) == []
