@@ -30,6 +30,8 @@ enum Fault {
     Truncates,
     /// Answers with the reply to another key or another command.
     Mixes,
+    /// Answers with the right value and other flags than were stored.
+    Flags,
     /// Sends each reply twice.
     Repeats,
     /// Reads requests and never answers.
@@ -61,16 +63,17 @@ fn tape() -> Arc<Tape> {
     Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
 }
 
-/// A hit for a key, in the protocol `wire`.
-fn hit(tape: &Tape, wire: WireName, k: u32, opaque: u32) -> Vec<u8> {
+/// A hit for a key, in the protocol `wire`. A flag is one digit.
+fn hit(tape: &Tape, wire: WireName, k: u32, opaque: u32, flags: u8) -> Vec<u8> {
     let (key, value) = (tape.key(k), tape.value(k, VALUE_BYTES as u32));
     let mut reply = match wire {
-        WireName::Text => [b"VALUE ", key, b" 0 20\r\n"].concat(),
-        WireName::Meta => [b"VA 20 k", key, b" f0\r\n"].concat(),
+        WireName::Text => [b"VALUE ", key, b" ", &[b'0' + flags], b" 20\r\n"].concat(),
+        WireName::Meta => [b"VA 20 k", key, b" f", &[b'0' + flags], b"\r\n"].concat(),
         WireName::Binary => {
             let mut head = vec![0x81, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 4 + VALUE_BYTES as u8];
             head.extend_from_slice(&opaque.to_be_bytes());
-            head.extend_from_slice(&[0; 12]);
+            head.extend_from_slice(&[0; 8]);
+            head.extend_from_slice(&u32::from(flags).to_be_bytes());
             head
         }
     };
@@ -89,12 +92,13 @@ fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<V
         .get(12..16)
         .map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four bytes")));
     let k = tape.op(0).key;
-    let right = || hit(tape, wire, k, opaque);
+    let right = || hit(tape, wire, k, opaque, 0);
     Some(match fault {
         Fault::Closes => vec![],
         Fault::Garbage => b"\0\0\0 what?\r\n".to_vec(),
         Fault::Truncates => right()[..VALUE_BYTES].to_vec(),
-        Fault::Mixes => hit(tape, wire, k ^ 1, opaque.wrapping_add(1)),
+        Fault::Mixes => hit(tape, wire, k ^ 1, opaque.wrapping_add(1), 0),
+        Fault::Flags => hit(tape, wire, k, opaque, 7),
         Fault::Repeats => right().repeat(2),
         Fault::Freezes => return None,
         Fault::Refuses if wire == WireName::Binary => {
@@ -282,6 +286,16 @@ fn a_reply_to_another_operation_is_not_a_hit() {
         assert_eq!(counted, (0, 0), "{io:?} {wire:?}");
         assert_eq!(failures(&recorded, Failure::Protocol), 6, "{io:?} {wire:?}");
         assert!(recorded.metrics.reconnects > 0, "{io:?} {wire:?}: the connection was kept");
+    }
+}
+
+#[test]
+fn wrong_flags_are_a_wrong_value() {
+    for (io, wire) in backends_and_wires() {
+        let recorded = play(Fault::Flags, (io, wire), 20_000);
+        let counted = (gets(&recorded).ok, gets(&recorded).hits, gets(&recorded).wrong_values);
+        assert_eq!(counted, (0, 0, 6), "{io:?} {wire:?}");
+        assert_eq!(recorded.metrics.reconnects, 0, "{io:?} {wire:?}");
     }
 }
 
