@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::Caller;
+use super::caller::Caller;
 use crate::client::SlicePlayer;
 use crate::event_loop::SharedState;
 use crate::player::SliceResult;
