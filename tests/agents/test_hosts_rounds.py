@@ -70,7 +70,9 @@ def test_arms_take_turns_on_the_host_of_clients(
 def test_hosts_of_clients_play_each_slice_together(
     inside: Inside, shared_agents: SharedAgents, tmp_path: Path
 ) -> None:
-    write(tmp_path, ROUNDS.replace("blocks = 2", 'blocks = 1\nnoise = "note"'))
+    quiet = ROUNDS.replace("blocks = 2", 'blocks = 1\nnoise = "note"')
+    # On a busy machine an operation may take longer than a slice of 20 ms.
+    write(tmp_path, quiet, slice_ms="100", measure_ms="1200")
     hosts = str(shared_agents.hosts_file(tmp_path))
     ended = inside("run", "experiment.toml", "--hosts", hosts)
     arms = read_outcomes(tmp_path)

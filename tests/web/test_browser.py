@@ -49,7 +49,7 @@ def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:
         page.get_by_role("link", name=OTHER).click()
         assert page.locator("h1").inner_text() == "Which of the two is faster?"
         page.get_by_role("link", name="Report with charts").click()
-        assert page.locator("figure.plot svg.wide").count() > 1
+        page.locator("figure.plot svg.wide").nth(1).wait_for(state="attached")
 
 
 def test_two_clients_of_a_run_are_compared(browser: Browser, visitor: Visitor) -> None:

@@ -13,7 +13,7 @@ from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.texts import (
     figure_words,
     gain_text,
-    halves_text,
+    halves_texts,
     ratio_words,
     steal_text,
     texts,
@@ -71,7 +71,7 @@ def sentences(
     if several:
         lines += _server_lines(_servers(answers))
     lines += [gain_text(of) for of in answers.drifts if of.gains]
-    lines += [halves_text(of) for of in answers.halves if of.differ]
+    lines += halves_texts(answers.halves)
     lines += bias_texts(outcomes)
     if answers.steal and answers.steal.moves > 1 + answers.rule.margin:
         lines.append(f"{steal_text(answers.steal)} That is more than the margin.")

@@ -9,7 +9,9 @@ import pytest
 
 from cachemark.analysis.rounds.halves import SliceHalves, slice_halves
 from cachemark.analysis.rounds.pairs import read_sittings
-from cachemark.model.outcome import Outcome
+from cachemark.analysis.rounds.texts import halves_texts
+from cachemark.analysis.statistics import Interval
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.rounds import Slices
 from tests.builders import rounds as made
 
@@ -97,3 +99,22 @@ def test_loads_whose_last_operations_a_barrier_completes_have_none() -> None:
         if of.measure
     ]
     assert halves_of(quiet) == {}
+
+
+def test_many_clients_are_told_in_one_sentence() -> None:
+    """A page of warnings hides the answer."""
+    some = [
+        SliceHalves(
+            cell=Cell(client=f"c{number}", server="s", workload="w", load="l"),
+            sittings=8,
+            ratio=Interval(value=value, low=value - 0.01, high=value + 0.01),
+            p_holm=0.001,
+        )
+        for number, value in enumerate((0.94, 0.99, 0.91, 0.96))
+    ]
+    (text,) = halves_texts(some)
+    assert text.startswith("3 clients are not equally fast")
+    assert text.index("(c2 on s)") < text.index("(c3 on s)")
+    assert len(halves_texts(some[:2])) == 1
+    assert halves_texts(some[:1])[0].startswith("c0 on s has")
+    assert halves_texts(some[1:2]) == []

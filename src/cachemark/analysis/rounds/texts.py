@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of, interval
 from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
@@ -292,8 +293,23 @@ def gain_text(of: ArmDrift) -> str:
     )
 
 
-def halves_text(of: SliceHalves) -> str:
-    """That a client is not equally fast in both halves of its slices."""
+def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
+    """That clients are not equally fast in both halves of their slices: one sentence at most."""
+    of = sorted((one for one in halves if one.differ), key=lambda one: one.ratio.value)
+    if len(of) < 2:
+        return [_halves_text(one) for one in of]
+    lowest, highest = of[0], of[-1]
+    return [
+        f"{len(of)} clients are not equally fast in both halves of their slices, from"
+        f" {ratio_words(lowest.ratio)} ({lowest.cell.client} on {lowest.cell.server}) to"
+        f" {ratio_words(highest.ratio)} × ({highest.cell.client} on {highest.cell.server}) in the"
+        " second: turns, or the machine, change their figures. A table of the report has each;"
+        " longer slices (--set rounds.slice_ms=…) or a longer lead-in"
+        " (--set rounds.lead_in_percent=…) show what they reach."
+    ]
+
+
+def _halves_text(of: SliceHalves) -> str:
     return (
         f"{of.cell.client} on {of.cell.server} has {ratio_words(of.ratio)} × the rate in the second"
         " half of its slices: turns change its figures. Longer slices (--set rounds.slice_ms=…) or"
