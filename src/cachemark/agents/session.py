@@ -59,7 +59,7 @@ from cachemark.host import NoiseMonitor, process
 from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.client_name import REPEAT_SUFFIX
+from cachemark.model.client_name import without_repeat
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
@@ -162,7 +162,7 @@ class Session:
         names = [*client_labels(experiment), *experiment.in_process]
         servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
         plan = make_plan(experiment, request.skipped)
-        clients = {text: self._client(text.removesuffix(REPEAT_SUFFIX)) for text in names}
+        clients = {text: self._client(without_repeat(text)) for text in names}
         with temporary_folder() as folder:
             tapes = TapeCache(self._engine, folder)
             return Auditor(plan, clients, servers).run(tapes, lambda _: None)

@@ -63,12 +63,7 @@ def drawn_shapes(items: int, size: str, key_length: str) -> ItemShapes:
     with temporary_folder() as folder:
         path = folder / "tape"
         words = ["--keys", str(min(items, _MAX_DRAWN)), "--ops", "1", "--mix", "set=1"]
-        words += ["--size", size, "--key-length", key_length, "--out", str(path)]
-        command = [process.binary_path(), "tape", "write", *words]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode:
-            text = engine_error_text(ended.stderr).removeprefix("error: ")
-            raise UsageError(text.splitlines()[0])
+        write_tape(path, *words, "--size", size, "--key-length", key_length)
         shapes = _of_tape(path)
     shortest = min(shapes.key_bytes)
     if shortest < len(str(items)):
@@ -77,6 +72,15 @@ def drawn_shapes(items: int, size: str, key_length: str) -> ItemShapes:
             f"at least {len(str(items))}",
         )
     return shapes
+
+
+def write_tape(path: Path, *words: str) -> None:
+    """Write a tape as the engine's words say. Raises UsageError for a text that it refuses."""
+    command = [process.binary_path(), "tape", "write", *words, "--out", str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        text = engine_error_text(ended.stderr).removeprefix("error: ")
+        raise UsageError(text.splitlines()[0])
 
 
 def _of_tape(path: Path) -> ItemShapes:

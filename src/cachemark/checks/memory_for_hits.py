@@ -9,15 +9,14 @@ is timed, so the native client plays without a verdict.
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.item_shapes import ItemShapes, drawn_shapes
-from cachemark.checks.memory_need import FillProgress, sampled_need
+from cachemark.checks.item_shapes import ItemShapes, drawn_shapes, write_tape
+from cachemark.checks.memory_need import FillProgress, halve, sampled_need
 from cachemark.endpoints.clients import NETWORK
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import (
@@ -28,7 +27,7 @@ from cachemark.endpoints.servers import (
 )
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import TrialError, UsageError, engine_error_text
+from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Operation, Prepare, RunRequest
 
 # A window has as many fetches as there are keys, within these limits.
@@ -38,8 +37,6 @@ _MIN_WINDOW, _MAX_WINDOW = 100_000, 4_000_000
 _REPLACED_PART = 0.5
 _COMPARED_WINDOWS, _ERRORS = 3, 2.0
 _MAX_WINDOWS, _COUNTED_WINDOWS = 16, 2
-# The answer is known to this part, or to 1 MiB.
-_NARROW_PART = 0.05
 # More memory, if that for all items does not reach the ratio: some servers lose items unevenly.
 _MORE, _ATTEMPTS = 1.25, 4
 _CONNECTIONS, _DEPTH, _TIMEOUT_MS, _READY_S = 4, 16, 10_000, 60.0
@@ -57,6 +54,13 @@ class Fetches(msgspec.Struct, frozen=True, kw_only=True):
     def window(self) -> int:
         """Fetches of a window."""
         return min(max(self.items, _MIN_WINDOW), _MAX_WINDOW)
+
+    @property
+    def words(self) -> list[str]:
+        """The engine's words for the tape of a window."""
+        words = ["--keys", str(self.items), "--key-length", self.key_length, "--size", self.size]
+        words += ["--distribution", self.distribution]
+        return [*words, "--mix", "fetch=1", "--ops", str(self.window)]
 
     def shapes(self) -> ItemShapes:
         """The items. Raises UsageError for a text that is none."""
@@ -111,7 +115,7 @@ def memory_for_hits(
         all_items_mib=need.memory_mib,
         reason=need.reason,
     )
-    if need.memory_mib is None or need.reason:
+    if need.memory_mib is None:
         return answer
     try:
         return _searched(spec, fetches, answer, need.memory_mib, progress)
@@ -137,20 +141,17 @@ def _searched(
         best = answer.missed.ratio if answer.missed else 0.0
         reason = f"with memory for more than all items it is still {100 * best:.2f} %"
         return msgspec.structs.replace(answer, reason=reason)
-    answer = msgspec.structs.replace(answer, reached=seen)
+    seen_at = {of.memory_mib: of for of in (answer.missed, seen) if of}
+
+    def reaches(memory_mib: int) -> bool:
+        seen_at[memory_mib] = seen = _hit_ratio(spec, fetches, memory_mib, progress)
+        return seen.ratio >= answer.target
+
     low_mib = answer.missed.memory_mib if answer.missed else 0
-    while high_mib - low_mib > max(1, _NARROW_PART * high_mib):
-        middle_mib = (high_mib + low_mib) // 2
-        try:
-            seen = _hit_ratio(spec, fetches, middle_mib, progress)
-        except TrialError:  # so little memory that it does not start, or stores nothing
-            low_mib = middle_mib
-            continue
-        if seen.ratio >= answer.target:
-            high_mib, answer = middle_mib, msgspec.structs.replace(answer, reached=seen)
-        else:
-            low_mib, answer = middle_mib, msgspec.structs.replace(answer, missed=seen)
-    return answer
+    low_mib, high_mib = halve(low_mib, high_mib, reaches)
+    below = [mib for mib in seen_at if mib <= low_mib]
+    missed = seen_at[max(below)] if below else None
+    return msgspec.structs.replace(answer, reached=seen_at[high_mib], missed=missed)
 
 
 def _hit_ratio(
@@ -202,7 +203,8 @@ class _Player:
         self._after_prefill = self._evictions()
 
     def _prepare(self, prefill: int) -> None:
-        _write_tape(self._fetches, self._tape, seed=self._windows + 1, prefill=prefill)
+        number = ["--seed", str(self._windows + 1), "--prefill", str(prefill)]
+        write_tape(self._tape, *self._fetches.words, *number)
         request = Prepare(
             servers=self.server.addresses,
             connections=_CONNECTIONS,
@@ -256,16 +258,3 @@ def _player(spec: ServerSpec, fetches: Fetches) -> Generator[_Player]:
         fleet.hello(_READY_S)
         yield _Player(server, fleet, fetches, folder)
         fleet.bye()
-
-
-def _write_tape(fetches: Fetches, path: Path, *, seed: int, prefill: int) -> None:
-    """Raises UsageError for what the engine refuses."""
-    words = ["--keys", str(fetches.items), "--key-length", fetches.key_length]
-    words += ["--size", fetches.size, "--distribution", fetches.distribution]
-    words += ["--mix", "fetch=1", "--ops", str(fetches.window)]
-    words += ["--seed", str(seed), "--prefill", str(prefill), "--out", str(path)]
-    command = [process.binary_path(), "tape", "write", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        text = engine_error_text(ended.stderr).removeprefix("error: ")
-        raise UsageError(text.splitlines()[0])

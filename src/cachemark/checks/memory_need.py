@@ -122,21 +122,34 @@ def _narrowed(
     spec: ServerSpec, held_mib: int, shapes: ItemShapes, need: MemoryNeed, progress: FillProgress
 ) -> MemoryNeed:
     """Halve the range between the memory that held all items, and the bytes of the items alone."""
-    too_small_mib = need.data_bytes // MIB
-    while need.items <= _MAX_NARROWED_ITEMS and held_mib - too_small_mib > max(
-        1, _NARROW_PART * held_mib
-    ):
-        middle_mib = (held_mib + too_small_mib) // 2
+    if need.items > _MAX_NARROWED_ITEMS:
+        return need
+    rss_of = {held_mib: need.rss_bytes}
+
+    def holds(memory_mib: int) -> bool:
+        held, rss_of[memory_mib] = _stored(spec, memory_mib, shapes, need.items, progress)
+        return held
+
+    data_mib = need.data_bytes // MIB
+    too_small_mib, held_mib = halve(data_mib, held_mib, holds)
+    need = _held(need, held_mib, rss_of[held_mib])
+    tried_mib = None if too_small_mib == data_mib else too_small_mib
+    return msgspec.structs.replace(need, too_small_mib=tried_mib)
+
+
+def halve(low_mib: int, high_mib: int, enough: Callable[[int], bool]) -> tuple[int, int]:
+    """Memory that is not enough, and memory that is, halved until they are near to each other.
+
+    `high_mib` is known to be enough. So little that a server fails (TrialError) is not.
+    """
+    while high_mib - low_mib > max(1, _NARROW_PART * high_mib):
+        middle_mib = (high_mib + low_mib) // 2
         try:
-            held, rss_bytes = _stored(spec, middle_mib, shapes, need.items, progress)
+            is_enough = enough(middle_mib)
         except TrialError:  # so little memory that it does not start
-            held, rss_bytes = False, None
-        if held:
-            held_mib, need = middle_mib, _held(need, middle_mib, rss_bytes)
-        else:
-            too_small_mib = middle_mib
-            need = msgspec.structs.replace(need, too_small_mib=middle_mib)
-    return need
+            is_enough = False
+        low_mib, high_mib = (low_mib, middle_mib) if is_enough else (middle_mib, high_mib)
+    return low_mib, high_mib
 
 
 def _stored(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -117,10 +117,10 @@ def _print_need(found: list[MemoryNeed], shapes: str) -> None:
         out,
         f"{first.items:,} items, {shapes}: {_megabytes(first.data_bytes)} of keys and values.",
     )
-    table = Table(box=None, pad_edge=False)
-    for column in ("server", "memory", "bytes an item", "of it overhead", "RSS", "checked"):
-        left = column in ("server", "checked")
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    table = _table(
+        ("server", "memory", "bytes an item", "of it overhead", "RSS", "checked"),
+        left=("server", "checked"),
+    )
     for need in found:
         if need.memory_mib is not None and need.item_bytes is not None:
             table.add_row(
@@ -165,10 +165,10 @@ def _print_for_hits(found: list[MemoryForHits], fetches: Fetches) -> None:
         f"{fetches.distribution}; a get that misses stores its key. "
         f"{_megabytes(found[0].data_bytes)} of keys and values.",
     )
-    table = Table(box=None, pad_edge=False)
-    for column in ("server", "memory", "hit ratio", "items held", "all items need", "too small"):
-        left = column in ("server", "too small")
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    table = _table(
+        ("server", "memory", "hit ratio", "items held", "all items need", "too small"),
+        left=("server", "too small"),
+    )
     for answer in found:
         if answer.reached:
             held = answer.reached.held_items
@@ -201,6 +201,15 @@ def _checked(need: MemoryNeed) -> str:
     return f"all were stored, none was evicted{less}"
 
 
+def _table(columns: Sequence[str], left: Sequence[str]) -> Table:
+    """An empty table; the columns that are not at the left have figures."""
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        justify = "left" if column in left else "right"
+        table.add_column(column, justify=justify, overflow="fold")
+    return table
+
+
 def _sizes(text: str) -> list[int]:
     numbers = [parse_size(part, "--sizes") for part in text.split(",")]
     if max(numbers) > _LARGEST_BYTES:
@@ -216,10 +225,10 @@ def _print(found: list[Fill]) -> None:
         "Efficiency is the stored bytes (keys and values) divided by the server's resident memory, "
         "by the growth of that memory, and by the server's own `bytes`.",
     )
-    table = Table(box=None, pad_edge=False)
-    for column in ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"):
-        left = column == "server"
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    table = _table(
+        ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"),
+        left=("server",),
+    )
     for fill in found:
         if fill.footprint is not None:
             table.add_row(escape(fill.server), *_figures(fill, fill.footprint))

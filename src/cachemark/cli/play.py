@@ -18,7 +18,7 @@ from cachemark.host import process
 from cachemark.host.atomic_file import replace_file
 from cachemark.host.memory import check_planned_memory
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.client_name import REPEAT_SUFFIX
+from cachemark.model.client_name import without_repeat
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
@@ -93,7 +93,7 @@ def parties_of(experiment: Experiment) -> Parties:
     ready = {text: with_version(spec, _say) for text, spec in named.items()}
     return Parties(
         clients={
-            text: ready[text.removesuffix(REPEAT_SUFFIX)]
+            text: ready[without_repeat(text)]
             for text in [*client_labels(experiment), *experiment.in_process, *generators]
         },
         servers=servers,

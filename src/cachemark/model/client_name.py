@@ -58,7 +58,7 @@ def parse_client_name(text: str) -> ClientName:
     >>> parse_client_name("php/memcached@3.1@defaults?nodelay=1").version
     '3.1'
     """
-    once = text.removesuffix(REPEAT_SUFFIX)
+    once = without_repeat(text)
     again = once != text
     if once.startswith(_COMMAND):
         return ClientName(id=once, again=again)
@@ -68,3 +68,8 @@ def parse_client_name(text: str) -> ClientName:
     return ClientName(
         id=library, version=version, own_settings=shared != name, options=options, again=again
     )
+
+
+def without_repeat(text: str) -> str:
+    """The name of a client, also of its second label."""
+    return text.removesuffix(REPEAT_SUFFIX)

@@ -26,8 +26,13 @@ def _check_load(load: Load, where: str) -> None:
     _check(where, "processes", load.processes, _MAX_PROCESSES)
     _check(where, "threads", load.threads, _MAX_THREADS)
     _check(where, "connections", connections, _MAX_CONNECTIONS)
-    outstanding = load.processes * max(connections, load.threads) * load.depth
+    outstanding = outstanding_ops(load)
     _check(where, "processes × connections × depth", outstanding, _MAX_OUTSTANDING)
+
+
+def outstanding_ops(load: Load) -> int:
+    """How many operations of a load are outstanding at once, at most."""
+    return load.processes * max(load.connections or 0, load.threads) * load.depth
 
 
 def _check(where: str, what: str, number: int, most: int) -> None:

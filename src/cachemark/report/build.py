@@ -154,7 +154,7 @@ def _disturbances(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None) -> Report:
     """The report of a search: its answers and steps. Clients are not ranked at any one rate."""
-    experiment = header.experiment
+    experiment, summaries = header.experiment, summarise(outcomes)
     objective = parse_objective(experiment.search, "search")
     rates = searched_rates.found_rates(searches(outcomes, experiment))
     text, series = experiment.search, series_of("clients", experiment)
@@ -168,11 +168,11 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         ]
         or ["Nothing was measured."],
         groups=[],
-        absences=_absences(summarise(outcomes)),
+        absences=_absences(summaries),
         missing=[],
         rejected=[],
         unverified=audited.unverified_lines(audit),
-        notes=[*noise_report.noise_notes(outcomes), *eviction_lines(summarise(outcomes))],
+        notes=[*noise_report.noise_notes(outcomes), *eviction_lines(summaries)],
         environment=_environment(header),
         sections=[
             *capacity.sections(capacities, text, objective),

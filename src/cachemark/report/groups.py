@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -81,7 +81,8 @@ def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Exp
         load.name == common.load and load.schedule == "closed" for load in experiment.loads
     )
     metric: Metric = "rate" if closed else "p99"
-    rows = [_row(member, kind, members, experiment) for member in members]
+    series = series_of(kind, experiment)
+    rows = [_row(member, kind, members, series) for member in members]
     # Those without a figure come last.
     rows.sort(key=lambda row: ranked_figure(row.summary, metric) is None)
     versions = (member.server_version for member in members if member.server_version)
@@ -95,7 +96,7 @@ def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Exp
         metric=metric,
         rows=rows,
         lead=None,
-        coloured=len(series_of(kind, experiment)) <= len(SERIES),
+        coloured=len(series) <= len(SERIES),
     )
     answer = answer_of(plain, answers)
     ranking = answer.ranking(answer.primary) if answer else None
@@ -126,13 +127,13 @@ def _alone(group: Group) -> Group:
 
 
 def _row(
-    member: CellSummary, kind: GroupKind, members: _Members, experiment: Experiment
+    member: CellSummary, kind: GroupKind, members: _Members, series: Mapping[str, int]
 ) -> ClientRow:
     name = member.cell.client if kind == "clients" else member.cell.server
     libraries = any(not parse_client_name(each.cell.client).is_native for each in members)
     return ClientRow(
         name=name,
-        series=series_of(kind, experiment).get(name),
+        series=series.get(name),
         yardstick=kind == "clients" and libraries and parse_client_name(name).is_native,
         summary=member,
         comparison=None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cachemark.model.experiment import Load
 from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
+from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.model.outcome import Cell, Outcome
 
 # Half an operation's time in a counted part that is so many times longer is 1 %.
@@ -31,7 +31,7 @@ def bias_texts(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _text(cell: Cell, outcomes: Sequence[Outcome]) -> str:
     slices = [of.rounds.slices for of in outcomes if of.rounds]
-    callers, rounds = _callers(outcomes[0].load), outcomes[0].rounds
+    callers, rounds = outstanding_ops(outcomes[0].load), outcomes[0].rounds
     ops = sum(sum(of.ops) + sum(of.errors) for of in slices)
     if rounds is None or callers == 1 or ops == 0:
         return ""
@@ -52,8 +52,3 @@ def _text(cell: Cell, outcomes: Sequence[Outcome]) -> str:
         f" in random order, slices of {length_ms:g} ms tell about"
         f" {100 * operation_ms / (2 * counted_ms):.1f} % too high a rate. {remedy}"
     )
-
-
-def _callers(load: Load) -> int:
-    """How many operations are outstanding at once."""
-    return load.processes * max(load.threads, load.connections or 0) * load.depth

@@ -53,7 +53,7 @@ def ranking_table(group: Group) -> Table:
     if any(total and total.not_stored for total in totals):
         table = _inserted(table, "errors", REFUSED, [_refused(total) for total in totals])
     if any(row.summary.evictions for row in group.rows):
-        texts = [evictions_text(row.summary.evictions) for row in group.rows]
+        texts = [_evictions(row.summary.evictions) for row in group.rows]
         table = _inserted(table, "client CPU/op", EVICTIONS, texts)
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
@@ -80,8 +80,7 @@ def _refused(kind: KindSummary | None) -> str:
     return f"{counted(kind.not_stored)} ({100 * share:.1f} %)"
 
 
-def evictions_text(count: int | None) -> str:
-    """How many items servers evicted, or that it is not known."""
+def _evictions(count: int | None) -> str:
     return "–" if count is None else counted(count)
 
 

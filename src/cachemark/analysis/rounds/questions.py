@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.rounds.family import FamilyPair, family_of
-from cachemark.model.client_name import REPEAT_SUFFIX
+from cachemark.model.client_name import without_repeat
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
 
@@ -100,7 +100,7 @@ def _same_work(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
 def _twice(group: Sequence[Cell]) -> FamilyPair | None:
     """The two arms of the A/A test of a group."""
     for again in (cell for cell in group if is_repeat(cell)):
-        client = again.client.removesuffix(REPEAT_SUFFIX)
+        client = without_repeat(again.client)
         same = msgspec.structs.replace(again, client=client)
         if same in group:
             return again, same

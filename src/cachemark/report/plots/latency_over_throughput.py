@@ -5,6 +5,7 @@ from __future__ import annotations
 from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
+from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS
 from cachemark.report.plots.line_chart import (
@@ -37,7 +38,7 @@ def latency_over_throughput(report: Report, width: int) -> list[Plot]:
 
 def _offered_load(load: Load) -> float:
     """The strength of a load: its rate, or its number of outstanding operations."""
-    return load.rate or load.processes * max(load.connections or 0, load.threads) * load.depth
+    return load.rate or outstanding_ops(load)
 
 
 def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | None:

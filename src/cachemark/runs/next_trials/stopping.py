@@ -18,7 +18,7 @@ from cachemark.analysis.rounds.pairs import (
     read_sittings,
 )
 from cachemark.analysis.rounds.ranking import undecided_firsts
-from cachemark.model.client_name import REPEAT_SUFFIX
+from cachemark.model.client_name import without_repeat
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, is_repeat
 from cachemark.runs.next_trials.questions import asked, stop_rule
@@ -133,4 +133,4 @@ def _sitting_times_s(outcomes: Sequence[Outcome]) -> dict[int | None, float]:
 
 def _client_of(cell: Cell) -> str:
     """The client as the experiment names it, also of its repetition."""
-    return cell.client.removesuffix(REPEAT_SUFFIX)
+    return without_repeat(cell.client)
