@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -33,6 +32,8 @@ class TrialTimes:
         counts = merged.counts if merged else np.zeros(0, dtype=np.int64)
         self.buckets: NDArray[np.int64] = np.flatnonzero(counts)
         self.counts: NDArray[np.int64] = counts[self.buckets]
+        # What `pooled_percentile` found for this trial and those after it: it goes with the trials.
+        self.pooled: dict[tuple[tuple[TrialTimes, ...], float], PooledPercentile | None] = {}
 
 
 class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,14 +63,23 @@ def jackknife_error(without: Sequence[float]) -> float | None:
     return math.sqrt((count - 1) / count * float(((values - values.mean()) ** 2).sum()))
 
 
-@lru_cache(maxsize=4096)
 def pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledPercentile | None:
     """A percentile of all trials; None if they have too few times for it, or it is a lower bound.
 
     A trial that has none of its own makes the percentile of all unknown, too: its times are missing
-    for a reason.
+    for a reason. The trials remember it, as each comparison of a cell asks for the same.
     """
-    if not trials or not all(len(trial.buckets) for trial in trials):
+    if not trials:
+        return None
+    first, *others = trials
+    asked = (tuple(others), percent)
+    if asked not in first.pooled:
+        first.pooled[asked] = _pooled_percentile(trials, percent)
+    return first.pooled[asked]
+
+
+def _pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledPercentile | None:
+    if not all(len(trial.buckets) for trial in trials):
         return None
     length = 1 + max(int(trial.buckets[-1]) for trial in trials)
     counts = np.zeros(length, dtype=np.int64)
