@@ -38,7 +38,7 @@ def test_links_lead_somewhere(site: Path, pages: dict[str, BuiltPage]) -> None:
 
 
 def test_links_of_pages_are_kept(pages: dict[str, BuiltPage]) -> None:
-    assert "architecture.html#glossary" in pages["methodology.html"].links
+    assert "architecture.html#glossary" in pages["methodology-work.html"].links
     assert "pictures/clients.png" in pages["index.html"].loads
 
 

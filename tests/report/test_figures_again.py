@@ -1,6 +1,6 @@
 """Every figure of a report, derived again from the stored lines by a reader that knows no code.
 
-The reader below has METHODOLOGY's words only: successful operations, divided by the time that they
+The reader below has the methodology's words only: successful operations, divided by the time that they
 took. It imports nothing of `analysis` and `report`, so a wrong divisor there is found here.
 """
 

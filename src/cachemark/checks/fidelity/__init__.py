@@ -1,7 +1,7 @@
 """Are the times that a worker reports true? Compared with a scripted server over real sockets.
 
 `cachemark-engine fidelity` does the same exactly, for the native client in virtual time. This is
-for workers in every language, with real sockets and the kernel. See METHODOLOGY.md.
+for workers in every language, with real sockets and the kernel. See docs/methodology-times.md.
 """
 
 from cachemark.checks.fidelity.attempts import findings, retry_until_judged
