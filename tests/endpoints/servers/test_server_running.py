@@ -14,6 +14,7 @@ import threading
 from collections.abc import Generator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
@@ -263,3 +264,14 @@ def test_a_remote_server_can_be_a_unix_socket(tmp_path: Path) -> None:
         with running(parse_spec(f"remote:unix:{path}")) as server:
             assert server.addresses == [f"unix:{path}"]
             assert "cmd_get" in server.stats()
+
+
+def test_the_embedded_server_logs_the_traffic_of_each_connection(tmp_path: Path) -> None:
+    log = tmp_path / "traffic"
+    with running(parse_spec(f"embedded:io=blocking,traffic_log={log}")) as server:
+        assert ask(server.addresses[0], b"get a\r\n", b"END\r\n") == b"END\r\n"
+    lines = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    # The other connection is the orchestrator's own.
+    (seen,) = [line for line in lines if line["bytes_in"] == len(b"get a\r\n")]
+    assert (seen["turns"], seen["reads"], seen["bytes_out"]) == (1, 1, len(b"END\r\n"))
+    assert (seen["segments"]["data_in"], seen["segments"]["data_out"]) == (1, 1)

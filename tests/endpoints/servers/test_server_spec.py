@@ -36,6 +36,7 @@ def test_clusters_and_proxies_are_parsed() -> None:
         ("memcached:memory=64k", "at least 1m"),
         ("memcached:memory=64q", "64m or 2g"),
         ("embedded:memory=1k", "at least 64k"),
+        ("embedded:traffic_log=/a", "add io=blocking"),
         ("memcached:unix=perhaps", "yes or no"),
         ("memcached:tls_cert=/nowhere", "TLS needs tls_cert and tls_key"),
         ("memcached:tls_cert=/nowhere,tls_key=/nowhere", "tls_cert: no such file"),

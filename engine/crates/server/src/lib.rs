@@ -35,6 +35,7 @@ pub use state::accounts::Accounts;
 pub use state::server_state::{Shutdown, State};
 pub use state::settings::{Commands, IoMode, Protocol, Settings};
 pub use state::tls::{ClientCertificates, Tls, TlsSettings};
+pub use state::traffic::{ConnectionTraffic, Segments, TrafficLog};
 pub use state::tuning::Tuning;
 pub use transports::listeners::{Endpoint, Security, ServerError};
 pub use transports::server::{Server, start};

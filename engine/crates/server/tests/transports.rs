@@ -7,9 +7,10 @@ use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
+use cachemark_server::{Endpoint, IoMode, Server, Settings, State, TrafficLog, start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -199,4 +200,35 @@ fn a_pipeline_of_long_values_is_answered_to_its_end() {
         let reply = target.exchange(&b"get a\r\n".repeat(40), usize::MAX, false);
         assert!(reply == got.repeat(40), "{io:?}: {} bytes", reply.len());
     }
+}
+
+/// A request in two pieces is one turn of two reads, in two segments.
+#[test]
+fn the_traffic_log_has_the_pieces_of_requests() {
+    let log = Arc::new(TrafficLog::default());
+    let state = State::new(targets::settings(IoMode::Blocking), targets::VERSION);
+    let state = Arc::new(state.with_traffic(Arc::clone(&log)));
+    let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
+    let mut stream = TcpStream::connect(&server.addresses[0]).expect("a server");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_nodelay(true).expect("a socket");
+    let mut reply = [0; 5];
+    stream.write_all(b"get a\r\n").expect("a server that reads");
+    stream.read_exact(&mut reply).expect("a server that answers");
+    stream.write_all(b"ge").expect("a server that reads");
+    let began = Instant::now();
+    while state.bytes_read.load(Ordering::Relaxed) < 9 {
+        assert!(began.elapsed() < PATIENCE, "the first piece did not arrive");
+        std::thread::yield_now();
+    }
+    stream.write_all(b"t a\r\n").expect("a server that reads");
+    stream.read_exact(&mut reply).expect("a server that answers");
+    drop(stream);
+    let connections = log.take(PATIENCE);
+    let [seen] = connections[..] else { panic!("one connection, not {}", connections.len()) };
+    assert_eq!((seen.turns, seen.reads, seen.bytes_in, seen.bytes_out), (2, 3, 14, 10));
+    assert!(seen.gaps_ns > 0 && seen.longest_gap_ns == seen.gaps_ns);
+    let segments = seen.segments.expect("a TCP connection");
+    assert_eq!((segments.data_in, segments.data_out, segments.retransmitted), (3, 2, 0));
+    assert!(log.take(Duration::ZERO).is_empty(), "each connection is told once");
 }

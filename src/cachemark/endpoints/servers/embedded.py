@@ -19,7 +19,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
-_FLAGS = ("io", "threads", "memory", "hash_power")
+_FLAGS = ("io", "threads", "memory", "hash_power", "traffic_log")
 OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
@@ -40,6 +40,10 @@ def parse(text: str, details: str) -> ServerSpec:
     if options.get("io", "events") not in _IO_MODES:
         raise UsageError(
             f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
+        )
+    if "traffic_log" in options and options.get("io") != "blocking":
+        raise UsageError(
+            f"server {text!r}: only blocking connections are observed", "add io=blocking"
         )
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
     check_memory(spec, least=_MIN_BYTES)

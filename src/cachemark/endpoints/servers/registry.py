@@ -57,7 +57,7 @@ _KINDS = (
     Kind(
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes]",
+        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes,traffic_log=FILE]",
         memory=MemoryModel(item_bytes=20, rounding=1.05),
         io="io",
         parse=embedded.parse,

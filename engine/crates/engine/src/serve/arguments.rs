@@ -70,6 +70,9 @@ pub struct Arguments {
     /// Stop when stdin ends, so that the server does not outlive its caller
     #[arg(long)]
     pub stop_with_stdin: bool,
+    /// File to write at the end: what each connection received and was sent (JSON lines; --io blocking)
+    #[arg(long, conflicts_with = "script")]
+    pub traffic_log: Option<PathBuf>,
     /// Answer reads as this script (TOML) says, on one thread; `stats reset` restarts the script
     #[arg(long, conflicts_with_all = ["io", "threads", "udp", "tls_cert", "auth_file", "hash_power"])]
     pub script: Option<PathBuf>,

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cachemark_server::{Accounts, State, Tls, TlsSettings, start};
+use cachemark_server::{
+    Accounts, ConnectionTraffic, IoMode, State, Tls, TlsSettings, TrafficLog, start,
+};
 use cachemark_storage::Store;
 
 use crate::process::{StopSignals, print_error};
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
+use crate::whole_file;
 
 /// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
 /// because clients check that number.
@@ -18,6 +22,11 @@ pub const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION")
 pub fn serve(arguments: &Arguments) -> Result<(), String> {
     return_large_blocks();
     let settings = arguments.settings();
+    if arguments.traffic_log.is_some() && settings.io != IoMode::Blocking {
+        return Err(
+            "--traffic-log: only blocking connections are observed; add --io blocking".to_owned()
+        );
+    }
     let endpoints = arguments.endpoints();
     // Before the first connection, so that no signal is missed.
     let signals = match arguments.auth_file {
@@ -31,8 +40,13 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
         Some(accounts) => state.with_accounts(accounts),
         None => state,
     };
-    let state = Arc::new(match tls(arguments)? {
+    let state = match tls(arguments)? {
         Some(tls) => state.with_tls(tls),
+        None => state,
+    };
+    let traffic = Arc::new(TrafficLog::default());
+    let state = Arc::new(match arguments.traffic_log {
+        Some(_) => state.with_traffic(Arc::clone(&traffic)),
         None => state,
     });
     let mut server = start(&endpoints, &state).map_err(|error| error.to_string())?;
@@ -43,7 +57,43 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
         }
     });
     server.stop();
-    Ok(())
+    match &arguments.traffic_log {
+        Some(path) => write_traffic(path, &traffic.take(CONNECTION_PATIENCE)),
+        None => Ok(()),
+    }
+}
+
+/// How long connections that were shut down may take to end.
+const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);
+
+fn write_traffic(path: &Path, connections: &[ConnectionTraffic]) -> Result<(), String> {
+    let lines: String =
+        connections.iter().map(|each| format!("{}\n", traffic_line(each))).collect();
+    whole_file::write(path, lines.as_bytes())
+        .map_err(|error| format!("--traffic-log {}: {error}", path.display()))
+}
+
+/// A connection's line: the fields of `ConnectionTraffic`, and of `Segments` if it has them.
+fn traffic_line(of: &ConnectionTraffic) -> serde_json::Value {
+    let segments = of.segments.map(|counted| {
+        serde_json::json!({
+            "data_in": counted.data_in,
+            "data_out": counted.data_out,
+            "all_in": counted.all_in,
+            "all_out": counted.all_out,
+            "retransmitted": counted.retransmitted,
+            "round_trip_us": counted.round_trip_us,
+        })
+    });
+    serde_json::json!({
+        "turns": of.turns,
+        "reads": of.reads,
+        "bytes_in": of.bytes_in,
+        "bytes_out": of.bytes_out,
+        "gaps_ns": of.gaps_ns,
+        "longest_gap_ns": of.longest_gap_ns,
+        "segments": segments,
+    })
 }
 
 /// A block of this size is mapped by itself, and unmapped when it is freed.

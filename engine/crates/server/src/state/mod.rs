@@ -13,4 +13,5 @@ pub mod stats;
 pub mod tls;
 mod tls_ciphers;
 mod tls_key;
+pub mod traffic;
 pub mod tuning;

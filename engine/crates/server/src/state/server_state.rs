@@ -16,6 +16,7 @@ use crate::state::peer::Peer;
 use crate::state::prefixes::Prefixes;
 use crate::state::settings::Settings;
 use crate::state::tls::Tls;
+use crate::state::traffic::TrafficLog;
 use crate::state::tuning::Tuning;
 
 /// A socket that listens, for `stats conns`.
@@ -67,6 +68,7 @@ pub struct State {
     accounts: RwLock<Option<Accounts>>,
     on_shutdown: Option<OnShutdown>,
     tls: Option<Tls>,
+    traffic: Option<Arc<TrafficLog>>,
     peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
     next_peer: AtomicU64,
     started: Instant,
@@ -113,6 +115,7 @@ impl State {
             accounts: RwLock::new(None),
             on_shutdown: None,
             tls: None,
+            traffic: None,
             peers: Mutex::default(),
             next_peer: AtomicU64::new(0),
             started: Instant::now(),
@@ -208,6 +211,16 @@ impl State {
 
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
+    }
+
+    /// The same, with a log of what each blocking connection receives and is sent.
+    #[must_use]
+    pub fn with_traffic(self, log: Arc<TrafficLog>) -> State {
+        State { traffic: Some(log), ..self }
+    }
+
+    pub fn traffic(&self) -> Option<&Arc<TrafficLog>> {
+        self.traffic.as_ref()
     }
 
     /// Whether a client may list items. By datagrams nobody may: whoever forges the address of another machine would

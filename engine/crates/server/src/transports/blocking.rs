@@ -13,6 +13,7 @@ use crate::connection::stream::{ShutdownHandle, Stream};
 use crate::session::Session;
 use crate::state::event_log::Queue;
 use crate::state::server_state::State;
+use crate::state::traffic::{Observed, Observer, Unobserved};
 use crate::transports::reading::{self, Received};
 use crate::transports::watchers::Watchers;
 
@@ -44,7 +45,13 @@ impl ConnectionThreads {
         let spawned =
             thread::Builder::new().name(format!("connection {number}")).spawn(move || {
                 // An error ends this connection and nothing else.
-                let watching = serve_connection(&mut stream, &guard, &shared);
+                let watching = match shared.traffic() {
+                    None => serve_connection(&mut stream, &guard, &shared, &mut Unobserved),
+                    Some(log) => {
+                        let mut observed = Observed::new(Arc::clone(log), guard.socket());
+                        serve_connection(&mut stream, &guard, &shared, &mut observed)
+                    }
+                };
                 lock(&open).remove(&number);
                 if let Ok(Some(queue)) = watching {
                     watchers.add(stream, guard, queue, Vec::new());
@@ -73,6 +80,7 @@ fn serve_connection(
     stream: &mut Stream,
     guard: &ConnectionGuard,
     state: &State,
+    observer: &mut impl Observer,
 ) -> io::Result<Option<Arc<Queue>>> {
     let mut session = Session::of(guard.socket());
     let (mut input, mut buffers) = (InputBuffer::default(), ReadBuffers::new());
@@ -90,6 +98,7 @@ fn serve_connection(
         };
         let now_s = state.now_s();
         guard.received(received.bytes, now_s);
+        observer.received(received.bytes);
         let mut read = received.shared;
         while read > 0 || input.may_be_complete() {
             let pending = if read > 0 { &buffers.shared()[..read] } else { input.pending() };
@@ -107,6 +116,9 @@ fn serve_connection(
             let written = out.len() + fed.sent;
             state.bytes_written.fetch_add(written as u64, Ordering::Relaxed);
             out.clear();
+            if written > 0 {
+                observer.answered(written);
+            }
             if let (true, Some(queue)) = (fed.close, session.take_watch()) {
                 return Ok(Some(queue));
             }
