@@ -1,14 +1,20 @@
-"""The proxy of the conformance cases: it ends whatever a client does meanwhile."""
+"""The proxy of the conformance cases: it ends whatever a client does meanwhile, and may be slow."""
 
 from __future__ import annotations
 
+import shutil
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
+from cachemark.checks.conformance import WorkerDriver, checks, find
 from cachemark.checks.conformance import proxy as module
+from cachemark.checks.conformance.failures import TIMEOUT_MS
 from cachemark.checks.conformance.proxy import ReplyProxy
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.host import process
 from cachemark.model.address import parse_host_port
 
 
@@ -42,3 +48,22 @@ def test_a_client_that_connects_while_the_proxy_closes_does_not_hold_it_up(
             closing.join(60)
             assert not closing.is_alive()
             assert client.recv(1) == b""
+
+
+@pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached")
+def test_a_reply_that_takes_a_second_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine. Only the cases of time-outs wait so briefly."""
+    name = "a wrong byte is a wrong value"
+    corrupt, waits = ReplyProxy._corrupted, threading.Event()
+
+    def corrupt_late(proxy: ReplyProxy, data: bytes) -> bytes:
+        waits.wait(1.2 * TIMEOUT_MS / 1000)
+        waits.set()  # only the first one
+        return corrupt(proxy, data)
+
+    monkeypatch.setattr(ReplyProxy, "_corrupted", corrupt_late)
+    with WorkerDriver(parse_client("native", registry(process.binary_path())), tmp_path) as driver:
+        findings = list(find(driver, name, checks()[name]))
+    assert {finding.state for finding in findings} == {"passed"}, findings

@@ -24,6 +24,9 @@ from cachemark.model import histogram
 from cachemark.model.protocol import Done, Failure, Operation, Prepare, Ready, RunRequest, Stop
 
 TIMEOUT_MS = 1000
+# Where no reply is to time out. A library that leaves a server alone after a time-out would count
+# errors from then on, where the machine is so busy that a reply takes a second.
+_PATIENT_MS = 10_000
 _KEYS = 20
 _GETS = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--ops", "100")
 _OPS = 400
@@ -42,13 +45,13 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
         proxy.values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
         result = _gets(driver.play(RunRequest(phase="measure", ops=50)))
+    expect_equal(result.errors, {}, "errors")
     expect_equal((result.attempts, result.wrong_values), (50, 50), "attempts and wrong values")
     expect_equal(
         (result.ok, result.hits, result.misses, result.value_bytes),
         (0, 0, 0, 0),
         "ok, hits, misses",
     )
-    expect_equal(result.errors, {}, "errors")
 
 
 def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
@@ -60,7 +63,7 @@ def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
     expected: tuple[tuple[ReplyFault, int], ...] = (("lost", told), ("", 0))
     for fault, wrong in expected:
         with proxied(server.addresses[0]) as proxy:
-            driver.prepare(_request(driver, wire, proxy.address, _WRITES))
+            driver.prepare(_request(driver, wire, proxy.address, tape=_WRITES))
             driver.play(RunRequest(phase="prefill"))
             proxy.fault = fault
             done = driver.play(RunRequest(phase="measure", ops=_OPS))
@@ -77,7 +80,7 @@ def silence_is_a_timeout_and_no_miss(
 ) -> None:
     """If the server does not answer, the operation ends after `timeout_ms` as a timeout error."""
     with proxied(server.addresses[0]) as proxy:
-        _prepared(driver, wire, proxy.address)
+        _prepared(driver, wire, proxy.address, TIMEOUT_MS)
         proxy.fault = "silence"
         done = driver.play(RunRequest(phase="measure", duration_ms=TIMEOUT_MS), 30)
     result = _gets(done)
@@ -95,7 +98,7 @@ def a_late_reply_answers_no_other_call(
 ) -> None:
     """After a time-out the reply may still come: whoever keeps the connection must not take it."""
     with proxied(server.addresses[0]) as proxy:
-        _prepared(driver, wire, proxy.address)
+        _prepared(driver, wire, proxy.address, TIMEOUT_MS)
         proxy.fault, proxy.late_s = "late", 1.5 * TIMEOUT_MS / 1000
         result = _gets(driver.play(RunRequest(phase="measure", ops=20), 30))
     expect_equal(
@@ -110,7 +113,7 @@ def a_late_reply_answers_no_other_call(
 def an_error_reply_is_an_error(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """An error reply to a read counts as an error, not as a miss."""
     with proxied(server.addresses[0]) as proxy:
-        _prepared(driver, wire, proxy.address)
+        _prepared(driver, wire, proxy.address, TIMEOUT_MS)
         proxy.fault = "error"
         result = _gets(driver.play(RunRequest(phase="measure", ops=3), 30))
     expect_equal(
@@ -138,7 +141,7 @@ def no_server_is_an_error(driver: WorkerDriver, wire: str, _server: RunningServe
     with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        answer = driver.ask(_request(driver, wire, address))
+        answer = driver.ask(_request(driver, wire, address, TIMEOUT_MS))
     expect(isinstance(answer, Failure), f"prepare was answered by {answer}")
     if isinstance(answer, Failure):
         expect_equal(answer.kind, "connect", "the kind of error")
@@ -168,7 +171,7 @@ def _played_until_killed(
     driver: WorkerDriver, wire: str, server: RunningServer, window_ms: int
 ) -> Operation:
     """The gets of a window in which the server is killed."""
-    _prepared(driver, wire, server.addresses[0])
+    _prepared(driver, wire, server.addresses[0], TIMEOUT_MS)
     before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
     driver.worker.send(RunRequest(phase="measure", duration_ms=window_ms))
     _until_it_plays(server, before)
@@ -244,20 +247,24 @@ CASES = (
 
 
 def _request(
-    driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...] = _GETS
+    driver: WorkerDriver,
+    wire: str,
+    address: str,
+    timeout_ms: int = _PATIENT_MS,
+    tape: tuple[str, ...] = _GETS,
 ) -> Prepare:
     return Prepare(
         servers=[address],
         wire=wire,
         tape=str(driver.tape(*tape)),
-        timeout_ms=TIMEOUT_MS,
+        timeout_ms=timeout_ms,
         options=driver.spec.options,
     )
 
 
-def _prepared(driver: WorkerDriver, wire: str, address: str) -> None:
+def _prepared(driver: WorkerDriver, wire: str, address: str, timeout_ms: int = _PATIENT_MS) -> None:
     """Prepare and prefill; both must succeed."""
-    driver.prepare(_request(driver, wire, address))
+    driver.prepare(_request(driver, wire, address, timeout_ms))
     stored = driver.play(RunRequest(phase="prefill")).operations["set"].ok
     expect_equal(stored, _KEYS, "keys stored")
 
