@@ -86,7 +86,7 @@ PYTEST := rm -f .pytest_cache/second-tries; $(RUN) pytest -n 8 --dist loadgroup 
 # Some tests fail only because the others starve them. A real fault fails alone too, and both results are printed.
 # The failures are known by their groups: without `loadgroup` none would be found, and everything would run again.
 AGAIN := || { [ $$? = 1 ] && echo "The tests that failed, once more and alone:" && \
-  $(RUN) pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none; }
+  $(RUN) pytest -n 1 --dist loadgroup --maxfail 50 --last-failed --last-failed-no-failures none; }
 
 test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
 	$(PYTEST) -m "not slow" $(AGAIN)

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow("plays suites of tests, in eight processes each"),
 ]
 EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
-ALONE = "pytest -n 1 --dist loadgroup --maxfail 5 --last-failed --last-failed-no-failures none"
+ALONE = "pytest -n 1 --dist loadgroup --maxfail 50 --last-failed --last-failed-no-failures none"
 COLLECT = "pytest --collect-only -qq"
 FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
 
