@@ -19,6 +19,7 @@ COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # A test that is slow on a busy machine has not failed.
 settings.register_profile("cachemark", deadline=None)
 settings.load_profile("cachemark")
+_LONGEST_ID = 100
 _ENDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -59,6 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
     if not config.getoption("numprocesses", None):  # a process that plays tests
         _give_children_signals()
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A short name for a long parameter: all eight processes tell each other the names."""
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_ID:
+        return f"{val[:_LONGEST_ID]!r} and so on, {len(val)} long"
+    return None
 
 
 def _give_children_signals() -> None:

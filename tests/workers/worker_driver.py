@@ -58,7 +58,8 @@ def reported() -> dict[str, Readiness]:
             found |= {client.id: said for client, said in query_workers(changed, folder)}
     finally:
         os.close(lock)
-    return found
+    # Workers answer in any order, and each process that runs tests must have the same tests.
+    return {name: found[name] for name in known()}
 
 
 def claims(client: str) -> Ready | None:
