@@ -31,6 +31,7 @@ from claimed_runs import (
     stored,
     table,
 )
+from shared_cpu import Shared, length_ms, told
 
 from cachemark.analysis.rounds.looks import LOOKS
 
@@ -75,7 +76,7 @@ def _lead(arms: int) -> Claim:
 
 def claims() -> list[Claim]:
     """All claims, in the order of the table."""
-    return [*_stored(), *_equal(), *_winners(), *_others()]
+    return [*_stored(), *_equal(), *_winners(), *_others(), *_slices()]
 
 
 def _stored() -> list[Claim]:
@@ -151,6 +152,16 @@ def _others() -> list[Claim]:
         Claim("p99: interval holds, pauses in 1.1 and 0.9 %", 0.95, percentile(99.0, 0.011, 0.009)),
         Claim("p99: interval holds, pauses in 3 and 2 %", 0.95, percentile(99.0, 0.03, 0.02)),
     ]
+
+
+def _slices() -> list[Claim]:
+    """Of many callers who share a CPU; the order in which they get it is drawn."""
+    shared = Shared(callers=16, order="random", sizes="constant", mean_ns=1e5)
+
+    def too_high(draw: Random) -> bool:
+        return told(shared, length_ms(shared), 2, draw) > 1.01
+
+    return [Claim("slices: the rate of 16 callers is more than 1 % too high", 0.05, too_high)]
 
 
 def share(claim: Claim, runs: int) -> float:

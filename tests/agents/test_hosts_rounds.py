@@ -15,6 +15,7 @@ from cachemark.agents import coordinator as coordinator_module
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import Coordinator
 from cachemark.agents.messages import HostRequest, PlaySlices
+from cachemark.analysis.rounds.order import squares_for
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
@@ -124,8 +125,9 @@ def check_arm(arm: Outcome) -> None:
     assert arm.rounds is not None
     assert arm.measure is not None
     slices = arm.rounds.slices
-    # On a busy machine all of them may be void.
-    assert len(slices.ops) + arm.rounds.void_slices == 12
+    # On a busy machine slices are longer, and all of them may be void.
+    planned = 2 * squares_for(240, arm.rounds.length_us / 1e3, arms=2)
+    assert len(slices.ops) + arm.rounds.void_slices == planned
     assert all(skew_ns <= 1_000_000 for skew_ns in slices.skew_ns)
     assert len(slices.late_ns) == len(slices.skew_ns) == len(slices.ops)
     played = sum(slices.ops) + sum(slices.errors) + arm.rounds.void_ops

@@ -119,6 +119,34 @@ def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
     assert "give --set rounds.slice_ms" in ended.stderr
 
 
+def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
+    cli: Cli, tmp_path: Path
+) -> None:
+    text = ROUNDS.replace("get = 8, set = 1, mget = 1", "get = 1")
+    text = text.replace('name = "one"', 'name = "one"\nthreads = 4')
+    with scripted("delay = { kind = 'constant', ms = 1 }", tmp_path, cpus="") as server:
+        name = write(tmp_path, text, servers=json.dumps([f"remote:{server.address}"]))
+        ended = cli("run", name, "--blocks", "1")
+        assert ended.returncode in (0, 1), ended.stderr
+        first = read_outcomes(tmp_path)
+        cli("run", "--resume", "--blocks", "2")
+    arms = read_outcomes(tmp_path)
+    assert len(arms) == 2 * len(first) == 4
+    declared: dict[str, set[int]] = {}
+    for arm in arms:
+        assert arm.rounds is not None, arm.reason
+        assert arm.rounds.operation_ns >= 1_000_000
+        declared.setdefault(arm.trial.cell.client, set()).add(arm.rounds.operation_ns)
+        # Where the machine is so busy that half a second is too short, the figures are withheld.
+        counted_ns = 1000 * (arm.rounds.length_us - arm.rounds.lead_in_us)
+        too_short = any(found.rule == "slice-bias" for found in arm.findings)
+        assert too_short == (counted_ns < 100 * arm.rounds.operation_ns)
+    assert len({arm.rounds.length_us for arm in arms if arm.rounds}) == 1
+    assert all(len(times) == 1 for times in declared.values())
+    report = latest_run(tmp_path / "results").folder / "report.md"
+    assert "(as many callers need)" in report.read_text()
+
+
 def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(cli: Cli, tmp_path: Path) -> None:
     name = write(tmp_path, ROUNDS)
     assert cli("run", name, "--blocks", "1").returncode == 0

@@ -82,6 +82,7 @@ class FleetArm(TrialRun):
         self.number, self.server_number = number, server_number
         self.alive = True
         self.warm_up_slices: list[WarmUpSlice] = []
+        self.operation_ns = setting.operation_ns
         self.overhangs_ns: list[int] = []
         self._started: StartedServer | None = None
         self._before = ServerReading()
@@ -223,6 +224,7 @@ class FleetArm(TrialRun):
         return msgspec.structs.replace(
             common,
             arm=self.number,
+            operation_ns=self.operation_ns,
             start_ns=self._start_ns,
             warmup_rounds=len(self.warm_up_slices),
             turn_cost_ns=self._turn_cost.wall_ns,

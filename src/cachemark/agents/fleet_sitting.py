@@ -27,13 +27,14 @@ from cachemark.agents.remote import host_part, start_servers
 from cachemark.agents.slice_messages import HostSlices, PlannedSlice
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
+from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
 from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import warmup_ms
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
-from cachemark.runs.sittings.warm_up import check_length, is_warm, most_rounds
+from cachemark.runs.sittings.warm_up import check_length, is_warm, most_rounds, operation_ns
 
 # By the first start the request must have reached all hosts: some time, and some for each host.
 _START_AHEAD_NS = 200_000_000
@@ -82,8 +83,7 @@ class _FleetSitting:
     ) -> None:
         self._coordinator, self._setting, self._display = coordinator, setting, display
         self._order = random.Random(setting.seed)
-        self._length_us = round(setting.rounds.slice_ms * 1000)
-        self._lead_in_us = round(self._length_us * setting.rounds.lead_in_percent / 100)
+        self._set_length(setting.rounds.slice_ms)
         self._sets: list[list[FleetArm]] = []
         self.arms: list[FleetArm] = []
         for members in setting.sets:
@@ -98,6 +98,11 @@ class _FleetSitting:
         self._names = [host.name for host in coordinator.hosts.makers_of(load)]
         self._clocks: dict[str, ClockReading] = {}
         self._first_start_ns = 0
+
+    def _set_length(self, slice_ms: float) -> None:
+        self._slice_ms = slice_ms
+        self._length_us = round(slice_ms * 1000)
+        self._lead_in_us = round(self._length_us * self._setting.rounds.lead_in_percent / 100)
 
     def play(self) -> None:
         """Start all arms, warm them up, play the squares. Raises TrialError if a host fails."""
@@ -141,6 +146,15 @@ class _FleetSitting:
             left, together = left - rounds, self._rounds_together(len(cold))
         for arm in self.arms:
             arm.attempt(lambda arm=arm: self._check_length(arm))
+        self._grow()
+
+    def _grow(self) -> None:
+        """Decide the length of counted slices, which many callers need longer."""
+        for arm in self.arms:
+            callers = callers_of(arm.setting.load) * len(self._names)
+            arm.operation_ns = arm.operation_ns or operation_ns(arm.warm_up_slices, callers)
+        slowest_ns = max(arm.operation_ns if arm.alive else 0 for arm in self.arms)
+        self._set_length(max(self._setting.grown_ms, grown_ms(self._setting.rounds, slowest_ns)))
 
     def _rounds_together(self, arms: int) -> int:
         return max(1, _STRETCH_NS // (arms * self._length_us * 1000))
@@ -151,7 +165,7 @@ class _FleetSitting:
         check_length(arm.warm_up_slices, self._length_us, callers)
 
     def _play_squares(self) -> None:
-        slice_ms = self._setting.rounds.slice_ms
+        slice_ms = self._slice_ms
         rows = merge_rows(
             [
                 rows_of(

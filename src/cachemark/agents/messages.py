@@ -46,6 +46,7 @@ class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
     timing: Timing
     restrictions: Restrictions
     noise: NoisePolicy
+    operation_ns: int = 0
 
 
 class HostRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -161,6 +162,7 @@ class PlaySitting(HostRequest, frozen=True, kw_only=True, tag="play_sitting"):
     run: str
     sets: list[list[SittingArm]]
     rounds: RoundsTiming
+    grown_ms: float = 0.0
     seed: int
 
 

@@ -95,6 +95,7 @@ class _RemoteSitting:
             run=self._arms[0].run,
             sets=[members for members in sets if members],
             rounds=setting.rounds,
+            grown_ms=setting.grown_ms,
             seed=setting.seed,
         )
 
@@ -145,6 +146,7 @@ def _arm(number: int, arm: Setting, server: StartedServer) -> SittingArm:
         timing=arm.timing,
         restrictions=arm.restrictions,
         noise=arm.noise,
+        operation_ns=arm.operation_ns,
     )
 
 

@@ -40,6 +40,7 @@ def play_here(request: PlaySitting, place: SittingPlace) -> list[Outcome]:
     setting = SittingSetting(
         sets=[[_setting(request.run, arm, place) for arm in part] for part in request.sets],
         rounds=request.rounds,
+        grown_ms=request.grown_ms,
         seed=request.seed,
     )
     return play_sitting(
@@ -65,6 +66,7 @@ def _setting(run: str, arm: SittingArm, place: SittingPlace) -> Setting:
         restrictions=arm.restrictions,
         noise=arm.noise,
         slices=True,
+        operation_ns=arm.operation_ns,
         target=partial(_server_of, arm, place),
     )
 

@@ -256,7 +256,7 @@ class RoundsTiming(TomlTable, frozen=True, kw_only=True):
     slice_ms: Annotated[
         float,
         _is(
-            "length of a turn; closed loops 5 to 500, open loops 1000 or more", 30, ge=5, le=10_000
+            "the shortest turn; closed loops 5 to 500, open loops 1000 or more", 30, ge=5, le=10_000
         ),
     ] = 30.0
     lead_in_percent: Annotated[

@@ -58,7 +58,9 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """An arm's part of a sitting.
 
     `arms` are the labels of the arms of the arm's set, `arm` is the number of its own label there.
-    `length_us` and `lead_in_us` are those of each slice.
+    `length_us` and `lead_in_us` are those of each slice. `operation_ns`, only of many callers: the
+    time of one operation in the warm-up before the arm's first counted slice in the run, by which
+    the length was decided for all of its sittings.
     `start_ns` is how long the arm's server and worker took until its keys were stored;
     `warmup_rounds` slices were played before the first counted one. `turn_cost_ns` and
     `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few.
@@ -72,6 +74,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     arm: int
     length_us: int
     lead_in_us: int
+    operation_ns: int = 0
     start_ns: int = 0
     warmup_rounds: int = 0
     turn_cost_ns: int = 0

@@ -39,6 +39,7 @@ from cachemark.report import (
     round_sections,
     rounds,
     searched_rates,
+    slice_bias,
     within_trial,
     worker_overhead,
 )
@@ -85,18 +86,20 @@ def _grid_report(
     groups = make_groups(summaries, answers, experiment)
     trials = trial_rows(outcomes)
     said = _sentences(answers, groups, outcomes, experiment)
+    turns = slice_bias.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
         answers=[*said, *noise_report.loaded_lines(outcomes)],
         rounds=in_turns,
+        turns=turns,
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not was_played(summary)],
         rejected=[*_rejected(outcomes), *noise_report.withheld_lines(outcomes)],
         unverified=audited.unverified_lines(audit),
         notes=_grid_notes(experiment, summaries, outcomes, trials, answers),
-        environment=_environment(header),
+        environment=_environment(header, turns),
         sections=[
             *default_settings.sections(experiment, summaries, outcomes, own_settings),
             *round_sections.sections(in_turns),
@@ -173,7 +176,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         rejected=[],
         unverified=audited.unverified_lines(audit),
         notes=[*noise_report.noise_notes(outcomes), *eviction_lines(summaries)],
-        environment=_environment(header),
+        environment=_environment(header, ""),
         sections=[
             *capacity.sections(capacities, text, objective),
             *searched_rates.sections(rates, text, objective, series),
@@ -320,13 +323,13 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
     ]
 
 
-def _design(experiment: Experiment) -> str:
+def _design(experiment: Experiment, turns: str) -> str:
     if uses_rounds(experiment):
-        return f"in turns of {experiment.rounds.slice_ms:g} ms"
+        return f"in turns of {turns}"
     return f"{experiment.blocks} blocks in random order"
 
 
-def _environment(header: RunHeader) -> list[str]:
+def _environment(header: RunHeader, turns: str) -> list[str]:
     host, experiment = header.host, header.experiment
     virtual = "virtual machine" if host.hypervisor else "no hypervisor"
     placement = experiment.placement
@@ -339,6 +342,6 @@ def _environment(header: RunHeader) -> list[str]:
         if header.hosts
         else f"client and server on one machine unless remote; CPUs: server {placement.server}, "
         f"worker {placement.worker}" + ("; idle CPUs kept awake" if experiment.awake else ""),
-        f"cachemark {header.cachemark}, Python {host.python}, {_design(experiment)}, "
+        f"cachemark {header.cachemark}, Python {host.python}, {_design(experiment, turns)}, "
         f"seed {experiment.seed}, {header.created_at}",
     ]

@@ -191,12 +191,15 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a run's report. `rounds`: what its sittings answer, if it has any.
 
+    `turns` says how long their slices were.
+
     `unverified` has a line for each server that did not confirm all counts of the clients.
     """
 
     header: RunHeader
     answers: list[str]
     rounds: Answers | None = None
+    turns: str = ""
     groups: list[Group]
     absences: list[Absence]
     missing: list[CellSummary]

@@ -17,7 +17,7 @@ from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Load
 from cachemark.model.measuring import measuring_load
-from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.generations import generation_arguments
@@ -247,6 +247,7 @@ class _Campaign:
         setting = SittingSetting(
             sets=[[self._setting(trial) for trial in part] for part in sets],
             rounds=plan.experiment.rounds,
+            grown_ms=self._grown_ms(sets[0][0].cell),
             seed=sitting.order_seed,
             awake_pid=self._common.awake_pid,
         )
@@ -256,6 +257,21 @@ class _Campaign:
         for outcome in new:
             display.ends(outcome)
         display.sitting_ended()
+
+    def _grown_ms(self, of: Cell) -> float:
+        """The length of slices that the first sitting with a cell's work has decided."""
+        lengths_us = [
+            outcome.rounds.length_us
+            for outcome in self._outcomes
+            if outcome.rounds is not None
+            and (outcome.trial.cell.workload, outcome.trial.cell.load) == (of.workload, of.load)
+        ]
+        return max(lengths_us, default=0) / 1e3
+
+    def _operation_ns(self, cell: Cell) -> int:
+        """What the cell's first sitting knows of the time of an operation."""
+        of_cell = (each.rounds for each in self._outcomes if each.trial.cell == cell)
+        return next((rounds.operation_ns for rounds in of_cell if rounds is not None), 0)
 
     def _keep(self, outcomes: list[Outcome]) -> None:
         self._run.append(outcomes)
@@ -308,6 +324,7 @@ class _Campaign:
             noise=plan.experiment.noise,
             restrictions=common.auditor.restrictions(common.audit, trial.cell),
             slices=in_rounds,
+            operation_ns=self._operation_ns(trial.cell) if in_rounds else 0,
         )
 
 

@@ -205,6 +205,13 @@ RULES: dict[str, Explanation] = {
         remedy="A network with shorter round trips between the hosts, less load on them, or "
         "--set design=trials. `cachemark hosts check` shows the clocks.",
     ),
+    "slice-bias": Explanation(
+        meaning="A slice counts each caller from its first completion to its last one. If many "
+        "callers share a CPU in random order, the last of them have the CPU for themselves, so the "
+        "rate is too high. Slices grow until that is below 1 %, but at most to half a second, and "
+        "the operations of this client are too slow for that.",
+        remedy="--set design=trials, or fewer callers.",
+    ),
     "host-differs": Explanation(
         meaning="One host of clients had another rate, or another median response time, than the "
         "others, although all play equal parts of one tape. The sum of all hosts hides that.",

@@ -150,7 +150,7 @@ def _design(report: Report) -> str:
     if report.rounds is None:
         return f"{experiment.blocks} blocks in random order"
     sittings = count_of(report.rounds.sittings, "sitting")
-    return f"{sittings}, in turns of {experiment.rounds.slice_ms:g} ms"
+    return f"{sittings}, in turns of {report.turns}"
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:

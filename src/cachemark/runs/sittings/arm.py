@@ -48,7 +48,7 @@ class Arm:
         self.ends: Endpoints | None = None
         self.log = SliceLog()
         self.before: list[ServerStats] = []
-        self.began_unix_ns = self.start_ns = 0
+        self.began_unix_ns = self.start_ns = self.operation_ns = 0
         self.warm_up: list[WarmUpSlice] = []
         self.turn_cost: tuple[int, int] = (0, 0)
         self.worker_cpu = self.server_cpu = CpuMeter([])

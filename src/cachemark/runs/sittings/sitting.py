@@ -17,6 +17,7 @@ from statistics import median
 import msgspec
 
 from cachemark.analysis.rounds.order import Turn, random_square, squares_for, turns
+from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
 from cachemark.endpoints.fleet import Fleet
 from cachemark.host import NoiseMonitor
 from cachemark.host.cpu_meter import CpuMeter, StealMeter
@@ -28,7 +29,13 @@ from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.arm import Arm, start_side_by_side, starting_threads
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
-from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm, most_rounds
+from cachemark.runs.sittings.warm_up import (
+    WarmUpSlice,
+    check_length,
+    is_warm,
+    most_rounds,
+    operation_ns,
+)
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
 from cachemark.runs.trials.window import Window, use_between
@@ -44,10 +51,14 @@ class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a sitting needs to know. `seed` is that of the order of play."""
+    """All that a sitting needs to know. `seed` is that of the order of play.
+
+    `grown_ms`: the length of slices that an earlier sitting of the run has decided, at least.
+    """
 
     sets: list[list[Setting]]
     rounds: RoundsTiming
+    grown_ms: float = 0.0
     seed: int
     awake_pid: int | None = None
 
@@ -71,10 +82,7 @@ class _Sitting:
         self._steal = StealMeter()
         stack.callback(self._steal.close)
         self._threads = stack.enter_context(starting_threads())
-        length_us = round(setting.rounds.slice_ms * 1000)
-        lead_in_us = round(length_us * setting.rounds.lead_in_percent / 100)
-        self._counted = Slice(length_us=length_us, lead_in_us=lead_in_us)
-        self._uncounted = Slice(length_us=length_us, lead_in_us=length_us)
+        self._set_length(setting.rounds.slice_ms)
         self._sets = [
             [Arm(own, number) for number, own in enumerate(members)] for members in setting.sets
         ]
@@ -84,6 +92,13 @@ class _Sitting:
             stack.callback(arm.close)
         self._meters: list[CpuMeter] = []
         self._began_ns = 0
+
+    def _set_length(self, slice_ms: float) -> None:
+        length_us = round(slice_ms * 1000)
+        lead_in_us = round(length_us * self._setting.rounds.lead_in_percent / 100)
+        self._slice_ms = slice_ms
+        self._counted = Slice(length_us=length_us, lead_in_us=lead_in_us)
+        self._uncounted = Slice(length_us=length_us, lead_in_us=length_us)
 
     def play(self) -> None:
         """Start all arms, warm them up, play the squares, record what came of it."""
@@ -117,6 +132,16 @@ class _Sitting:
                 arm.attempt(lambda ends, arm=arm: self._warm_up_slice(arm, ends))
         for arm in self.arms:
             arm.attempt(lambda _, arm=arm: self._check_length(arm))
+        self._grow()
+
+    def _grow(self) -> None:
+        """Decide the length of counted slices, which many callers need longer."""
+        for arm in self.arms:
+            setting = arm.setting
+            callers = callers_of(setting.load)
+            arm.operation_ns = setting.operation_ns or operation_ns(arm.warm_up, callers)
+        slowest_ns = max(arm.operation_ns if arm.ends else 0 for arm in self.arms)
+        self._set_length(max(self._setting.grown_ms, grown_ms(self._setting.rounds, slowest_ns)))
 
     def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
         began = time.monotonic_ns()
@@ -159,7 +184,7 @@ class _Sitting:
             self._order,
             [arm.number for arm in members if arm.ends],
             members[0].setting.timing.measure_ms,
-            self._setting.rounds.slice_ms,
+            self._slice_ms,
         )
 
     def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
@@ -192,6 +217,7 @@ class _Sitting:
                 arm=arm.number,
                 length_us=self._counted.length_us,
                 lead_in_us=self._counted.lead_in_us,
+                operation_ns=arm.operation_ns,
                 start_ns=arm.start_ns,
                 warmup_rounds=len(arm.warm_up),
                 turn_cost_ns=arm.turn_cost[0],

@@ -48,6 +48,14 @@ def is_warm(slices: Sequence[WarmUpSlice]) -> bool:
     return median(last) <= _GAIN * median(before)
 
 
+def operation_ns(slices: Sequence[WarmUpSlice], callers: int) -> int:
+    """The time of an operation of one of several callers; 0 without an operation, or for one."""
+    played = [one for one in slices[-_STRETCH:] if one.ops]
+    if callers == 1 or not played:
+        return 0
+    return round(callers * median(one.wall_ns / one.ops for one in played))
+
+
 def check_length(slices: Sequence[WarmUpSlice], length_us: int, callers: int) -> None:
     """Raise TrialError if the operations of a client are too slow for its slices.
 

@@ -22,7 +22,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """All that a trial needs to know.
 
     `generators` make the load of the cell, where the client itself only measures: it then plays
-    `load`, which is low.
+    `load`, which is low. `operation_ns`: what an earlier sitting knows of `Rounds.operation_ns`.
     """
 
     run: str
@@ -40,6 +40,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     target: TrialTarget | None = None
     awake_pid: int | None = None
     slices: bool = False
+    operation_ns: int = 0
     generators: Setting | None = None
 
     @property

@@ -19,6 +19,7 @@ from cachemark.analysis.verdict import (
     repeated_tape,
     with_more,
 )
+from cachemark.analysis.verdict.slice_bias import slice_bias_findings
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
@@ -254,7 +255,9 @@ class TrialRun:
             policy=setting.noise if outcome.rounds is None else "note",
         )
         judgement = with_more(with_more(judgement, self.judged_besides()), repeated_tape(outcome))
-        judgement = with_more(judgement, Judged(findings=own_time_findings(outcome)))
+        judgement = with_more(
+            judgement, Judged(findings=[*own_time_findings(outcome), *slice_bias_findings(outcome)])
+        )
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
             judgement = conclude(findings, judgement.stationarity)
