@@ -18,7 +18,7 @@ import os
 import random
 from collections.abc import Sequence
 
-from precision import BASE, OTHER, Setting, announce, busy, experiment, play, ratio
+from precision import BASE, OTHER, Setting, announce, busy, experiment, play_all, ratio
 
 from cachemark import host
 from cachemark.analysis.rounds.estimate import mean_of_logs
@@ -31,7 +31,7 @@ def ratio_under(loops: float, sittings: int, seconds: float) -> tuple[float, flo
     """ln of the ratio of one run, and the load average at its end; None without a valid sitting."""
     setting = Setting(name="rounds", design="rounds", sittings=sittings)
     with busy(round(loops * len(host.usable_cpus()))):
-        outcomes, _ = play(experiment(setting, [BASE, OTHER], seconds))
+        outcomes, _ = play_all(experiment(setting, [BASE, OTHER], seconds))
     found = ratio(outcomes, OTHER, "rate")
     return (math.log(found.value), os.getloadavg()[0]) if found else None
 

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -32,7 +32,6 @@ from precision_goals import SAME_CLIENT_QUIET, goals_of, half_width, narrower_go
 from cachemark import host
 from cachemark.analysis.rounds.estimate import mean_of_logs
 from cachemark.analysis.statistics import CONFIDENCE, FIGURES, Interval, figures_of
-from cachemark.cli.play import parties_of
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.client_name import REPEAT_SUFFIX
@@ -40,8 +39,9 @@ from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Tim
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, make_plan
 from cachemark.report.rounds import run_answers
-from cachemark.runs.campaign import run_campaign
-from cachemark.runs.storage.store import create_run, latest_run
+from cachemark.runs.play import new_job, play
+from cachemark.runs.stage import parties_of
+from cachemark.runs.storage.store import latest_run
 
 BASE, OTHER = "python/pymemcache", "python/pylibmc"
 LANGUAGES = (
@@ -87,6 +87,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 class Silent:
     """A display that shows nothing."""
 
+    def planned(self, plan: Plan) -> None: ...
     def auditing(self, what: str) -> None: ...
     def refused(self, plan: Plan) -> None: ...
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None: ...
@@ -131,14 +132,13 @@ def experiment(setting: Setting, clients: list[str], seconds: float) -> Experime
     )
 
 
-def play(planned: Experiment) -> tuple[list[Outcome], float]:
+def play_all(experiment: Experiment) -> tuple[list[Outcome], float]:
     """The outcomes, and the seconds that they took."""
-    parties = parties_of(planned)
+    parties = parties_of(experiment, print)
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
-        run = create_run(Path(folder), planned, host=host.facts(), command="precision")
+        job = new_job(make_plan(experiment), parties, Path(folder))
         began = time.monotonic()
-        with run:
-            outcomes = run_campaign(run, make_plan(planned), parties, Silent())
+        outcomes = play(job, nullcontext(Silent()), lambda _: None)
         return outcomes, time.monotonic() - began
 
 
@@ -206,7 +206,7 @@ def print_settings(seconds: float, only: str) -> None:
     found: dict[Setting, Row] = {}
     for number, setting in enumerate(random.sample(chosen, len(chosen)), 1):
         announce(f"setting {number} of {len(chosen)}: {setting.name}")
-        outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
+        outcomes, took_s = play_all(experiment(setting, [BASE, OTHER], seconds))
         found[setting] = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate"), took_s
         print_row(setting.name, *precision_cells(outcomes, took_s))
     if usual in found and trials in found:
@@ -262,7 +262,7 @@ def print_costs() -> None:
     known = registry(process.binary_path())
     set_up = [client for client in LANGUAGES if not known[client].missing()]
     announce("costs: a sitting with a client of each language")
-    outcomes, _ = play(experiment(setting, set_up, 20))
+    outcomes, _ = play_all(experiment(setting, set_up, 20))
     for outcome in outcomes:
         if outcome.rounds is not None:
             of = outcome.rounds

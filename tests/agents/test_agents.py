@@ -126,7 +126,7 @@ def test_without_hosts_nothing_of_dask_is_imported() -> None:
         "import sys; from cachemark.cli import main\n"
         "try: main(['run', '--help'])\n"
         "except SystemExit: pass\n"
-        "import cachemark.cli.run, cachemark.cli.play, cachemark.runs.campaign\n"
+        "import cachemark.cli.run, cachemark.cli.play, cachemark.runs.play\n"
         "assert not {'dask', 'distributed', 'cryptography'} & set(sys.modules)\n"
     )
     ended = subprocess.run(

@@ -25,7 +25,7 @@ def late(client: str, block: int, figure: int) -> Outcome:
 
 def printed(outcomes: list[Outcome], replays: int = 0) -> list[str]:
     out = io.StringIO()
-    with make_display(Console(file=out, width=200), lambda _: []) as display:
+    with make_display(Console(file=out, width=200), lambda _: "", lambda _: []) as display:
         for number, outcome in enumerate(outcomes, 1):
             is_replay = number > len(outcomes) - replays
             display.begins(outcome.trial, number, len(outcomes), is_replay=is_replay)
@@ -79,7 +79,7 @@ def test_the_line_of_a_trial_keeps_its_figures_and_units(width: int) -> None:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system=None)
     client = "python/pymemcache?a_long_option=with_a_long_value#again"
-    with make_display(console, lambda _: []) as display:
+    with make_display(console, lambda _: "", lambda _: []) as display:
         for number in (1, 2, 3):
             outcome = measured(client, number, 6286, index=number)
             display.begins(outcome.trial, number, 3)

@@ -35,10 +35,12 @@ from cachemark.analysis.verdict.hosts import (
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import Host, left_after
 from cachemark.model.outcome import Finding, Outcome
-from cachemark.model.plan import Plan
+from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import RunRequest
-from cachemark.runs.audit import Audit
+from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
+from cachemark.runs.stage import Parties, Say
+from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import TrialRun
@@ -46,15 +48,23 @@ from cachemark.runs.trials.window import Window, counts_since, tick_s, use_betwe
 
 
 class HostsStage:
-    """Where a campaign plays, if it plays over hosts."""
+    """The stage of a run over hosts."""
+
+    is_here = False
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._lost: list[str] = []
 
-    def audit(self, plan: Plan, announce: Callable[[str], None]) -> Audit:
+    def unplayable(self, plan: Plan, parties: Parties) -> list[Skipped]:
+        """None: what a host lacks is in the outcomes of its trials."""
+        del parties
+        return plan.skipped
+
+    def audit(self, auditor: Auditor, tapes: TapeCache, announce: Say) -> Audit:
         """Check servers and levels on the server's host. Raises TrialError."""
-        host = self._coordinator.hosts.server
+        del tapes
+        plan, host = auditor.plan, self._coordinator.hosts.server
         announce(f"on {host.name}: are the servers fit to be timed, and the levels what they say?")
         request = AuditServers(experiment=plan.experiment, skipped=plan.skipped)
         return self._coordinator.ask(host, request, Audit, None)

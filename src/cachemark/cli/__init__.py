@@ -182,5 +182,5 @@ def _do_nothing(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    # A campaign's context managers stop servers and workers on the way out.
+    # A run's context managers stop servers and workers on the way out.
     raise KeyboardInterrupt

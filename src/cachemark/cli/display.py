@@ -1,4 +1,4 @@
-"""Progress of a campaign: a live line on a terminal, plain lines otherwise."""
+"""Progress of a run: a live line on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import print_words
-from cachemark.runs.campaign import Display
+from cachemark.runs.stage import Display
 
 _BAR_COLUMNS = 20
 # A narrower terminal has no bar.
@@ -28,18 +28,20 @@ _WIDE_COLUMNS = 100
 _PART_SHOWN = 0.05
 
 
+# How much a plan plays, on one line.
+ExtentOf = Callable[[Plan], str]
 # The ranking after some sittings, a line for each question.
 StandingOf = Callable[[list[Outcome]], list[str]]
 
 
 @contextmanager
 def make_display(
-    console: Console, standing: StandingOf, limit_s: float | None = None
+    console: Console, extent: ExtentOf, standing: StandingOf, limit_s: float | None = None
 ) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise; `limit_s` is the time of the run."""
     problems, clock = _Problems(), RemainingTime(limit_s)
     if not console.is_terminal:
-        yield PlainDisplay(console, standing, problems, clock)
+        yield PlainDisplay(console, extent, standing, problems, clock)
         _print_lines(console, problems.again())
         return
     progress = Progress(
@@ -56,7 +58,7 @@ def make_display(
         refresh_per_second=1,
     )
     with progress:
-        yield LiveDisplay(progress, standing, problems, clock)
+        yield LiveDisplay(progress, extent, standing, problems, clock)
     _print_lines(console, problems.again())
 
 
@@ -66,7 +68,7 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
 
 
 def _refusals(plan: Plan) -> list[str]:
-    """What the audit has ruled out, a line for each reason."""
+    """What is not played, a line for each reason."""
     return [f"not played: {absence_text(one)}" for one in find_absences(plan.skipped, plan.cells)]
 
 
@@ -158,13 +160,22 @@ class LiveDisplay:
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
     def __init__(
-        self, progress: Progress, standing: StandingOf, problems: _Problems, clock: RemainingTime
+        self,
+        progress: Progress,
+        extent: ExtentOf,
+        standing: StandingOf,
+        problems: _Problems,
+        clock: RemainingTime,
     ) -> None:
-        self._progress, self._standing, self._problems = progress, standing, problems
-        self._clock = clock
+        self._progress, self._extent, self._standing = progress, extent, standing
+        self._problems, self._clock = problems, clock
         self._rate = RateMeter()
         self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
+
+    def planned(self, plan: Plan) -> None:
+        """The plan is known."""
+        _print_lines(self._progress.console, [*_refusals(plan), self._extent(plan)])
 
     def auditing(self, what: str) -> None:
         """A step of the audit before the first trial begins."""
@@ -236,11 +247,20 @@ class PlainDisplay:
     """One line per trial, for logs and pipes."""
 
     def __init__(
-        self, console: Console, standing: StandingOf, problems: _Problems, clock: RemainingTime
+        self,
+        console: Console,
+        extent: ExtentOf,
+        standing: StandingOf,
+        problems: _Problems,
+        clock: RemainingTime,
     ) -> None:
-        self._console, self._standing, self._problems = console, standing, problems
-        self._clock = clock
+        self._console, self._extent, self._standing = console, extent, standing
+        self._problems, self._clock = problems, clock
         self._what = "trial"
+
+    def planned(self, plan: Plan) -> None:
+        """The plan is known."""
+        _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
 
     def auditing(self, what: str) -> None:
         """A step of the audit: not shown, since the report has the result."""

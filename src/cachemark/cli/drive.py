@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from cachemark.cli import completers
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import planned_experiment
-from cachemark.cli.play import new_run, parties_of
+from cachemark.cli.play import say, warn
 from cachemark.cli.run import play_and_show
 from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
@@ -21,6 +21,8 @@ from cachemark.model import suites
 from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
+from cachemark.runs.play import new_job, planned
+from cachemark.runs.stage import parties_of
 
 _PORT = 11211
 _WARMUP_MS = 1000
@@ -85,12 +87,13 @@ def drive(
     """
     if web:
         check_packages()
-    planned = _planned(server, options or DriveOptions())
-    parties = parties_of(planned)
-    return play_and_show(new_run(planned, parties, out), parties, details=details, web=web)
+    experiment = _experiment(server, options or DriveOptions())
+    parties = parties_of(experiment, say)
+    plan = planned(experiment, parties, say, warn)
+    return play_and_show(new_job(plan, parties, out), details=details, web=web)
 
 
-def _planned(server: str, options: DriveOptions) -> Experiment:
+def _experiment(server: str, options: DriveOptions) -> Experiment:
     """The experiment of one client and one server. Raises UsageError."""
     known = {kind.name for kind in kinds()}
     overrides = Overrides(
@@ -107,11 +110,11 @@ def _planned(server: str, options: DriveOptions) -> Experiment:
         design="trials",
         search=options.search,
     )
-    planned = planned_experiment(suites.BASE, overrides)
-    timing = planned.timing
+    experiment = planned_experiment(suites.BASE, overrides)
+    timing = experiment.timing
     if options.warmup is None:
         timing = msgspec.structs.replace(timing, warmup_ms=_WARMUP_MS)
-    return msgspec.structs.replace(planned, name="drive", timing=timing)
+    return msgspec.structs.replace(experiment, name="drive", timing=timing)
 
 
 def _address(text: str) -> str:

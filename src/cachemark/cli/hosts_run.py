@@ -10,14 +10,15 @@ import msgspec
 
 from cachemark.agents.dask_settings import check_installed
 from cachemark.agents.hosts_file import load_hosts
-from cachemark.cli.play import new_run, play
+from cachemark.cli.play import play_shown, say
 from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.experiment import Experiment, Placement
 from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
+from cachemark.model.plan import Plan
 from cachemark.model.run_header import HostsOfRun
-from cachemark.report.console import plain_console, print_words
-from cachemark.runs.campaign import Parties
+from cachemark.runs.play import Job, new_job, resumed_job
+from cachemark.runs.stage import Parties
 from cachemark.runs.storage.store import Run
 
 
@@ -89,31 +90,27 @@ def for_one_host(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def play_new(
-    experiment: Experiment, parties: Parties, file: Path, out: Path
-) -> tuple[Run, list[Outcome]]:
-    """Connect the hosts, compare their software, then play the experiment over them."""
-    return _play(file, parties, lambda hosts: new_run(experiment, parties, out, hosts))
+def play_new(plan: Plan, parties: Parties, file: Path, out: Path) -> tuple[Run, list[Outcome]]:
+    """Connect the hosts, compare their software, then play the plan over them."""
+    return _play(file, lambda hosts: new_job(plan, parties, out, hosts))
 
 
 def play_on(run: Run, parties: Parties, file: Path) -> list[Outcome]:
     """Play what a run over hosts does not hold yet. Raises UsageError for other hosts."""
 
-    def same_hosts(hosts: HostsOfRun) -> Run:
+    def same_hosts(hosts: HostsOfRun) -> Job:
         before = run.header.hosts
         if before is None or _who(before) != _who(hosts):
             raise UsageError(
                 f"{run.id} was played on other hosts, or with other roles",
                 "continue it with the hosts file that it was started with",
             )
-        return run
+        return resumed_job(run, parties)
 
-    return _play(file, parties, same_hosts)[1]
+    return _play(file, same_hosts)[1]
 
 
-def _play(
-    file: Path, parties: Parties, run_of: Callable[[HostsOfRun], Run]
-) -> tuple[Run, list[Outcome]]:
+def _play(file: Path, job_of: Callable[[HostsOfRun], Job]) -> tuple[Run, list[Outcome]]:
     check_installed()
     # Late, as Dask takes half a second to import, and only runs over hosts need it.
     from cachemark.agents.check import require_fit  # noqa: PLC0415
@@ -121,13 +118,14 @@ def _play(
     from cachemark.agents.trial import HostsStage  # noqa: PLC0415
 
     hosts = load_hosts(file)
-    with coordinating(hosts, file, announce=_say) as coordinator:
+    with coordinating(hosts, file, announce=say) as coordinator:
         facts = require_fit(coordinator)
-        run = run_of(HostsOfRun(plan=hosts, facts=facts))
+        job = job_of(HostsOfRun(plan=hosts, facts=facts))
         try:
-            return run, play(run, parties, HostsStage(coordinator))
+            there = msgspec.structs.replace(job, stage=HostsStage(coordinator))
+            return job.run, play_shown(there)
         except HostLostError as error:
-            words = ["cachemark", "run", "--resume", str(run.folder), "--hosts", str(file)]
+            words = ["cachemark", "run", "--resume", str(job.run.folder), "--hosts", str(file)]
             text = f"{error.text}; what was played is kept: continue with {shlex.join(words)}"
             raise TrialError(text) from error
 
@@ -135,7 +133,3 @@ def _play(
 def _who(hosts: HostsOfRun) -> list[tuple[str, tuple[str, ...], str]]:
     """What a run is continued with: names, roles and CPUs, wherever the hosts are now."""
     return [(host.name, tuple(host.roles), host.cpus) for host in hosts.plan.hosts]
-
-
-def _say(line: str) -> None:
-    print_words(plain_console(stderr=True), line)

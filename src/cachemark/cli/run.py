@@ -19,16 +19,7 @@ from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
 from cachemark.cli.planned_experiment import planned_experiment
-from cachemark.cli.play import (
-    check_playable,
-    exit_status,
-    extent,
-    new_run,
-    parties_of,
-    play,
-    tapes_of_traces,
-    warn,
-)
+from cachemark.cli.play import exit_status, play_shown, say, tapes_of_traces, warn
 from cachemark.cli.run_options import PLAY, RunOptions
 from cachemark.cli.set_option import named_by_path
 from cachemark.cli.web import check_packages
@@ -40,7 +31,9 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
-from cachemark.runs.campaign import Parties
+from cachemark.runs.planning.plan_text import extent
+from cachemark.runs.play import Job, new_job, planned, resumed_job
+from cachemark.runs.stage import Parties, parties_of
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
 from cachemark.runs.storage.trust import named_programs
 
@@ -111,14 +104,14 @@ def run(
         _check_continues(dry_run=dry_run)
         return _resume(experiment, storage, options, hosts, details=details, web=web)
     with named_by_path(RunOptions.names()):
-        planned = _planned(experiment, options.overrides(), hosts)
-        parties = parties_of(planned)
+        experiment_played = _experiment(experiment, options.overrides(), hosts)
+        parties = parties_of(experiment_played, say)
+        plan = planned(experiment_played, parties, say, warn)
         if dry_run:
-            return _print_plan(check_playable(planned, parties), parties, details=details)
+            return _print_plan(plan, parties, details=details)
         if hosts is not None:
-            return _show(*play_new(planned, parties, hosts, storage.out), details=details)
-        stored_run = new_run(planned, parties, storage.out)
-        return play_and_show(stored_run, parties, details=details, web=web)
+            return _show(*play_new(plan, parties, hosts, storage.out), details=details)
+        return play_and_show(new_job(plan, parties, storage.out), details=details, web=web)
 
 
 def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
@@ -149,7 +142,7 @@ def _check_web(hosts: Path | None) -> None:
         )
 
 
-def _planned(name: str | None, overrides: Overrides, hosts: Path | None) -> Experiment:
+def _experiment(name: str | None, overrides: Overrides, hosts: Path | None) -> Experiment:
     """The experiment with the typed options. Raises UsageError."""
     if name is None and not overrides.client:
         raise UsageError(
@@ -162,11 +155,11 @@ def _planned(name: str | None, overrides: Overrides, hosts: Path | None) -> Expe
     return for_hosts(planned, load_hosts(hosts)) if hosts else for_one_host(planned)
 
 
-def play_and_show(stored_run: Run, parties: Parties, *, details: bool, web: bool = False) -> int:
+def play_and_show(job: Job, *, details: bool, web: bool = False) -> int:
     """Play what a run does not hold yet, print its answers, and return the exit status."""
-    with pages_of(stored_run) if web else nullcontext():
-        outcomes = play(stored_run, parties)
-    return _show(stored_run, outcomes, details=details)
+    with pages_of(job.run) if web else nullcontext():
+        outcomes = play_shown(job)
+    return _show(job.run, outcomes, details=details)
 
 
 def _show(stored_run: Run, outcomes: list[Outcome], *, details: bool) -> int:
@@ -188,16 +181,16 @@ def _resume(
     stored_run = open_run(name, storage.out) if name else latest_own_run(storage.out)
     check(stored_run.header.experiment, str(stored_run.folder))
     lengthen(stored_run, options)
-    planned = stored_run.header.experiment
     if stored_run.imported:
         _show_programs(stored_run, trusted=storage.trust_commands)
+    parties = parties_of(stored_run.header.experiment, say)
     if hosts is not None:
-        return _show(stored_run, play_on(stored_run, parties_of(planned), hosts), details=details)
+        return _show(stored_run, play_on(stored_run, parties, hosts), details=details)
     if stored_run.header.hosts is not None:
         raise UsageError(
             f"{stored_run.id} was played over several hosts", "name their file: --hosts FILE"
         )
-    return play_and_show(stored_run, parties_of(planned), details=details, web=web)
+    return play_and_show(resumed_job(stored_run, parties), details=details, web=web)
 
 
 def _show_programs(found: Run, *, trusted: bool) -> None:

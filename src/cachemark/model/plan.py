@@ -104,13 +104,14 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run plays: its trials in their order. Made once, then handed on.
+    """What a run plays: its trials in their order.
 
     `sittings` is empty where trials are played one after the other. `cells` has the skipped ones,
     too. Of a search, `experiment` and `trials` have the first steps only: which rates follow is
-    known when those have been played.
+    known when those have been played. `written` is the experiment as it was written.
     """
 
+    written: Experiment
     experiment: Experiment
     cells: list[Cell]
     trials: list[Trial]
@@ -132,6 +133,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def index_end(self) -> int:
         """Above the indexes of all trials."""
         return len(self.trials) * trials_per_cell(self.experiment)
+
+    def without(self, skipped: Sequence[Skipped]) -> Plan:
+        """The plan without these cells alone: others take their places in blocks and sittings."""
+        return self if list(skipped) == self.skipped else make_plan(self.written, skipped)
 
     def workload(self, cell: Cell) -> Workload:
         """The workload that a cell names."""
@@ -161,6 +166,7 @@ def make_plan(experiment: Experiment, skipped: Sequence[Skipped] = ()) -> Plan:
     """The plan of an experiment without the cells that cannot be played."""
     check_limits(experiment, experiment.name)
     check_size(experiment)
+    written = experiment
     if experiment.search:
         experiment = closed_experiment(experiment)
     grid = cells(experiment)
@@ -169,6 +175,7 @@ def make_plan(experiment: Experiment, skipped: Sequence[Skipped] = ()) -> Plan:
     make = _make_sittings if uses_rounds(experiment) else _make_blocks
     trials, sittings = make(experiment, playable)
     return Plan(
+        written=written,
         experiment=experiment,
         cells=grid,
         trials=trials,

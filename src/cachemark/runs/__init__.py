@@ -1,6 +1,8 @@
 """Plays experiments and stores the outcomes.
 
-campaign        all trials and sittings of a run
+play            the main job: a run from its plan to its report
+stage           where it is played, and who watches
+settings        what each trial is played with
 planning        what is known about a plan before anything is timed
 next_trials     what is played next, decided from the outcomes so far
 sittings        one sitting

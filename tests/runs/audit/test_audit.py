@@ -125,9 +125,9 @@ wire = "binary"
 
 def looked(tmp_path: Path, *words: str, text: str = LEVELS) -> dict[str, Level]:
     made = experiment_file.parse(text, "test")
-    shelf = TapeCache(process.binary_path(), tmp_path)
+    tapes = TapeCache(process.binary_path(), tmp_path)
     heard: list[str] = []
-    audit = auditor(made, *words).run(shelf, heard.append)
+    audit = auditor(made, *words).run(tapes, heard.append)
     assert len(heard) == len(made.servers) + len(audit.levels)
     return {level.factor: level for level in audit.levels}
 
@@ -277,7 +277,7 @@ def outcomes(folder: Path) -> dict[tuple[str, str], Outcome]:
     return {(cell.workload, cell.load): outcome for cell, outcome in cells}
 
 
-def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:
     with deviant("no_gat") as address:
         (tmp_path / "e.toml").write_text(RUN.format(server=f"remote:{address}"))
         ended = cli("run", "e.toml", "--details")

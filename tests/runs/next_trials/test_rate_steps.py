@@ -1,4 +1,4 @@
-"""Which trials a search plays next: the loop of a campaign, without processes."""
+"""Which trials a search plays next: the loop of a run, without processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def played(step: RateStep, index: int) -> Outcome:
 
 def whole_run(already: list[Outcome]) -> list[Outcome]:
     experiment = search_experiment("p50<1ms", blocks=2)
-    steps = RateSteps(make_plan(experiment), experiment)
+    steps = RateSteps(make_plan(experiment))
     outcomes = list(already)
     while todo := steps.next_steps(outcomes):
         for step in todo:

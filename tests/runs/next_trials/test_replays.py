@@ -78,7 +78,7 @@ Spoil = dict[tuple[str, int], int]
 
 
 def played(made: Plan, spoil: Spoil, already: list[Outcome], most: int = 1000) -> list[Outcome]:
-    """What a campaign plays: the first so many tries of each cell of `spoil` are spoiled."""
+    """What a run plays: the first so many tries of each cell of `spoil` are spoiled."""
     outcomes = list(already)
     for block in range(made.experiment.blocks):
         todo = [t for t in made.trials if t.block == block]

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from cachemark.analysis.rounds.order import random_square, squares_for, turns
-from cachemark.cli.play import busy_note
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
@@ -19,6 +18,7 @@ from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
 from cachemark.runs.next_trials.questions import check_looks
+from cachemark.runs.planning.plan_text import busy_note
 from cachemark.runs.planning.planned_time import block_s, planned_s, sitting_time
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS
 

@@ -35,13 +35,13 @@ class Auditor:
         clients: Mapping[str, ClientSpec],
         servers: Mapping[str, ServerSpec],
     ) -> None:
-        self._plan = plan
+        self.plan = plan
         self._experiment = plan.experiment
         self._clients = clients
         self._servers = servers
         self._claims = claims(plan, clients, servers)
 
-    def run(self, shelf: TapeCache, announce: Callable[[str], None]) -> Audit:
+    def run(self, tapes: TapeCache, announce: Callable[[str], None]) -> Audit:
         """Check every server and every claimed level; `announce` hears what is being checked."""
         fitnesses: list[Fitness] = []
         for text in self._played_servers():
@@ -52,16 +52,16 @@ class Auditor:
         for claim in self._claims:
             announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
             with suppress(UnsupportedWireError):
-                levels.append(self._level(claim, audit, shelf))
+                levels.append(self._level(claim, audit, tapes))
         audit = Audit(servers=fitnesses, levels=levels)
-        skipped = [*self._plan.skipped, *self._refused(audit)]
+        skipped = [*self.plan.skipped, *self._refused(audit)]
         return msgspec.structs.replace(audit, skipped=skipped)
 
     def _refused(self, audit: Audit) -> list[Skipped]:
         """The cells that the audit rules out whatever wire their client chooses."""
         skipped: list[Skipped] = []
-        for cell in self._plan.playable:
-            load, workload = self._plan.load(cell), self._plan.workload(cell)
+        for cell in self.plan.playable:
+            load, workload = self.plan.load(cell), self.plan.workload(cell)
             wire = "" if load.wire == "own" else load.wire
             if reason := skip_reason(self.restrictions(audit, cell), workload, load, wire):
                 skipped.append(Skipped(cell=cell, reason=reason))
@@ -80,7 +80,7 @@ class Auditor:
         return of_server(fitness or Fitness(server=cell.server), void)
 
     def _played_servers(self) -> list[str]:
-        played = {trial.cell.server for trial in self._plan.trials}
+        played = {trial.cell.server for trial in self.plan.trials}
         return [text for text in self._experiment.servers if text in played]
 
     def _fitness(self, spec: ServerSpec) -> Fitness:
@@ -95,16 +95,16 @@ class Auditor:
         unlike = [finding for finding in findings if finding.fit is not True]
         return Fitness(server=spec.text, checks=len(findings), findings=unlike)
 
-    def _level(self, claim: Claim, audit: Audit, shelf: TapeCache) -> Level:
+    def _level(self, claim: Claim, audit: Audit, tapes: TapeCache) -> Level:
         cell = self._best(claim, audit)
         scene = Scene(
             client=self._clients[cell.client],
             server=self._servers[cell.server],
-            workload=self._plan.workload(cell),
-            load=self._plan.load(cell),
+            workload=self.plan.workload(cell),
+            load=self.plan.load(cell),
             timing=self._experiment.timing,
-            shelf=shelf,
-            tape_seed=self._plan.trials[0].tape_seed,
+            tapes=tapes,
+            tape_seed=self.plan.trials[0].tape_seed,
             quirks=self.restrictions(audit, cell).quirks,
         )
         proof = prove(claim, scene)
@@ -119,9 +119,9 @@ class Auditor:
     def _best(self, claim: Claim, audit: Audit) -> Cell:
         """A cell that is not skipped, where there is one."""
         for cell in claim.cells:
-            load = self._plan.load(cell)
+            load = self.plan.load(cell)
             wire = "" if load.wire == "own" else load.wire
-            workload = self._plan.workload(cell)
+            workload = self.plan.workload(cell)
             if not skip_reason(self.restrictions(audit, cell), workload, load, wire):
                 return cell
         return claim.cells[0]

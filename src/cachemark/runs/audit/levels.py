@@ -43,13 +43,13 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     workload: Workload
     load: Load
     timing: Timing
-    shelf: TapeCache
+    tapes: TapeCache
     tape_seed: int
     quirks: list[str] = []
 
     def tape(self, workload: Workload) -> Tape:
         """The tape of the cell with this workload in the place of its own."""
-        return self.shelf.get(workload, self.load, self.timing, self.tape_seed)
+        return self.tapes.get(workload, self.load, self.timing, self.tape_seed)
 
 
 def prove(claim: Claim, scene: Scene) -> Proof:

@@ -181,7 +181,7 @@ class _CalibrationRun:
         self.name = "null" if null else "embedded"
         self.settings = settings
         self._client = client
-        self._shelf = tapes
+        self._tapes = tapes
         self._null = null
         self._count = 0
         self._load = Load(
@@ -210,7 +210,7 @@ class _CalibrationRun:
         workload = msgspec.structs.replace(_WORKLOAD, prefill=prefill)
         timing = Timing(warmup_ms=min(500, settings.window_ms), measure_ms=window_ms)
         # A new seed for each trial, so that the cache drops the tape of the previous rate.
-        tape = self._shelf.get(workload, load, timing, self._count)
+        tape = self._tapes.get(workload, load, timing, self._count)
         cell = Cell(
             client=self._client.text, server=self.name, workload="calibrate", load=load.name
         )

@@ -8,7 +8,7 @@ from itertools import groupby
 import msgspec
 
 from cachemark.analysis.rate_search import Search, bounds, searches, wants_closed
-from cachemark.model.experiment import Experiment, Load
+from cachemark.model.experiment import Load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan
 from cachemark.model.search_steps import MAX_TRIALS, base_load, rate_step
@@ -25,11 +25,11 @@ class RateStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RateSteps:
-    """The steps of a plan's searches; `experiment` is as it was written, with its open loops."""
+    """The steps of a plan's searches."""
 
-    def __init__(self, plan: Plan, experiment: Experiment) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._experiment = experiment
+        self._experiment = plan.written
 
     def next_steps(self, outcomes: Sequence[Outcome]) -> list[RateStep]:
         """The next step of every search of the first block that has not ended; empty at the end.

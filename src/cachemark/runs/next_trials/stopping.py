@@ -25,7 +25,7 @@ from cachemark.runs.next_trials.questions import asked, stop_rule
 
 
 class Stopping:
-    """The stopping rule of one campaign; `now_s` is the time of the caller's clock.
+    """The stopping rule of one run; `now_s` is the time of the caller's clock.
 
     `played` are the outcomes of a run that goes on: their sittings count, and so does their time.
     """

@@ -1,19 +1,25 @@
-"""What a plan plays, in words: a line for each workload with its load. Pure."""
+"""What a plan plays, in words: how much, and a line for each workload with its load."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
+from cachemark import host
 from cachemark.analysis.number_format import count_of, number, time
 from cachemark.analysis.trace_words import trace_differences
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.plan import Plan
+from cachemark.model.plan import MOST_TRIES, Plan
+from cachemark.model.search_steps import TYPICAL_TRIALS
+from cachemark.runs.planning.planned_time import Tapes, planned_s
 from cachemark.runs.tapes import Tape
 
 _MAX_LINES = 6
 _EXACT_BELOW = 1000
 # With fewer than this part of its keys, a tape is said to leave keys out.
 _MOST_KEYS = 0.8
+# A load average of so many times the CPUs: what is planned takes longer then.
+_BUSY = 1.5
 
 
 def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -87,3 +93,52 @@ def _load(load: Load) -> str:
     if load.hosts:
         parts.append(count_of(load.hosts, "host"))
     return ", ".join(parts)
+
+
+def extent(plan: Plan, tapes: Tapes | None = None) -> str:
+    """How much a plan plays, and about how long that takes, in words."""
+    experiment = plan.experiment
+    busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
+    seed = f"{_about(_planned_s(plan, tapes))}{busy}{_replays(plan, tapes)}, seed {experiment.seed}"
+    if experiment.search:
+        cells = count_of(len(plan.trials) // experiment.blocks, "cell")
+        each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"
+        return (
+            f"the highest rate with {experiment.search}, {cells}, {each} of about "
+            f"{TYPICAL_TRIALS} trials each, {seed}"
+        )
+    if not plan.sittings:
+        trials, blocks = len(plan.trials), count_of(experiment.blocks, "block")
+        return f"{count_of(trials, 'trial')}, {blocks}, {seed}"
+    arms = len({trial.cell for trial in plan.trials})
+    most = "" if experiment.rounds.until == "fixed" else "at most "
+    return (
+        f"{count_of(arms, 'cell')} in turns of {experiment.rounds.slice_ms:g} ms, "
+        f"{most}{count_of(len(plan.sittings), 'sitting')}, {seed}"
+    )
+
+
+def _replays(plan: Plan, tapes: Tapes | None) -> str:
+    """How long replays can make a run, in words; empty without them."""
+    wanted, most = plan.experiment.until_valid, MOST_TRIES
+    if wanted is None:
+        return ""
+    return (
+        f", and replays until each cell has {wanted} valid: at most {most * len(plan.trials)} "
+        f"trials, {_about(most * _planned_s(plan, tapes))}"
+    )
+
+
+def _planned_s(plan: Plan, tapes: Tapes | None) -> float:
+    return planned_s(plan, len(host.usable_cpus()), tapes)
+
+
+def _about(seconds: float) -> str:
+    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
+
+
+def busy_note(load_1min: float, cpus: int) -> str:
+    """That a plan takes longer where others use the machine, in words; empty on a quiet one."""
+    if load_1min < _BUSY * cpus:
+        return ""
+    return f" if this machine were quiet (load average {load_1min:.0f})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from cachemark.analysis.rounds.answers import Place
 from cachemark.analysis.statistics import FIGURES, withholds
@@ -13,7 +13,7 @@ from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.rounds import QuestionStandings, ordered_places, standing_lines
-from cachemark.runs.campaign import Display
+from cachemark.runs.stage import Display
 from cachemark.runs.storage.store import Run
 from cachemark.web.live.events import (
     MAX_NAME,
@@ -46,19 +46,20 @@ RankOf = Callable[[list[Outcome]], QuestionStandings]
 
 
 @contextmanager
-def logged(display: Display, run: Run, plan: Plan, rank: RankOf) -> Generator[Display]:
-    """A display that shows what `display` shows, and writes it as events of the run."""
+def logged(display: AbstractContextManager[Display], run: Run, rank: RankOf) -> Generator[Display]:
+    """A display that shows what `display` shows, and writes it as events of the run.
+
+    It is to be entered with the run's lock.
+    """
     log = EventLog(run.folder)
-    pid, start = own_identity()
-    unit, total = ("sitting", len(plan.sittings)) if plan.sittings else ("trial", len(plan.trials))
-    closed = all(load.schedule == "closed" for load in plan.experiment.loads)
-    log.write(Started(pid=pid, process_start=start, unit=unit, total=total, ranks_by_rate=closed))
-    interrupted = True
-    try:
-        yield LoggedDisplay(display, log, rank)
-        interrupted = False
-    finally:
-        log.write(Ended(interrupted=interrupted))
+    with display as shown:
+        logging, interrupted = LoggedDisplay(shown, log, rank), True
+        try:
+            yield logging
+            interrupted = False
+        finally:
+            if logging.has_started:
+                log.write(Ended(interrupted=interrupted))
 
 
 class LoggedDisplay:
@@ -66,9 +67,20 @@ class LoggedDisplay:
 
     def __init__(self, display: Display, log: EventLog, rank: RankOf) -> None:
         self._display, self._log, self._rank = display, log, rank
+        self.has_started = False
         self._number = self._total = 0
-        self._what = ""
         self._written_at = 0.0
+
+    def planned(self, plan: Plan) -> None:
+        """The plan is known."""
+        self._display.planned(plan)
+        pid, start = own_identity()
+        unit, parts = ("sitting", plan.sittings) if plan.sittings else ("trial", plan.trials)
+        closed = all(load.schedule == "closed" for load in plan.experiment.loads)
+        self._log.write(
+            Started(pid=pid, process_start=start, unit=unit, total=len(parts), ranks_by_rate=closed)
+        )
+        self.has_started = True
 
     def auditing(self, what: str) -> None:
         """A step of the audit before the first trial begins."""

@@ -1,0 +1,188 @@
+"""The main job, in the order in which it is done: from an experiment to the report of its run.
+
+    experiment ─▶ plan ─▶ run's folder ─▶ what is not here ─▶ audit ─▶ ┌ next part ◀─┐ ─▶ report
+                                                                       └▶ outcomes ──┘
+                                                                          on disk
+
+A part is one trial or one sitting. `next_trials/` decides from the outcomes which is next, and
+when nothing is. A stage plays it: this machine (`stage.py`), or several hosts (`agents/trial.py`).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from cachemark import host
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.plan import Plan, Skipped, make_plan
+from cachemark.model.run_header import HostsOfRun
+from cachemark.runs.audit import Auditor
+from cachemark.runs.next_trials.questions import check_looks
+from cachemark.runs.next_trials.schedule import Part, schedule
+from cachemark.runs.planning.data_fit import lines_about_fit
+from cachemark.runs.planning.memory_plan import check_sitting_memory
+from cachemark.runs.planning.plan_text import work_lines
+from cachemark.runs.planning.window_fit import lines_about_windows
+from cachemark.runs.settings import Settings
+from cachemark.runs.sittings.sitting import SittingDisplay
+from cachemark.runs.stage import Display, Parties, Say, Stage, ThisHost
+from cachemark.runs.storage.store import Run, create_run
+from cachemark.runs.tapes import TapeCache
+from cachemark.runs.web_time import with_web_time
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, the plan of all its cells, who takes part, and where."""
+
+    run: Run
+    plan: Plan
+    parties: Parties
+    stage: Stage = ThisHost()
+
+
+def planned(experiment: Experiment, parties: Parties, say: Say, warn: Say) -> Plan:
+    """The plan of an experiment that can be placed, written and answered; says what it plays.
+
+    Raises UsageError.
+    """
+    usable = host.usable_cpus()
+    host.placement(experiment.placement, usable)
+    plan = make_plan(experiment)
+    check_looks(plan, len(usable))
+    with temporary_folder() as folder:
+        tapes = TapeCache(parties.engine, folder).check(plan)
+    for line in work_lines(plan, tapes):
+        say(line)
+    data = {names: tape.data for names, tape in tapes.items()}
+    for line in [*lines_about_fit(plan, parties.servers, data), *lines_about_windows(plan)]:
+        warn(line)
+    return plan
+
+
+def new_job(plan: Plan, parties: Parties, out: Path, hosts: HostsOfRun | None = None) -> Job:
+    """A run that is new, with its folder in `out`. Raises UsageError."""
+    command = shlex.join(sys.argv)
+    run = create_run(out, plan.written, host=host.facts(), command=command, hosts=hosts)
+    return Job(run=run, plan=plan, parties=parties)
+
+
+def resumed_job(run: Run, parties: Parties) -> Job:
+    """A run that goes on."""
+    return Job(run=run, plan=make_plan(run.header.experiment), parties=parties)
+
+
+def play(
+    job: Job, display: AbstractContextManager[Display], write_report: Callable[[Run], None]
+) -> list[Outcome]:
+    """Play what a run does not hold yet, and write its report; returns all of its outcomes.
+
+    Raises UsageError, and TrialError if the stage can play no more; what was played is kept.
+    """
+    awake = job.run.header.experiment.awake
+    with (
+        job.run,
+        display as shown,
+        temporary_folder() as folder,
+        host.awake(host.usable_cpus()) if awake else nullcontext() as awake_pid,
+    ):
+        settings = _audited(job, TapeCache(job.parties.engine, folder), awake_pid, shown)
+        plan, outcomes = settings.plan, job.run.outcomes()
+        _store(job.run, _skipped_outcomes(job.run.id, plan, outcomes), outcomes)
+        for _, block in groupby(schedule(plan, outcomes), lambda part: part.block):
+            for part in block:
+                _play_part(part, job, settings, shown, outcomes)
+            if plan.sittings:
+                shown.answers(outcomes)
+    write_report(job.run)
+    return outcomes
+
+
+def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display) -> Settings:
+    """What all trials are played with: the plan without what is not here, and what is not fit.
+
+    The audit is made once and stored with the run.
+    """
+    run, parties, stage = job.run, job.parties, job.stage
+    audit = run.audit()
+    plan = job.plan.without(audit.skipped if audit else stage.unplayable(job.plan, parties))
+    check_sitting_memory(plan, parties.clients)
+    display.planned(plan)
+    auditor = Auditor(plan, parties.clients, parties.servers)
+    if audit is None:
+        audit = stage.audit(auditor, tapes, display.auditing)
+        run.store_audit(audit)
+        if len(audit.skipped) > len(plan.skipped):
+            plan = plan.without(audit.skipped)
+            display.refused(plan)
+    usable = host.usable_cpus()
+    return Settings(
+        run=run.id,
+        plan=plan,
+        parties=parties,
+        tapes=tapes,
+        auditor=auditor,
+        audit=audit,
+        cpus=host.placement(plan.experiment.placement, usable, host.cores(usable)),
+        awake_pid=awake_pid,
+        is_here=stage.is_here,
+    )
+
+
+def _play_part(
+    part: Part, job: Job, settings: Settings, display: Display, outcomes: list[Outcome]
+) -> None:
+    """Play a trial or a sitting; its outcomes are on disk before the display shows them."""
+    sitting = part.sitting
+    if sitting is None:
+        ((trial,),) = part.sets
+        display.begins(trial, part.number, part.total, is_replay=part.is_replay)
+        setting = settings.of_trial(part)
+        new = with_web_time(lambda: [job.stage.run_trial(setting, display.ops)])
+    else:
+        display.sitting(sitting, part.number, part.total)
+        arms = settings.of_sitting(part, sitting.order_seed, outcomes)
+        shown = SittingDisplay(doing=display.doing, played=display.played)
+        new = with_web_time(lambda: job.stage.play_sitting(arms, shown))
+    _store(job.run, new, outcomes)
+    for outcome in new:
+        display.ends(outcome)
+    if sitting is not None:
+        display.sitting_ended()
+
+
+def _store(run: Run, new: list[Outcome], outcomes: list[Outcome]) -> None:
+    if new:
+        run.append(new)
+        outcomes += new
+
+
+def _skipped_outcomes(run_id: str, plan: Plan, known: list[Outcome]) -> list[Outcome]:
+    """What cannot be played, once for each run: an outcome with the reason, which is no trial."""
+    done = {outcome.trial.index for outcome in known}
+    return [
+        _skipped_outcome(run_id, plan, index, skip)
+        for index, skip in enumerate(plan.skipped, plan.index_end)
+        if index not in done
+    ]
+
+
+def _skipped_outcome(run_id: str, plan: Plan, index: int, skip: Skipped) -> Outcome:
+    return Outcome(
+        run=run_id,
+        trial=Trial(index=index, block=0, cell=skip.cell, tape_seed=0),
+        workload=plan.workload(skip.cell),
+        load=plan.load(skip.cell),
+        timing=plan.experiment.timing,
+        state="unsupported",
+        reason=skip.reason,
+        remedy=skip.remedy,
+    )

@@ -1,0 +1,117 @@
+"""What each trial of a run is played with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark import host
+from cachemark.model.audit import Audit
+from cachemark.model.experiment import Load
+from cachemark.model.measuring import measuring_load
+from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.plan import Plan
+from cachemark.runs.audit import Auditor
+from cachemark.runs.generations import generation_arguments
+from cachemark.runs.next_trials.schedule import Part
+from cachemark.runs.sittings.sitting import SittingSetting
+from cachemark.runs.stage import Parties
+from cachemark.runs.tapes import TapeCache
+from cachemark.runs.trials.setting import Setting
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all trials of a run share. `is_here`: their processes are on this machine."""
+
+    run: str
+    plan: Plan
+    parties: Parties
+    tapes: TapeCache
+    auditor: Auditor
+    audit: Audit
+    cpus: tuple[str, str]
+    awake_pid: int | None
+    is_here: bool
+
+    def of_sitting(
+        self, part: Part, order_seed: int, outcomes: Sequence[Outcome]
+    ) -> SittingSetting:
+        """What a sitting is played with, which its cells' first sitting decides in part."""
+        return SittingSetting(
+            sets=[[self._of_arm(trial, outcomes) for trial in members] for members in part.sets],
+            rounds=self.plan.experiment.rounds,
+            grown_ms=_grown_ms(part.sets[0][0].cell, outcomes),
+            seed=order_seed,
+            awake_pid=self.awake_pid,
+        )
+
+    def _of_arm(self, trial: Trial, outcomes: Sequence[Outcome]) -> Setting:
+        setting = self._of(trial, self.plan.load(trial.cell))
+        known_ns = _operation_ns(trial.cell, outcomes)
+        return msgspec.structs.replace(setting, operation_ns=known_ns)
+
+    def of_trial(self, part: Part) -> Setting:
+        """What a part of one trial is played with."""
+        ((trial,),) = part.sets
+        first = part.first or trial
+        setting = self._of(first, part.load or self.plan.load(first.cell))
+        return msgspec.structs.replace(setting, trial=trial)
+
+    def _of(self, trial: Trial, load: Load) -> Setting:
+        """A trial with this load; where generators make it, they have a setting of their own."""
+        alone = self._without_generators(trial, load)
+        if load.measure is None:
+            return alone
+        own = measuring_load(load)
+        own_cpus, generator_cpus = host.apart(alone.worker_cpus)
+        generators = msgspec.structs.replace(
+            alone, client=self.parties.clients[load.measure.generator], worker_cpus=generator_cpus
+        )
+        return msgspec.structs.replace(
+            alone,
+            load=own,
+            tape=self.tapes.get(alone.workload, own, alone.timing, trial.tape_seed),
+            worker_cpus=own_cpus,
+            generators=generators,
+        )
+
+    def _without_generators(self, trial: Trial, load: Load) -> Setting:
+        workload, timing = self.plan.workload(trial.cell), self.plan.experiment.timing
+        server, in_rounds = self.parties.servers[trial.cell.server], bool(self.plan.sittings)
+        generations: list[str] = []
+        if self.is_here:
+            generations = generation_arguments(load, server, in_rounds=in_rounds)
+        return Setting(
+            run=self.run,
+            trial=trial,
+            client=self.parties.clients[trial.cell.client],
+            server=server,
+            workload=workload,
+            load=load,
+            timing=timing,
+            tape=self.tapes.get(workload, load, timing, trial.tape_seed, generations),
+            server_cpus=self.cpus[0],
+            worker_cpus=self.cpus[1],
+            awake_pid=self.awake_pid,
+            noise=self.plan.experiment.noise,
+            restrictions=self.auditor.restrictions(self.audit, trial.cell),
+            slices=in_rounds,
+        )
+
+
+def _grown_ms(of: Cell, outcomes: Sequence[Outcome]) -> float:
+    """The length of slices that the first sitting with a cell's work has decided."""
+    lengths_us = [
+        outcome.rounds.length_us
+        for outcome in outcomes
+        if outcome.rounds is not None
+        and (outcome.trial.cell.workload, outcome.trial.cell.load) == (of.workload, of.load)
+    ]
+    return max(lengths_us, default=0) / 1e3
+
+
+def _operation_ns(cell: Cell, outcomes: Sequence[Outcome]) -> int:
+    """What the cell's first sitting knows of the time of an operation."""
+    of_cell = (each.rounds for each in outcomes if each.trial.cell == cell)
+    return next((rounds.operation_ns for rounds in of_cell if rounds is not None), 0)
