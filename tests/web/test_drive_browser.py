@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from cachemark.runs.events.events import Ended
+from cachemark.runs.events.log import EventLog
 from cachemark.web.live.drive_lines import Drive
-from cachemark.web.live.events import Ended
-from cachemark.web.live.log import EventLog
 from tests.web.chromium import CHROMIUM, browser, opened
 from tests.web.serving import served
 from tests.web.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second

@@ -11,10 +11,10 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.protocol import Done
+from cachemark.runs.events.events import Ended, SecondEnded, TrialEnded
+from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.web.live.drive_lines import Drive, follow
-from cachemark.web.live.events import Ended, SecondEnded, TrialEnded
 from cachemark.web.live.feed import Feed
-from cachemark.web.live.log import EventLog, EventReader
 from tests.builders.search_outcomes import operations
 from tests.cli.in_process import Inside, inside
 from tests.engine.drive_command import drive

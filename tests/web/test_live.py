@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from cachemark.web.live.display import trial_ended
-from cachemark.web.live.events import (
+from cachemark.cli.logged_display import trial_ended
+from cachemark.runs.events.events import (
     MAX_LINE_BYTES,
     AnswersTold,
     Ended,
@@ -19,9 +19,9 @@ from cachemark.web.live.events import (
     Started,
     TrialEnded,
 )
+from cachemark.runs.events.log import EventLog, EventReader
+from cachemark.runs.events.process_identity import own_identity, process_start
 from cachemark.web.live.feed import Feed
-from cachemark.web.live.log import EventLog, EventReader
-from cachemark.web.live.process_identity import own_identity, process_start
 from cachemark.web.live.state import MAX_POINTS, LiveState
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header

@@ -8,8 +8,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from cachemark.web.live.events import Ended, Position, Ranked, RankedPlace
-from cachemark.web.live.log import EventLog
+from cachemark.runs.events.events import Ended, Position, Ranked, RankedPlace
+from cachemark.runs.events.log import EventLog
 from tests.builders.stored_runs import kept, made_header
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
 from tests.web.serving import Visitor, served

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cachemark.web.live.events import Ended, Position
-from cachemark.web.live.log import EventLog
+from cachemark.runs.events.events import Ended, Position
+from cachemark.runs.events.log import EventLog
 from cachemark.web.settings import WebSettings
 from tests.builders.stored_runs import kept, made_header
 from tests.web.chromium import CHROMIUM, browser, opened

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from cachemark.runs.events.events import Started
+from cachemark.runs.events.log import EventReader
+from cachemark.runs.events.process_identity import process_start
 from cachemark.runs.storage.store import open_run
-from cachemark.web.live.events import Started
-from cachemark.web.live.log import EventReader
-from cachemark.web.live.process_identity import process_start
 from cachemark.web.settings import WebSettings
 from tests.builders.small_experiments import PATIENT, TRIALS
 from tests.web.chromium import CHROMIUM, browser, opened

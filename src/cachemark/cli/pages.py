@@ -13,8 +13,8 @@ from urllib.parse import quote
 from cachemark import host
 from cachemark.host import process
 from cachemark.report.console import plain_console, print_words
+from cachemark.runs.events.web_time import WEB_PID
 from cachemark.runs.storage.store import Run
-from cachemark.runs.web_time import WEB_PID
 from cachemark.web.verbs import error_of, verb_command
 
 _START_MS = 60_000

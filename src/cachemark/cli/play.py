@@ -6,6 +6,7 @@ import shlex
 
 from cachemark.analysis.rate_search import bounds, searches
 from cachemark.cli.display import make_display
+from cachemark.cli.logged_display import logged
 from cachemark.host.atomic_file import replace_file
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
@@ -21,7 +22,6 @@ from cachemark.runs.play import Job, play
 from cachemark.runs.stage import Parties
 from cachemark.runs.storage.store import Run
 from cachemark.runs.tapes import TapeCache
-from cachemark.web.live.display import logged
 
 
 def tapes_of_traces(plan: Plan, parties: Parties) -> Tapes:

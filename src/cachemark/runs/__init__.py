@@ -12,5 +12,5 @@ tapes           the operations that are played
 storage         runs on disk; a run as one file
 calibrate, jmh  measures clients against a null responder, or under JMH
 resilience      runs of faults
-web_time        what the page of a run costs
+events          what it writes about itself while it goes on
 """

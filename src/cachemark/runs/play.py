@@ -26,6 +26,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Skipped, make_plan
 from cachemark.model.run_header import HostsOfRun
 from cachemark.runs.audit import Auditor
+from cachemark.runs.events.web_time import with_web_time
 from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.next_trials.schedule import Part, schedule
 from cachemark.runs.planning.data_fit import lines_about_fit
@@ -37,7 +38,6 @@ from cachemark.runs.sittings.sitting import SittingDisplay
 from cachemark.runs.stage import Display, Parties, Say, Stage, ThisHost
 from cachemark.runs.storage.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.web_time import with_web_time
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

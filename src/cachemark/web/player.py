@@ -22,11 +22,11 @@ import msgspec
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
+from cachemark.runs.events.events import Started
+from cachemark.runs.events.log import EventReader
+from cachemark.runs.events.process_identity import process_start
+from cachemark.runs.events.web_time import WEB_PID
 from cachemark.runs.storage.store import run_names
-from cachemark.runs.web_time import WEB_PID
-from cachemark.web.live.events import Started
-from cachemark.web.live.log import EventReader
-from cachemark.web.live.process_identity import process_start
 from cachemark.web.verbs import error_of, verb_command
 
 # A run ends its servers and workers before it ends itself.

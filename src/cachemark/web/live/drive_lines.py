@@ -18,7 +18,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.histogram import HistogramError
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
-from cachemark.web.live.events import (
+from cachemark.runs.events.events import (
     MAX_NAME,
     MAX_REASON,
     AnswersTold,
@@ -30,8 +30,8 @@ from cachemark.web.live.events import (
     TrialEnded,
     fitting,
 )
-from cachemark.web.live.log import EventLog
-from cachemark.web.live.process_identity import own_identity
+from cachemark.runs.events.log import EventLog
+from cachemark.runs.events.process_identity import own_identity
 
 # The results have histograms: a few hundred kB.
 _MAX_LINE_BYTES = 16 * 2**20

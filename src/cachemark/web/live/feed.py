@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.web.live.log import EventReader
-from cachemark.web.live.process_identity import process_start
+from cachemark.runs.events.log import EventReader
+from cachemark.runs.events.process_identity import process_start
 from cachemark.web.live.state import MAX_POINTS, ROWS_IN_A_MESSAGE, LiveState
 
 INTERVAL_S = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.statistics import Interval, absolute_figure
-from cachemark.web.live.events import (
+from cachemark.runs.events.events import (
     AnswersTold,
     Ended,
     EventLine,

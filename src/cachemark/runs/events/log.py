@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from cachemark.host.regular_file import open_regular, open_to_append
-from cachemark.web.live.events import (
+from cachemark.runs.events.events import (
     EVENTS_FILE,
     Ended,
     Event,

@@ -13,9 +13,7 @@ from cachemark.model.plan import Plan, Sitting
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.rounds import QuestionStandings, ordered_places, standing_lines
-from cachemark.runs.stage import Display
-from cachemark.runs.storage.store import Run
-from cachemark.web.live.events import (
+from cachemark.runs.events.events import (
     MAX_NAME,
     MAX_REASON,
     AnswersTold,
@@ -28,8 +26,10 @@ from cachemark.web.live.events import (
     TrialEnded,
     fitting,
 )
-from cachemark.web.live.log import EventLog
-from cachemark.web.live.process_identity import own_identity
+from cachemark.runs.events.log import EventLog
+from cachemark.runs.events.process_identity import own_identity
+from cachemark.runs.stage import Display
+from cachemark.runs.storage.store import Run
 
 _INTERVAL_S = 0.5
 _FIGURES = {
