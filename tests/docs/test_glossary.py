@@ -15,6 +15,10 @@ def _terms() -> list[str]:
     return [term for term in rows if term != "term"]
 
 
+def test_the_glossary_can_be_read_at_once() -> None:
+    assert len(_terms()) <= 60
+
+
 def test_no_term_stands_twice_in_the_glossary() -> None:
     terms = _terms()
     assert terms

@@ -53,4 +53,3 @@ def test_within_sittings_the_errors_are_averaged() -> None:
     found = pooled_within([one, two])
     assert (found.value, found.error) == pytest.approx((0.2, 0.025))
     assert found.degrees_of_freedom == 18
-    assert found.negated().value == -found.value

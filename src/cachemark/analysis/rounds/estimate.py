@@ -42,11 +42,6 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
             return Interval(value=math.exp(self.value))
         return t_interval(self.value, self.error, self.degrees_of_freedom, confidence)
 
-    def negated(self) -> LogEstimate:
-        """The estimate of the ratio the other way round."""
-        logs = tuple(-log for log in self.logs)
-        return msgspec.structs.replace(self, value=-self.value, logs=logs)
-
     @property
     def spread(self) -> tuple[float, float] | None:
         """The range of the single ratios; None for fewer than two."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from statistics import median
 from typing import Literal
 
 import msgspec
 
 from cachemark.analysis.percentiles import PERCENTILES
 from cachemark.analysis.statistics.censored_times import CensoredTimes
-from cachemark.analysis.statistics.interval import RESOLUTION
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
@@ -238,20 +236,3 @@ def figures_of(trials: Sequence[Outcome], figure: Figure) -> list[float] | None:
     values = [figure.of(trial) for trial in trials]
     positive = [float(value) for value in values if value is not None and value > 0]
     return positive if positive and len(positive) == len(values) else None
-
-
-def resolution_of(trials: Sequence[Outcome], figure: Figure) -> float:
-    """The step in which a figure of these trials is measured, relative to it: the median.
-
-    For a percentile, the distance to the next time that occurred. A coarse clock makes it large.
-    """
-    if figure.percent is None:
-        return RESOLUTION
-    steps: list[float] = []
-    for trial in trials:
-        kinds = trial.measure.operations.values() if trial.measure else ()
-        merged = histogram.merge_encoded(operation.response for operation in kinds)
-        if merged is not None:
-            ns = merged.percentile(figure.percent)
-            steps.append(merged.step_ns(figure.percent) / max(histogram.LOWEST_NS, ns))
-    return max([RESOLUTION, *([median(steps)] if steps else [])])
