@@ -99,7 +99,7 @@ surroundings: languages ## Play every verb, and a client of each language, in al
 	@$(RUN) python -m tests.surroundings $(ROWS)
 
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
-	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python check-workers
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python check-workers prose
 
 check-rust: ## The engine's part of it
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
@@ -123,6 +123,15 @@ C_SOURCES = $(shell git ls-files 'workers/c/*.c' 'workers/c/*.h')
 SPOTLESS := mvn --quiet --batch-mode --non-recursive -f workers/java/pom.xml com.diffplug.spotless:spotless-maven-plugin
 have = command -v $(1) >/dev/null || { echo "$@: left out: no $(1)"; exit 0; };
 
+# The pages, and the comments and docstrings of all languages. Vale comes from the Go proxy, where there is a Go.
+VALE := .tools/bin/vale
+PROSE_PAGES = $(shell git ls-files '*.md')
+PROSE_CODE = $(shell git ls-files src engine workers benchmarks tools | grep -E '\.(py|rs|rb|go|java|c|h|js|php)$$')
+
+.PHONY: prose
+prose: ## The style sheet's rules that a program can check (`make linters` installs the program)
+	@$(call have,$(VALE)) $(VALE) --output line $(PROSE_PAGES)
+
 .PHONY: check-workers linters quick quick-lint
 check-workers: ## Formatters and linters of the workers' languages, as far as they are installed (`make linters`)
 	@$(call have,gofmt) cd workers/go && test -z "$$(gofmt -l .)" && go vet ./...
@@ -137,10 +146,13 @@ check-workers: ## Formatters and linters of the workers' languages, as far as th
 	@$(call have,phpcs) cd workers/php && git ls-files '*.php' | xargs -n 1 php -l >/dev/null && phpcs -n -q --standard=phpcs.xml
 	@$(call have,$(BIOME)) cd workers/node && ../../$(BIOME) check --error-on-warnings .
 
-linters: ## Install the linters of the workers' languages: Debian packages, and those of npm into .tools
+linters: ## Install the linters of the workers' languages and of prose: Debian packages, the others into .tools
 	@missing=""; for pair in cppcheck:cppcheck rubocop:rubocop perlcritic:libperl-critic-perl phpcs:php-codesniffer; do \
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	[ -z "$$missing" ] || { $(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null; }
+	@if command -v go >/dev/null; then \
+	  (cd tools/linters/vale && GOTOOLCHAIN=local go build -o ../../../$(VALE) github.com/vale-cli/vale/v3/cmd/vale 2>/dev/null) || \
+	  echo "linters: no vale: it needs a C compiler and Go $$(sed -n 's/^go //p' tools/linters/vale/go.mod) or later"; fi
 	@command -v npm >/dev/null || exit 0; \
 	mkdir -p .tools/node && cp tools/linters/package.json tools/linters/package-lock.json .tools/node && \
 	cd .tools/node && npm ci --silent --no-audit --no-fund

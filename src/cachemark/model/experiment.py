@@ -167,7 +167,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
 class Measure(TomlTable, frozen=True, kw_only=True):
     """A client that only measures, at a low rate, beside load generators that make the load.
 
-    Its response times are those of the cell. The load's other settings are the generators'.
+    The cell has its response times. The load's other settings are the generators'.
     """
 
     rate: Annotated[float, _is("operations per second, Poisson", 1000, gt=0, le=MAX_VALUE)] = 1000

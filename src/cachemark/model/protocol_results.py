@@ -126,7 +126,7 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrongReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the library returned for a read whose value was wrong."""
+    """The library's result for a read whose value was wrong."""
 
     record: Annotated[Count, Meta(description="the number of the record on the tape")]
     value: Annotated[

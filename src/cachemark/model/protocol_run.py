@@ -12,7 +12,7 @@ Way = Literal["cancel", "exhaust", "fork", "interrupt", "kill"]
 
 
 class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What callers do in a part of the window: they give up some of their calls.
+    """Callers give up some of their calls in a part of the window.
 
     `cancel`: the task, the future or the context of the call is cancelled; the call is a `timeout`.
     `kill`: the thread of the call is killed; the call is a `timeout`. `interrupt`: the handler of a
