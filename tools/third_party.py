@@ -33,7 +33,7 @@ _REPOSITORY = Path.home() / ".m2/repository"
 _HEAD = """# Packages of others
 
 cachemark and its workers use these packages. None of them is in this repository: the package
-managers fetch what the lock files name. The program `cachemark-engine` contains crates of crates.io.
+managers fetch what the lock files name. The program `cachemark-engine` has crates of crates.io.
 The documentation site, which the wheel of cachemark contains, has scripts and styles of zensical.
 Of RubyGems only the packages are listed that the workers name themselves.
 `make third-party` prints this page.

@@ -21,7 +21,8 @@ from tests.conftest import Cli
 
 BLOCKS = 5
 # The designs differ in what they measure: slices begin with cold caches, and a trial has the
-# machine for itself (docs/methodology-statistics.md, "What turns do to a client"). So the ratios may differ.
+# machine for itself (docs/methodology-statistics.md, "What turns do to a client"). So the
+# ratios may differ.
 ALLOWED = 1.2
 CONFIDENCE = 0.999
 # The first of each pair does far more, so that a mistake in either design is larger than ALLOWED.

@@ -98,4 +98,5 @@ def test_the_search_finds_a_page(browser: Browser, address: str) -> None:
         search.wait_for(state="attached")
         page.keyboard.press("Control+k")
         search.fill("coordinated omission")
-        page.locator("a[href*='methodology-times.html']").filter(has_text="Closed loop").first.wait_for()
+        hits = page.locator("a[href*='methodology-times.html']")
+        hits.filter(has_text="Closed loop").first.wait_for()

@@ -1,7 +1,7 @@
 """Every figure of a report, derived again from the stored lines by a reader that knows no code.
 
-The reader below has the methodology's words only: successful operations, divided by the time that they
-took. It imports nothing of `analysis` and `report`, so a wrong divisor there is found here.
+The reader below has the methodology's words only: successful operations, divided by the time that
+they took. It imports nothing of `analysis` and `report`, so a wrong divisor there is found here.
 """
 
 from __future__ import annotations
