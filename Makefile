@@ -123,10 +123,9 @@ C_SOURCES = $(shell git ls-files 'workers/c/*.c' 'workers/c/*.h')
 SPOTLESS := mvn --quiet --batch-mode --non-recursive -f workers/java/pom.xml com.diffplug.spotless:spotless-maven-plugin
 have = command -v $(1) >/dev/null || { echo "$@: left out: no $(1)"; exit 0; };
 
-# The pages, and the comments and docstrings of all languages. Vale comes from the Go proxy, where there is a Go.
+# Vale comes from the Go proxy, where there is a Go.
 VALE := .tools/bin/vale
 PROSE_PAGES = $(shell git ls-files '*.md')
-PROSE_CODE = $(shell git ls-files src engine workers benchmarks tools | grep -E '\.(py|rs|rb|go|java|c|h|js|php)$$')
 
 .PHONY: prose
 prose: ## The style sheet's rules that a program can check (`make linters` installs the program)
