@@ -15,7 +15,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.runs.events.log import EventLog
 from cachemark.runs.events.web_time import WEB_PID, with_web_time
 from cachemark.web.pages.new_run import RunForm, form_problems
-from cachemark.web.player import Job, RunPlayer
+from cachemark.web.player import CommandedRun, RunPlayer
 from cachemark.web.verbs import error_of
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header
@@ -131,7 +131,7 @@ def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path, la
 
     def start() -> None:
         try:
-            player.start(Job(options=["quick"]))
+            player.start(CommandedRun(options=["quick"]))
         except UsageError as error:
             said.append(error.text)
 

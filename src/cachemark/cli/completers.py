@@ -29,7 +29,7 @@ _RUNS = "--runs"
 _DEFAULT_STORE = "results"
 _LATEST = "latest"
 
-Part = Literal["clients", "servers", "workloads", "loads"]
+Dimension = Literal["clients", "servers", "workloads", "loads"]
 Offers = Iterable[str | tuple[str, str]]
 Completer = Callable[[CompletionContext], Offers]
 
@@ -89,7 +89,7 @@ def faults(_: CompletionContext) -> Offers:
     return list(all_faults())
 
 
-def in_suite(part: Part) -> Completer:
+def in_suite(part: Dimension) -> Completer:
     """The names of a part of the suite or file that is typed."""
 
     def offered(context: CompletionContext) -> Offers:
@@ -98,7 +98,7 @@ def in_suite(part: Part) -> Completer:
     return offered
 
 
-def in_run(part: Part) -> Completer:
+def in_run(part: Dimension) -> Completer:
     """The names of a part of the run that is typed, or of the latest one."""
 
     def offered(context: CompletionContext) -> Offers:
@@ -117,7 +117,7 @@ def clients_to_compare(context: CompletionContext) -> Offers:
     return in_run("clients")(context)
 
 
-def _names(experiment: Experiment, part: Part) -> list[str]:
+def _names(experiment: Experiment, part: Dimension) -> list[str]:
     if part == "workloads":
         return [workload.name for workload in experiment.workloads]
     if part == "loads":

@@ -37,7 +37,7 @@ _LOOK_S = 0.2
 _MANY_BYTES = 65536
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class CommandedRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be played: the options of `cachemark run`.
 
     `toml` is the text of an experiment, or empty. `run` is the run that goes on; empty: a new one.
@@ -51,7 +51,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class _Playing:
     """A job, from its request to the end of its process."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: CommandedRun) -> None:
         self.job = job
         self.run = ""
         self.identity: tuple[int, str] = (0, "")
@@ -85,7 +85,7 @@ class RunPlayer:
         playing = self._playing
         return _GRACE_S if playing is not None and playing.stop_wanted else 0
 
-    def start(self, job: Job) -> str:
+    def start(self, job: CommandedRun) -> str:
         """Start a job, and wait until its run can be shown: the run's name. Raises UsageError.
 
         The machine must have been taken for it.
@@ -197,7 +197,7 @@ def _wait_for(*descriptors: int) -> list[int]:
     return [descriptor for descriptor, _ in poll.poll()]
 
 
-def _command(job: Job, folder: Path, root: Path) -> list[str]:
+def _command(job: CommandedRun, folder: Path, root: Path) -> list[str]:
     return verb_command("run", f"--runs={root}", *write_experiment(job.toml, folder), *job.options)
 
 

@@ -22,7 +22,7 @@ from cachemark.runs.storage.trust import named_programs
 from cachemark.web.context import Context, context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
-from cachemark.web.player import Job, write_experiment
+from cachemark.web.player import CommandedRun, write_experiment
 from cachemark.web.stored import stored_run
 from cachemark.web.verbs import run_verb
 
@@ -96,7 +96,9 @@ async def resume(request: Request) -> Response:
     await form_of(request, here.settings)
     run = stored_run(request.path_params["run"], here.settings.root).folder.name
     trusted = ["--trust-commands"] if here.settings.trust_commands else []
-    await run_in_threadpool(_start, here, Job(options=["--resume", *trusted, "--", run], run=run))
+    await run_in_threadpool(
+        _start, here, CommandedRun(options=["--resume", *trusted, "--", run], run=run)
+    )
     return RedirectResponse(_live_address(run), 303)
 
 
@@ -202,7 +204,7 @@ def _is_whole(form: RunForm, name: str) -> bool:
     return not text or (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER)
 
 
-def _job(form: RunForm) -> Job:
+def _job(form: RunForm) -> CommandedRun:
     """The form as options. A value cannot become an option of its own."""
     typed = [f"--client={text}" for text in _lines(form.client)]
     typed += [f"--server={text}" for text in _lines(form.server)]
@@ -210,10 +212,12 @@ def _job(form: RunForm) -> Job:
         if value := getattr(form, name):
             typed.append(f"--{name.replace('_', '-')}={value}")
     typed += ["--quick"] if form.quick else []
-    return Job(options=typed if form.experiment else [form.suite, *typed], toml=form.experiment)
+    return CommandedRun(
+        options=typed if form.experiment else [form.suite, *typed], toml=form.experiment
+    )
 
 
-def _extent(here: Context, job: Job) -> Extent:
+def _extent(here: Context, job: CommandedRun) -> Extent:
     """What the run would play, as `cachemark run --dry-run` says it. Raises UsageError."""
     here.take()
     try:
@@ -226,7 +230,7 @@ def _extent(here: Context, job: Job) -> Extent:
     return Extent(text=text, lines=lines)
 
 
-def _start(here: Context, job: Job) -> str:
+def _start(here: Context, job: CommandedRun) -> str:
     """Start a run: its name. Raises UsageError."""
     # A run that is being stopped may be about to end. The player gives the machine back.
     here.take(within_s=here.player.ends_within_s)
