@@ -56,4 +56,5 @@ def check_steps(steps: Sequence[Outcome]) -> None:
     rates = [step.load.rate for step in others]
     assert rates
     assert all(rate is not None and rate < most for rate in rates)
-    assert max(map(rates.count, rates)) <= 3
+    # Three misses decide, beside one play that met the objective and two that were spoiled.
+    assert max(map(rates.count, rates)) <= 6
