@@ -27,7 +27,7 @@ from cachemark.agents.remote import host_part, start_servers
 from cachemark.agents.slice_messages import HostSlices, PlannedSlice
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
-from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
+from cachemark.analysis.verdict.slice_bias import callers_of
 from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
@@ -83,7 +83,7 @@ class _FleetSitting:
     ) -> None:
         self._coordinator, self._setting, self._display = coordinator, setting, display
         self._order = random.Random(setting.seed)
-        self._set_length(setting.rounds.slice_ms)
+        self._counted = setting.counted(setting.rounds.slice_ms)
         self._sets: list[list[FleetArm]] = []
         self.arms: list[FleetArm] = []
         for members in setting.sets:
@@ -98,11 +98,6 @@ class _FleetSitting:
         self._names = [host.name for host in coordinator.hosts.makers_of(load)]
         self._clocks: dict[str, ClockReading] = {}
         self._first_start_ns = 0
-
-    def _set_length(self, slice_ms: float) -> None:
-        self._slice_ms = slice_ms
-        self._length_us = round(slice_ms * 1000)
-        self._lead_in_us = round(self._length_us * self._setting.rounds.lead_in_percent / 100)
 
     def play(self) -> None:
         """Start all arms, warm them up, play the squares. Raises TrialError if a host fails."""
@@ -153,19 +148,20 @@ class _FleetSitting:
         for arm in self.arms:
             callers = callers_of(arm.setting.load) * len(self._names)
             arm.operation_ns = arm.operation_ns or operation_ns(arm.warm_up_slices, callers)
-        slowest_ns = max(arm.operation_ns if arm.alive else 0 for arm in self.arms)
-        self._set_length(max(self._setting.grown_ms, grown_ms(self._setting.rounds, slowest_ns)))
+        self._counted = self._setting.grown(
+            arm.operation_ns if arm.alive else 0 for arm in self.arms
+        )
 
     def _rounds_together(self, arms: int) -> int:
-        return max(1, _STRETCH_NS // (arms * self._length_us * 1000))
+        return max(1, _STRETCH_NS // (arms * self._counted.length_us * 1000))
 
     def _check_length(self, arm: FleetArm) -> None:
         load = arm.setting.load
         callers = load.processes * load.threads * len(self._names)
-        check_length(arm.warm_up_slices, self._length_us, callers)
+        check_length(arm.warm_up_slices, self._counted.length_us, callers)
 
     def _play_squares(self) -> None:
-        slice_ms = self._slice_ms
+        slice_ms = self._counted.length_us / 1e3
         rows = merge_rows(
             [
                 rows_of(
@@ -197,7 +193,7 @@ class _FleetSitting:
         if not alive:
             return
         ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(self._names)
-        planned = scheduled(alive, time.time_ns() + ahead_ns, self._length_us)
+        planned = scheduled(alive, time.time_ns() + ahead_ns, self._counted.length_us)
         requests = {name: self._request(planned, name) for name in self._names}
         answers = self._coordinator.ask_each(requests, HostSlices, None)
         before, self._clocks = self._clocks, self._coordinator.clocks()
@@ -215,10 +211,10 @@ class _FleetSitting:
                 PlannedSlice(
                     arm=one.arm.server_number,
                     start_unix_ns=one.start_ns + offset_ns,
-                    length_us=self._length_us,
-                    lead_in_us=self._lead_in_us
+                    length_us=self._counted.length_us,
+                    lead_in_us=self._counted.lead_in_us
                     if one.turn is not None and one.turn.counted
-                    else self._length_us,
+                    else self._counted.length_us,
                 )
                 for one in planned
             ]
@@ -237,7 +233,7 @@ class _FleetSitting:
     def _note(self, one: Planned, slice_: Together) -> None:
         whole = not slice_.missing
         if whole:
-            one.arm.overhangs_ns.append(slice_.wall_ns - self._length_us * 1000)
+            one.arm.overhangs_ns.append(slice_.wall_ns - self._counted.length_us * 1000)
         if one.turn is None and whole:
             one.arm.take_warm_up(slice_)
         elif one.turn is not None and one.turn.counted:
@@ -260,8 +256,8 @@ class _FleetSitting:
             common = Rounds(
                 arms=[arm.label for arm in members],
                 arm=0,
-                length_us=self._length_us,
-                lead_in_us=self._lead_in_us,
+                length_us=self._counted.length_us,
+                lead_in_us=self._counted.lead_in_us,
                 slices=Slices(),
             )
             for arm in members:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from statistics import median
 
@@ -62,6 +62,16 @@ class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     awake_pid: int | None = None
 
+    def counted(self, slice_ms: float) -> Slice:
+        """A counted slice of this length."""
+        length_us = round(slice_ms * 1000)
+        lead_in_us = round(length_us * self.rounds.lead_in_percent / 100)
+        return Slice(length_us=length_us, lead_in_us=lead_in_us)
+
+    def grown(self, operations_ns: Iterable[int]) -> Slice:
+        """A counted slice that is long enough for the operations of all arms, as far as may be."""
+        return self.counted(max(self.grown_ms, grown_ms(self.rounds, max(operations_ns))))
+
 
 def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
     """Play a sitting. Never raises for what a server or a worker did: that is in its outcome.
@@ -82,7 +92,7 @@ class _Sitting:
         self._steal = StealMeter()
         stack.callback(self._steal.close)
         self._threads = stack.enter_context(starting_threads())
-        self._set_length(setting.rounds.slice_ms)
+        self._use(setting.counted(setting.rounds.slice_ms))
         self._sets = [
             [Arm(own, number) for number, own in enumerate(members)] for members in setting.sets
         ]
@@ -93,12 +103,9 @@ class _Sitting:
         self._meters: list[CpuMeter] = []
         self._began_ns = 0
 
-    def _set_length(self, slice_ms: float) -> None:
-        length_us = round(slice_ms * 1000)
-        lead_in_us = round(length_us * self._setting.rounds.lead_in_percent / 100)
-        self._slice_ms = slice_ms
-        self._counted = Slice(length_us=length_us, lead_in_us=lead_in_us)
-        self._uncounted = Slice(length_us=length_us, lead_in_us=length_us)
+    def _use(self, counted: Slice) -> None:
+        self._counted = counted
+        self._uncounted = Slice(length_us=counted.length_us, lead_in_us=counted.length_us)
 
     def play(self) -> None:
         """Start all arms, warm them up, play the squares, record what came of it."""
@@ -140,8 +147,7 @@ class _Sitting:
             setting = arm.setting
             callers = callers_of(setting.load)
             arm.operation_ns = setting.operation_ns or operation_ns(arm.warm_up, callers)
-        slowest_ns = max(arm.operation_ns if arm.ends else 0 for arm in self.arms)
-        self._set_length(max(self._setting.grown_ms, grown_ms(self._setting.rounds, slowest_ns)))
+        self._use(self._setting.grown(arm.operation_ns if arm.ends else 0 for arm in self.arms))
 
     def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
         began = time.monotonic_ns()
@@ -184,7 +190,7 @@ class _Sitting:
             self._order,
             [arm.number for arm in members if arm.ends],
             members[0].setting.timing.measure_ms,
-            self._slice_ms,
+            self._counted.length_us / 1e3,
         )
 
     def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
