@@ -9,7 +9,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.rounds.texts import figure_words, pair_text, twice_text
 from cachemark.cli.overrides import Overrides, apply
-from cachemark.cli.play import play_shown, say, warn
+from cachemark.cli.play import planned_shown, play_shown
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.host import process
 from cachemark.model import suites
@@ -19,8 +19,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.report.compare import ComparisonReport, Gate, compare_in_turns, gated
 from cachemark.report.compare.gate import is_not_worse
 from cachemark.report.rounds import run_answers, sitting_seconds
-from cachemark.runs.play import new_job, planned
-from cachemark.runs.stage import parties_of
+from cachemark.runs.play import new_job
 
 # A build is worse if it settles to be worse in one of these, unless --gate names others.
 _GATED = ("rate", "client-cpu", "server-cpu")
@@ -39,8 +38,7 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     """Play them; the comparison, and its answers in words, if there are any. Raises UsageError."""
     experiment = _experiment(builds)
-    parties = parties_of(experiment, say)
-    plan = planned(experiment, parties, say, warn)
+    plan, parties = planned_shown(experiment)
     outcomes = play_shown(new_job(plan, parties, builds.out))
     answers = run_answers(experiment, outcomes)
     decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)

@@ -89,22 +89,22 @@ def faults(_: CompletionContext) -> Offers:
     return list(all_faults())
 
 
-def in_suite(part: Dimension) -> Completer:
-    """The names of a part of the suite or file that is typed."""
+def in_suite(dimension: Dimension) -> Completer:
+    """The names of a dimension of the suite or file that is typed."""
 
     def offered(context: CompletionContext) -> Offers:
-        return _names(suites.find(_first(context) or suites.BASE), part)
+        return _names(suites.find(_first(context) or suites.BASE), dimension)
 
     return offered
 
 
-def in_run(part: Dimension) -> Completer:
-    """The names of a part of the run that is typed, or of the latest one."""
+def in_run(dimension: Dimension) -> Completer:
+    """The names of a dimension of the run that is typed, or of the latest one."""
 
     def offered(context: CompletionContext) -> Offers:
         name, store = _first(context), _store(context)
         run = latest_run(store) if name in ("", _LATEST) else open_run(name, store)
-        return _names(run.header.experiment, part)
+        return _names(run.header.experiment, dimension)
 
     return offered
 
@@ -117,12 +117,12 @@ def clients_to_compare(context: CompletionContext) -> Offers:
     return in_run("clients")(context)
 
 
-def _names(experiment: Experiment, part: Dimension) -> list[str]:
-    if part == "workloads":
+def _names(experiment: Experiment, dimension: Dimension) -> list[str]:
+    if dimension == "workloads":
         return [workload.name for workload in experiment.workloads]
-    if part == "loads":
+    if dimension == "loads":
         return [load.name for load in experiment.loads]
-    return [*(experiment.clients if part == "clients" else experiment.servers)]
+    return [*(experiment.clients if dimension == "clients" else experiment.servers)]
 
 
 def _store(context: CompletionContext) -> Path:

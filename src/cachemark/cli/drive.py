@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from cachemark.cli import completers
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import planned_experiment
-from cachemark.cli.play import say, warn
+from cachemark.cli.play import planned_shown
 from cachemark.cli.run import play_and_show
 from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
@@ -21,8 +21,7 @@ from cachemark.model import suites
 from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.units import parse_ms
-from cachemark.runs.play import new_job, planned
-from cachemark.runs.stage import parties_of
+from cachemark.runs.play import new_job
 
 _PORT = 11211
 _WARMUP_MS = 1000
@@ -88,8 +87,7 @@ def drive(
     if web:
         check_packages()
     experiment = _experiment(server, options or DriveOptions())
-    parties = parties_of(experiment, say)
-    plan = planned(experiment, parties, say, warn)
+    plan, parties = planned_shown(experiment)
     return play_and_show(new_job(plan, parties, out), details=details, web=web)
 
 

@@ -18,8 +18,8 @@ from cachemark.report.formats import render
 from cachemark.report.rounds import QuestionStandings, standing, standing_lines
 from cachemark.runs.planning.plan_text import extent
 from cachemark.runs.planning.planned_time import Tapes
-from cachemark.runs.play import Job, play
-from cachemark.runs.stage import Parties
+from cachemark.runs.play import Job, planned, play
+from cachemark.runs.stage import Parties, parties_of
 from cachemark.runs.storage.store import Run
 from cachemark.runs.tapes import TapeCache
 
@@ -31,6 +31,12 @@ def tapes_of_traces(plan: Plan, parties: Parties) -> Tapes:
     with temporary_folder() as folder:
         tapes = TapeCache(parties.engine, folder).check(plan)
     return {names: tape.facts for names, tape in tapes.items()}
+
+
+def planned_shown(experiment: Experiment) -> tuple[Plan, Parties]:
+    """An experiment's plan and who takes part in it; prints what it plays. Raises UsageError."""
+    parties = parties_of(experiment, say)
+    return planned(experiment, parties, say, warn), parties
 
 
 def play_shown(job: Job) -> list[Outcome]:
@@ -48,8 +54,8 @@ def play_shown(job: Job) -> list[Outcome]:
         return standing_lines(ranked(outcomes))
 
     def extent_line(plan: Plan) -> str:
-        planned = extent(plan, tapes_of_traces(plan, job.parties))
-        return f"{experiment.name}: {planned}, kept in {run.folder}"
+        played = extent(plan, tapes_of_traces(plan, job.parties))
+        return f"{experiment.name}: {played}, kept in {run.folder}"
 
     limit_s = experiment.rounds.max_s if job.plan.sittings else None
     display = make_display(plain_console(stderr=True), extent_line, lines, limit_s)

@@ -19,7 +19,7 @@ from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.pages import pages_of
 from cachemark.cli.planned_experiment import planned_experiment
-from cachemark.cli.play import exit_status, play_shown, say, tapes_of_traces, warn
+from cachemark.cli.play import exit_status, planned_shown, play_shown, say, tapes_of_traces, warn
 from cachemark.cli.run_options import PLAY, RunOptions
 from cachemark.cli.set_option import named_by_path
 from cachemark.cli.web import check_packages
@@ -32,7 +32,7 @@ from cachemark.model.plan import Plan, uses_rounds
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.runs.planning.plan_text import extent
-from cachemark.runs.play import Job, new_job, planned, resumed_job
+from cachemark.runs.play import Job, new_job, resumed_job
 from cachemark.runs.stage import Parties, parties_of
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
 from cachemark.runs.storage.trust import named_programs
@@ -104,9 +104,7 @@ def run(
         _check_continues(dry_run=dry_run)
         return _resume(experiment, storage, options, hosts, details=details, web=web)
     with named_by_path(RunOptions.names()):
-        experiment_played = _experiment(experiment, options.overrides(), hosts)
-        parties = parties_of(experiment_played, say)
-        plan = planned(experiment_played, parties, say, warn)
+        plan, parties = planned_shown(_experiment(experiment, options.overrides(), hosts))
         if dry_run:
             return _print_plan(plan, parties, details=details)
         if hosts is not None:
