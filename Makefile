@@ -150,8 +150,8 @@ linters: ## Install the linters of the workers' languages and of prose: Debian p
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	[ -z "$$missing" ] || { $(APT_GET) update -qq && $(APT_GET) install -y -qq --no-install-recommends $$missing >/dev/null; }
 	@if command -v go >/dev/null; then \
-	  (cd tools/linters/vale && GOTOOLCHAIN=local go build -o ../../../$(VALE) github.com/vale-cli/vale/v3/cmd/vale 2>/dev/null) || \
-	  echo "linters: no vale: it needs a C compiler and Go $$(sed -n 's/^go //p' tools/linters/vale/go.mod) or later"; fi
+	  (cd tools/linters/vale && CGO_CFLAGS=-w GOTOOLCHAIN=local go build -o ../../../$(VALE) github.com/vale-cli/vale/v3/cmd/vale) || \
+	  echo "linters: no vale, for this reason; it needs a C compiler and Go $$(sed -n 's/^go //p' tools/linters/vale/go.mod) or later"; fi
 	@command -v npm >/dev/null || exit 0; \
 	mkdir -p .tools/node && cp tools/linters/package.json tools/linters/package-lock.json .tools/node && \
 	cd .tools/node && npm ci --silent --no-audit --no-fund
