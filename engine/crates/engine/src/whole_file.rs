@@ -19,6 +19,11 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The message about the file that an option names, if it cannot be written.
+pub fn write_error(option: &str, path: &Path, error: &io::Error) -> String {
+    format!("{option} {}: cannot be written: {error}", path.display())
+}
+
 /// Write a file, or give an existing one this content. What is no regular file is written into. The target of a
 /// symbolic link is replaced, not the link.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {

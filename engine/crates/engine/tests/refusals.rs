@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-const REFUSED: [(&[&str], &str); 12] = [
+const REFUSED: [(&[&str], &str); 14] = [
     (&["--memory", "64"], "write the unit, as in 64m"),
     (&["--memory", "100000g"], "give the store less memory"),
     (&["--hash-power", "24"], "give less of it, or more memory"),
@@ -15,6 +15,11 @@ const REFUSED: [(&[&str], &str); 12] = [
     (&["--unix", "/nowhere/at/all"], "make its folder"),
     (&["--auth-file", "/nowhere"], "--auth-file /nowhere"),
     (&["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "TLS: /nowhere"),
+    (&["--traffic-log", "/tmp/a"], "add --io blocking"),
+    (
+        &["--io", "blocking", "--traffic-log", "/nowhere/at/all"],
+        "--traffic-log /nowhere/at/all: cannot be written",
+    ),
 ];
 
 #[test]

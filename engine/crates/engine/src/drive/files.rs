@@ -9,15 +9,11 @@ use std::time::{Duration, SystemTime};
 use cachemark_load::{Interval, Metrics, encode_histogram};
 use hdrhistogram::Histogram;
 
-use crate::whole_file;
+use crate::whole_file::{self, write_error};
 
 /// Steps for each halving of the distance to 100 %, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 const NS_PER_MS: f64 = 1e6;
-
-fn write_error(option: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("{option} {}: cannot be written: {error}", path.display())
-}
 
 /// Check before the window that the file can be written.
 pub fn check_hgrm(path: &Path) -> Result<(), String> {

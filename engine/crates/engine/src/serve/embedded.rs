@@ -12,7 +12,7 @@ use cachemark_storage::Store;
 use crate::process::{StopSignals, print_error};
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
-use crate::whole_file;
+use crate::whole_file::{self, write_error};
 
 /// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
 /// because clients check that number.
@@ -22,10 +22,8 @@ pub const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION")
 pub fn serve(arguments: &Arguments) -> Result<(), String> {
     return_large_blocks();
     let settings = arguments.settings();
-    if arguments.traffic_log.is_some() && settings.io != IoMode::Blocking {
-        return Err(
-            "--traffic-log: only blocking connections are observed; add --io blocking".to_owned()
-        );
+    if let Some(path) = &arguments.traffic_log {
+        check_traffic_log(path, settings.io)?;
     }
     let endpoints = arguments.endpoints();
     // Before the first connection, so that no signal is missed.
@@ -66,11 +64,21 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
 /// How long connections that were shut down may take to end.
 const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Refuse before the first connection what would be missing at the end.
+fn check_traffic_log(path: &Path, io: IoMode) -> Result<(), String> {
+    if io != IoMode::Blocking {
+        return Err(
+            "--traffic-log: only blocking connections are observed; add --io blocking".to_owned()
+        );
+    }
+    whole_file::check(path).map_err(|error| write_error("--traffic-log", path, &error))
+}
+
 fn write_traffic(path: &Path, connections: &[ConnectionTraffic]) -> Result<(), String> {
     let lines: String =
         connections.iter().map(|each| format!("{}\n", traffic_line(each))).collect();
     whole_file::write(path, lines.as_bytes())
-        .map_err(|error| format!("--traffic-log {}: {error}", path.display()))
+        .map_err(|error| write_error("--traffic-log", path, &error))
 }
 
 /// A connection's line: the fields of `ConnectionTraffic`, and of `Segments` if it has them.
