@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from cachemark.runs.sittings.arm import start_side_by_side, starting_threads
+from cachemark.runs.sittings.arm import do_side_by_side, start_side_by_side, starting_threads
 
 PATIENCE_S = 60.0
 
@@ -53,4 +53,22 @@ def test_what_breaks_a_sitting_off_ends_every_start() -> None:
     with starting_threads() as threads:
         with pytest.raises(MemoryError):
             start_side_by_side(threads, arms, no_memory)
+        assert waiting.ended or not waiting.begun
+
+
+def test_arms_end_side_by_side_and_none_goes_on_after_an_interrupt() -> None:
+    meeting, never = threading.Barrier(2), threading.Barrier(2)
+    both = [FakeArm(meeting), FakeArm(meeting)]
+    with starting_threads() as threads:
+        do_side_by_side(threads, both, [arm.start for arm in both], lambda _: None)
+    assert not meeting.broken
+    waiting = FakeArm(never)
+    quick = FakeArm(threading.Barrier(1))
+
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with starting_threads() as threads:
+        with pytest.raises(KeyboardInterrupt):
+            do_side_by_side(threads, [quick, waiting], [quick.start, waiting.start], interrupted)
         assert waiting.ended or not waiting.begun

@@ -1,7 +1,7 @@
 """The arms of a sitting: each is one cell, with its server and its worker, and its slices so far.
 
 Arms start side by side, because most of a start is waiting: for an interpreter, for a connection,
-for the last key to be stored.
+for the last key to be stored. They end side by side, too: each worker sums up what it noted.
 """
 
 from __future__ import annotations
@@ -114,20 +114,34 @@ def start_side_by_side(
     A failure of an arm is in its outcome. If `started` raises, or the user interrupts, no arm is
     still starting when this ends.
     """
-    starts = [threads.submit(arm.start) for arm in arms]
+    do_side_by_side(threads, arms, [arm.start for arm in arms], started)
+
+
+def do_side_by_side(
+    threads: ThreadPoolExecutor,
+    arms: Sequence[Startable],
+    actions: Sequence[Callable[[], None]],
+    done: Callable[[int], None],
+) -> None:
+    """Do something with each arm, a few at a time; `done` gets their number so far.
+
+    If `done` raises, or the user interrupts, no action goes on when this ends: the workers of all
+    arms are killed.
+    """
+    begun = [threads.submit(action) for action in actions]
     try:
-        for number, start in enumerate(as_completed(starts), 1):
-            start.result()
-            started(number)
+        for number, ended in enumerate(as_completed(begun), 1):
+            ended.result()
+            done(number)
     except BaseException:
         threads.shutdown(wait=False, cancel_futures=True)
-        _end_starts(arms, starts)
+        _end_actions(arms, begun)
         raise
 
 
-def _end_starts(arms: Sequence[Startable], starts: Sequence[Future[None]]) -> None:
-    """Kill workers that are starting, until no thread waits for one."""
-    while going := [start for start in starts if not start.done()]:
+def _end_actions(arms: Sequence[Startable], begun: Sequence[Future[None]]) -> None:
+    """Kill workers until no thread waits for one."""
+    while going := [action for action in begun if not action.done()]:
         for arm in arms:
             arm.kill_workers()
         wait(going, _KILL_AGAIN_S)

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from statistics import median
 
 import msgspec
@@ -27,7 +28,7 @@ from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.sittings.arm import Arm, start_side_by_side, starting_threads
+from cachemark.runs.sittings.arm import Arm, do_side_by_side, start_side_by_side, starting_threads
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import (
     WarmUpSlice,
@@ -119,10 +120,13 @@ class _Sitting:
             arm.attempt(lambda ends, arm=arm: _measure_turn_cost(arm, ends))
         self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
         noise = self._played_with_noise()
-        for members in self._sets:
-            labels = [arm.label for arm in members]
-            for arm in members:
-                arm.attempt(lambda ends, a=arm, of=labels: self._finish(a, ends, of, noise))
+        self._display.doing("sums up")
+        ends = [
+            partial(self._end, arm, [other.label for other in members], noise)
+            for members in self._sets
+            for arm in members
+        ]
+        do_side_by_side(self._threads, self.arms, ends, lambda _: None)
 
     def _started(self, count: int) -> None:
         self._display.doing(f"{count} of {len(self.arms)} clients have started")
@@ -206,6 +210,11 @@ class _Sitting:
         cpu = cpu_reading(first, last, arm.meter, steal)
         place = SlicePlace(turn, before, began - self._began_ns, wall_ns)
         arm.log.add(place, done, cpu)
+
+    def _end(self, arm: Arm, labels: list[str], noise: HostNoise) -> None:
+        """Let the worker sum up, judge the arm, stop its processes: nothing is measured here."""
+        arm.attempt(lambda ends: self._finish(arm, ends, labels, noise))
+        arm.close()
 
     def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:
         done = ends.fleet.end_slices()
