@@ -57,7 +57,7 @@ VERBS = {
         "suites": "List the suites",
         "clients": "List the clients, and what each needs to run on this machine",
         "servers": "List the kinds of servers",
-        "trace": "Convert traces: from any format to cachemark's own, or to CSV",
+        "trace": "Show what the traffic of a trace is, or convert it to another format",
         "export": "Write a run to one file",
         "import": "Import a run that was exported elsewhere",
     },

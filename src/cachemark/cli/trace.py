@@ -1,49 +1,114 @@
-"""`cachemark trace`: convert traces."""
+"""`cachemark trace`: convert traces, and show what is in them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import print_text
+from cachemark.cli.exit_status import OK
+from cachemark.cli.output import print_text, terminal_width, write_out
+from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.written_trace import lines_of
-from cachemark.runs.trace_files import written_trace
+from cachemark.runs.trace_files import shown_trace, written_trace
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a trace of lines is read."""
+
+    trace_format: Annotated[
+        str | None,
+        Parameter(help="twitter, kvcache, memcached or csv; default: from the first lines"),
+    ] = None
+    trace_columns: Annotated[
+        str | None, Parameter(name=["--columns"], help="the columns of a trace without a header")
+    ] = None
+
+    @property
+    def words(self) -> list[str]:
+        """The engine's words for it."""
+        words = [f"--trace-format={self.trace_format}"] if self.trace_format else []
+        return words + ([f"--columns={self.trace_columns}"] if self.trace_columns else [])
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What `convert` keeps."""
+
+    anonymous: Annotated[
+        bool,
+        Parameter(
+            negative="", help="convert: replace keys by a keyed hash, whose key is thrown away"
+        ),
+    ] = False
+    sample: Annotated[
+        str | None,
+        Parameter(help="convert: keep one key of so many, with all its operations: 1/100"),
+    ] = None
 
 
 def trace(
     action: Annotated[
-        Literal["convert"],
-        Parameter(help="convert: write a trace in cachemark's own format, or as CSV"),
+        Literal["convert", "show"],
+        Parameter(help="convert: write another format; show: tell what the traffic is"),
     ],
     source: Annotated[Path, Parameter(help="the trace; also .zst and .gz")],
-    out: Annotated[Path, Parameter(help="the file to write; CSV if its name ends in .csv")],
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help="convert: the file to write, CSV if its name ends in .csv; show: a page, .html"
+        ),
+    ] = None,
     *,
-    trace_format: Annotated[
+    reading: Annotated[Reading | None, Parameter(name="*")] = None,
+    conversion: Annotated[Conversion | None, Parameter(name="*")] = None,
+    keys: Annotated[
         str | None,
-        Parameter(help="twitter, kvcache, memcached or csv; default: from the first lines"),
+        Parameter(help="show: follow at most so many keys, and a part if there are more: 1m"),
     ] = None,
-    trace_columns: Annotated[
-        str | None, Parameter(name=["--columns"], help="the columns of a trace without a header")
-    ] = None,
-    anonymous: Annotated[
-        bool, Parameter(negative="", help="replace keys by a keyed hash, whose key is thrown away")
-    ] = False,
-    sample: Annotated[
-        str, Parameter(help="keep one key of so many, with all its operations: 1/100")
-    ] = "1/1",
-    json: Annotated[bool, Parameter(negative="", help="print what was written as JSON")] = False,
-) -> None:
-    """Write a trace of any format in cachemark's own, or as CSV.
+    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+) -> int:
+    """Write a trace of any format in cachemark's own, or as CSV; or show what the traffic is.
 
-    cachemark's own format is compact, has a checksum in each block, and keeps what is known besides
-    the operations. A trace is never in memory as a whole. docs/trace-format.md describes it.
+    `show` prints the mix, sizes, expiry times, keys, working set, popularity, bursts and new keys;
+    OUT is a page with pictures of them. A trace is never in memory as a whole. cachemark's own
+    format is compact, and keeps what is known besides the operations: docs/trace-format.md.
     """
-    arguments = ["trace", action, f"--sample={sample}"]
-    arguments += [f"--trace-format={trace_format}"] if trace_format else []
-    arguments += [f"--columns={trace_columns}"] if trace_columns else []
-    arguments += ["--anonymous"] if anonymous else []
-    written = written_trace([*arguments, "--", str(source), str(out)])
+    words = ["trace", action, *(reading or Reading()).words]
+    if action == "show":
+        if conversion is not None and conversion != Conversion():
+            raise UsageError("trace show: --anonymous and --sample", "they are for `trace convert`")
+        words += [f"--keys={keys}"] if keys else []
+        return _show([*words, "--", str(source)], source, out, json=json)
+    if keys:
+        raise UsageError("trace convert: --keys", "it is for `trace show`")
+    return _convert(words, source, out, conversion or Conversion(), json=json)
+
+
+def _convert(
+    words: list[str], source: Path, out: Path | None, conversion: Conversion, *, json: bool
+) -> int:
+    if out is None:
+        raise UsageError("trace convert: no file to write", "cachemark trace convert IN OUT")
+    words = [*words, "--anonymous"] if conversion.anonymous else words
+    words = [*words, f"--sample={conversion.sample}"] if conversion.sample else words
+    written = written_trace([*words, "--", str(source), str(out)])
     print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))
+    return OK
+
+
+def _show(words: list[str], source: Path, out: Path | None, *, json: bool) -> int:
+    # Late, as plots take a while to load.
+    from cachemark.report.trace import html, terminal  # noqa: PLC0415
+    from cachemark.report.trace.statistics import document  # noqa: PLC0415
+
+    shown = shown_trace(words)
+    made = document(shown, source.name)
+    if out is not None:
+        write_out(out, html.render(made), option="OUT")
+    print_text(json_text(shown) if json else terminal.render(made, terminal_width()))
+    return OK

@@ -1,4 +1,4 @@
-"""Trace files: the engine records and converts them."""
+"""Trace files: the engine records, converts and describes them."""
 
 from __future__ import annotations
 
@@ -9,39 +9,18 @@ import msgspec
 
 from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError, engine_error_text
+from cachemark.model.trace_statistics import ShownTrace, TraceOrigin, TraceSummary
 
 _REMEDY = (
     "docs/trace-format.md has the formats, docs/replay-a-trace.md the way from a server to a run"
 )
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records come from. `sampled`: one key of so many is in the file."""
-
-    source: str
-    keys: str
-    sampled: int = 1
-
-
-class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a file and what is not, by its name or reason.
-
-    `operations` were read, before keys were sampled. `server` is how much the server's own counters
-    grew meanwhile; it is empty if that is not known.
-    """
-
-    operations: dict[str, int] = {}
-    left_out: dict[str, int] = {}
-    other_lines: dict[str, int] = {}
-    server: dict[str, int] = {}
-    reconnects: int = 0
-
-
 class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
     """A trace that was written. `lines` were read, `bytes` is the size of the file."""
 
     format: str
-    origin: Origin
+    origin: TraceOrigin
     lines: int
     records: int
     bytes: int
@@ -49,7 +28,17 @@ class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def written_trace(arguments: list[str]) -> WrittenTrace:
-    """Let the engine write a trace: `trace convert …` or `record …`. Raises UsageError.
+    """Let the engine write a trace: `trace convert …` or `record …`. Raises UsageError."""
+    return msgspec.json.decode(_printed(arguments), type=WrittenTrace)
+
+
+def shown_trace(arguments: list[str]) -> ShownTrace:
+    """Let the engine tell what is in a trace: `trace show …`. Raises UsageError."""
+    return msgspec.json.decode(_printed(arguments), type=ShownTrace)
+
+
+def _printed(arguments: list[str]) -> str:
+    """What the engine printed. Raises UsageError.
 
     Ctrl-C or SIGTERM ends a recording, whose file is whole all the same.
     """
@@ -72,4 +61,4 @@ def written_trace(arguments: list[str]) -> WrittenTrace:
         raise UsageError(
             engine_error_text(stderr) or f"the engine ended: {engine.returncode}", _REMEDY
         )
-    return msgspec.json.decode(stdout, type=WrittenTrace)
+    return stdout

@@ -111,7 +111,7 @@ fn origin(events: &Events<'_>, conversion: &Conversion) -> Result<Origin, String
     })
 }
 
-fn summary(facts: &TraceFacts, operations: BTreeMap<String, u64>) -> Summary {
+pub(crate) fn summary(facts: &TraceFacts, operations: BTreeMap<String, u64>) -> Summary {
     Summary {
         records: 0,
         operations,
@@ -196,7 +196,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn record_of(event: &TraceEvent) -> Record<'_> {
+pub(crate) fn record_of(event: &TraceEvent) -> Record<'_> {
     Record {
         at_ns: event.at_ns,
         operation: event.action.name(),

@@ -6,6 +6,7 @@
 mod anonymous;
 mod convert;
 mod csv;
+mod each_record;
 mod event;
 mod events;
 pub mod file;
@@ -21,6 +22,7 @@ mod watch_log;
 
 pub use convert::{Conversion, Converted, Ending, Output, convert, convert_file};
 pub use csv::Columns;
+pub use each_record::{ReadTrace, each_record};
 pub use format::Format;
 pub use import::{ImportedTrace, import, import_file};
 pub use options::{Gets, ImportOptions};
