@@ -41,7 +41,7 @@ def test_each_client_has_a_line_over_the_number_of_threads() -> None:
     found = over_factor(full_report(), 680)
     assert [plot.title for plot in found] == ["Throughput over threads"] * len(SERVERS)
     table = found[0].table
-    assert table.columns == ["client", *[str(load.threads) for load in LOADS]]
+    assert table.titles == ["client", *[str(load.threads) for load in LOADS]]
     assert {row[0] for row in table.rows} == {"native", "python/fast", "python/slow"}
     assert all("<svg" in svg(plot.spec) for plot in found)
 
@@ -58,7 +58,7 @@ def test_other_factors_of_a_load_have_plots_too(factor: str) -> None:
     ]
     (plot,) = over_factor(build(header(planned), numbered(outcomes)), 680)
     assert plot.title == f"Throughput over {factor}"
-    assert plot.table.columns == ["client", "1", "2", "16"]
+    assert plot.table.titles == ["client", "1", "2", "16"]
 
 
 def test_workloads_that_differ_in_the_size_of_values_are_points_of_one_line() -> None:
@@ -73,7 +73,7 @@ def test_workloads_that_differ_in_the_size_of_values_are_points_of_one_line() ->
             trial = msgspec.structs.replace(made.trial, cell=cell)
             outcomes.append(msgspec.structs.replace(made, trial=trial, workload=work))
     (plot,) = over_factor(build(header(planned), numbered(outcomes)), 680)
-    assert plot.table.columns == ["client", "100", "1,024", "65,536"]
+    assert plot.table.titles == ["client", "100", "1,024", "65,536"]
     assert plot.subtitle == "one · embedded"
 
 

@@ -132,7 +132,7 @@ def test_a_second_that_one_client_lacks_moves_none_of_its_others(made: Report) -
     ]
     drawn = rate(group, gone, 800)
     assert drawn is not None
-    assert drawn.table.columns == ["client", "1 s", "2 s", "3 s", "4 s"]
+    assert drawn.table.titles == ["client", "1 s", "2 s", "3 s", "4 s"]
     fast = next(row for row in drawn.table.rows if row[0] == "python/fast")
     assert fast[2] == "–"
     assert "–" not in (fast[1], fast[3], fast[4])

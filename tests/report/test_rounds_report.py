@@ -103,7 +103,7 @@ def test_narrowing_and_carry_over_are_plotted(run: Run) -> None:
     made = {plot.name: plot for plot in plots(load_report(run), 680).every()}
     for server in SERVERS:
         narrowing = made[f"narrowing-mixed-one-{server}"]
-        assert narrowing.table.columns == ["client", "after 4", "after 5", "after 6"]
+        assert narrowing.table.titles == ["client", "after 4", "after 5", "after 6"]
         (row,) = narrowing.table.rows
         assert row[0] == "slow"
         assert all(cell.startswith("0.66") or cell.startswith("0.67") for cell in row[1:])

@@ -7,12 +7,12 @@ import pytest
 from cachemark.report import wide_tables
 from cachemark.report.console import text_console, text_of
 from cachemark.report.model import Section
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 from cachemark.report.terminal import print_section
 
 NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
 FIGURES = [f"{number}.123456" for number in range(12)]
-WIDE = Table(
+WIDE = plain_table(
     columns=["cell", *[f"column {number} of twelve" for number in range(12)]],
     rows=[[name, *FIGURES] for name in NAMES],
 )
@@ -20,7 +20,7 @@ WIDE = Table(
 
 def printed(table: Table, width: int) -> str:
     console = text_console(width)
-    section = Section(title="t", columns=table.columns, rows=table.rows, notes=["a note"])
+    section = Section(title="t", columns=table.titles, rows=table.rows, notes=["a note"])
     print_section(console, section)
     return text_of(console)
 
@@ -37,7 +37,7 @@ def test_each_figure_is_whole_at_any_width(width: int) -> None:
 def test_each_part_has_the_names_and_no_column_is_lost(width: int) -> None:
     found = wide_tables.parts(WIDE, width)
     assert len(found) > 1
-    assert [column for part in found for column in part.columns[1:]] == WIDE.columns[1:]
+    assert [column for part in found for column in part.titles[1:]] == WIDE.titles[1:]
     assert all([row[0] for row in part.rows] == NAMES for part in found)
 
 
@@ -49,12 +49,12 @@ def test_what_fits_is_one_table_with_whole_headings() -> None:
 
 def test_a_long_text_among_figures_is_folded() -> None:
     client = "php/memcached?compression=on&compression_threshold=100"
-    table = Table(columns=["cell", "ops/s", "client"], rows=[["a", "12.3 k", client]])
+    table = plain_table(columns=["cell", "ops/s", "client"], rows=[["a", "12.3 k", client]])
     text = printed(table, 40)
     assert "12.3 k" in text
     assert client in "".join(text.split())
 
 
 def test_a_table_without_rows_has_its_headings() -> None:
-    assert wide_tables.parts(Table(columns=["cell", "ops/s"], rows=[]), 80)
-    assert "ops/s" in printed(Table(columns=["cell", "ops/s"], rows=[]), 80)
+    assert wide_tables.parts(plain_table(columns=["cell", "ops/s"], rows=[]), 80)
+    assert "ops/s" in printed(plain_table(columns=["cell", "ops/s"], rows=[]), 80)

@@ -10,26 +10,18 @@ from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
-from cachemark.report.model import Report, ranked_figure
+from cachemark.report.model import RatesSection, Report, ranked_figure
 from cachemark.report.replays import replay_lines
-from cachemark.report.searched_rates import RATES_TITLE
 from cachemark.report.tables import (
-    HIT_RATIO,
-    NO_FIRST_HEADING,
-    RATIO_HEADING,
     Table,
     group_title,
+    plain_table,
     ranking_table,
 )
 from cachemark.report.terminal import rich_table
 
 # What answers the question; all other columns are in the report.
-_SHOWN = frozenset(
-    {
-        *("client", "server", "ops/s", "p99", HIT_RATIO, "client CPU/op"),
-        *(*RATIO_HEADING.values(), NO_FIRST_HEADING),
-    }
-)
+_SHOWN = frozenset({"name", "rate", "ratio", "p99", "hit-ratio", "client-cpu"})
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
 _MAX_REASONS = 2
@@ -44,11 +36,9 @@ def render(report: Report, width: int | None) -> str:
         console.print(escape(group_title(group)))
         console.print(rich_table(_shown(ranking_table(group)), console.width))
     for section in report.sections:
-        if section.title.startswith(RATES_TITLE):
+        if isinstance(section, RatesSection):
             console.print()
-            console.print(
-                rich_table(Table(columns=section.columns, rows=section.rows, prose=True), None)
-            )
+            console.print(rich_table(plain_table(section.columns, section.rows, prose=True), None))
     left = len(report.groups) - _MAX_GROUPS
     if left > 0:
         console.print(f"… and {left} more groups, see --details.")
@@ -86,11 +76,7 @@ def compare_command(report: Report) -> str:
 
 
 def _shown(table: Table) -> Table:
-    numbers = [number for number, column in enumerate(table.columns) if column in _SHOWN]
-    return Table(
-        columns=[table.columns[number] for number in numbers],
-        rows=[[row[number] for number in numbers] for row in table.rows],
-    )
+    return table.only([at for at, column in enumerate(table.columns) if column.id in _SHOWN])
 
 
 def _left_out(report: Report) -> list[str]:

@@ -10,6 +10,7 @@ from cachemark.report.tables import (
     group_title,
     operation_table,
     ranking_table,
+    section_table,
     self_comparison,
 )
 
@@ -30,7 +31,7 @@ def render(report: Report, width: int | None) -> str:
             lines += ["", *table_lines(of_kinds)]
     for section in report.sections:
         lines += ["", f"## {section.title}", ""]
-        lines += table_lines(Table(columns=section.columns, rows=section.rows, prose=section.prose))
+        lines += table_lines(section_table(section))
         lines += ["", *[f"- {note}" for note in section.notes]]
     parts = (
         ("Not played", [absence_text(absence, code=True) for absence in report.absences]),
@@ -47,7 +48,7 @@ def render(report: Report, width: int | None) -> str:
 
 
 def table_lines(table: Table) -> list[str]:
-    head = "| " + " | ".join(table.columns) + " |"
+    head = "| " + " | ".join(table.titles) + " |"
     rule = (
         "|" + "|".join([":--", *[":--" if table.prose else "--:"] * (len(table.columns) - 1)]) + "|"
     )

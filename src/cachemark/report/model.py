@@ -188,6 +188,14 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     prose: bool = False
 
 
+class RatesSection(Section, frozen=True, kw_only=True):
+    """The rates that a search found, which the last screen of a run shows, too."""
+
+
+class CarryOverSection(Section, frozen=True, kw_only=True):
+    """What clients leave to the slices after their own; the sittings have its plot."""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a run's report. `rounds`: what its sittings answer, if it has any.
 

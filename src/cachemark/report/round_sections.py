@@ -18,7 +18,7 @@ from cachemark.analysis.rounds.texts import (
     steal_text,
 )
 from cachemark.analysis.statistics import Comparison
-from cachemark.report.model import Section
+from cachemark.report.model import CarryOverSection, Section
 
 CARRY_OVER_TITLE = "What a client leaves to the slice after its own"
 
@@ -98,7 +98,7 @@ def _carry_over(table: CarryOverTable) -> Section:
         ]
         for arm in table.arms
     ]
-    return Section(
+    return CarryOverSection(
         title=CARRY_OVER_TITLE,
         topic="rounds",
         columns=[

@@ -12,9 +12,8 @@ from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
 from cachemark.analysis.statistics import Interval
 from cachemark.model.objective import Objective
 from cachemark.model.outcome import Cell
-from cachemark.report.model import RatePoint, Section
+from cachemark.report.model import RatePoint, RatesSection, Section
 
-RATES_TITLE = "The highest rates with"
 STEPS_TITLE = "Every step of the search"
 LIMITED = "limited by this generator, not by the server"
 _MAY_DO_MORE = (
@@ -162,8 +161,8 @@ def sections(
 
 def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Section:
     shown = _varying(rates)
-    return Section(
-        title=" · ".join([f"{RATES_TITLE} {text}", *_shared(rates)]),
+    return RatesSection(
+        title=" · ".join([f"The highest rates with {text}", *_shared(rates)]),
         topic="search",
         columns=["client", *shown, "highest rate", "interval", "range",
                  f"its {objective.percentile}", "next rate", "its result", "closed loop"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cachemark.analysis.number_format import (
@@ -15,25 +17,64 @@ from cachemark.analysis.number_format import (
 )
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary, Comparison, Interval, KindSummary
-from cachemark.report.model import ClientRow, Group, Metric
+from cachemark.report.model import ClientRow, Group, Metric, Section
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column by its title, which is shown, and its `id`, by which it is found.
+
+    `words`: text, not figures. A narrow terminal does first without the column whose `spare` is 1,
+    then without the next; 0: never.
+    """
+
+    title: str
+    id: str = ""
+    words: bool = False
+    spare: int = 0
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Columns and rows. The first column is text; with `prose`, all columns are text."""
 
-    columns: list[str]
+    columns: list[Column]
     rows: list[list[str]]
     prose: bool = False
 
+    @property
+    def titles(self) -> list[str]:
+        """What is written above the columns."""
+        return [column.title for column in self.columns]
 
-HIT_RATIO = "hit ratio"
-REFUSED = "refused"
-EVICTIONS = "evictions"
+    def only(self, chosen: Sequence[int]) -> Table:
+        """The table with these columns alone."""
+        return Table(
+            columns=[self.columns[at] for at in chosen],
+            rows=[[row[at] for at in chosen] for row in self.rows],
+            prose=self.prose,
+        )
+
+
+def plain_table(columns: Sequence[str], rows: list[list[str]], *, prose: bool = False) -> Table:
+    """A table of which every column is shown, and none is asked for."""
+    return Table(columns=[Column(title) for title in columns], rows=rows, prose=prose)
+
+
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
+_REFUSED = Column("refused")
+_PERCENTILES = (
+    Column("p50", spare=8),
+    Column("p99", "p99", spare=9),
+    Column("p99.9", spare=2),
+)
 # In an open loop, all clients have the same rate, so they are compared by p99.
-RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
+_RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
 # The same where nobody is named first.
-NO_FIRST_HEADING = "of the top row"
+_NO_FIRST_HEADING = "of the top row"
+
+
+def section_table(section: Section) -> Table:
+    """The table of a section."""
+    return plain_table(section.columns, section.rows, prose=section.prose)
 
 
 def group_title(group: Group) -> str:
@@ -51,23 +92,23 @@ def ranking_table(group: Group) -> Table:
     table = _ranking_table(group)
     totals = [row.summary.total for row in group.rows]
     if any(total and total.not_stored for total in totals):
-        table = _inserted(table, "errors", REFUSED, [_refused(total) for total in totals])
+        table = _inserted(table, "errors", _REFUSED, [_refused(total) for total in totals])
     if any(row.summary.evictions for row in group.rows):
         texts = [_evictions(row.summary.evictions) for row in group.rows]
-        table = _inserted(table, "client CPU/op", EVICTIONS, texts)
+        table = _inserted(table, "client-cpu", Column("evictions"), texts)
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
     if not withheld and all(ratio in (None, 1.0) for ratio in ratios):
         return table
     texts = ["–" if ratio is None else f"{100 * ratio:.1f} %" for ratio in ratios]
-    return _inserted(table, "client CPU/op", HIT_RATIO, texts)
+    return _inserted(table, "client-cpu", Column("hit ratio", "hit-ratio"), texts)
 
 
-def _inserted(table: Table, before: str, heading: str, texts: list[str]) -> Table:
+def _inserted(table: Table, before: str, column: Column, texts: list[str]) -> Table:
     """The table with one more column, in front of another."""
-    at = table.columns.index(before)
+    at = [each.id for each in table.columns].index(before)
     return Table(
-        columns=[*table.columns[:at], heading, *table.columns[at:]],
+        columns=[*table.columns[:at], column, *table.columns[at:]],
         rows=[[*row[:at], text, *row[at:]] for row, text in zip(table.rows, texts, strict=True)],
     )
 
@@ -96,17 +137,15 @@ def _hit_ratio(summary: CellSummary) -> float | None:
 def _ranking_table(group: Group) -> Table:
     return Table(
         columns=[
-            group.heading,
-            "version",
-            "ops/s",
-            ratio_heading(group),
-            "p50",
-            "p99",
-            "p99.9",
-            "client CPU/op",
-            "server CPU/op",
-            "errors",
-            "valid",
+            Column(group.heading, "name"),
+            Column("version", words=True, spare=3),
+            Column("ops/s", "rate"),
+            Column(ratio_heading(group), "ratio"),
+            *_PERCENTILES,
+            Column("client CPU/op", "client-cpu", spare=4),
+            Column("server CPU/op", spare=1),
+            Column("errors", "errors", spare=5),
+            Column("valid", spare=10),
         ],
         rows=[_ranking_row(row, group) for row in group.rows],
     )
@@ -115,7 +154,7 @@ def _ranking_table(group: Group) -> Table:
 def ratio_heading(group: Group) -> str:
     """What the rows of a group are relative to."""
     nobody = group.no_first and any(row.fastest for row in group.rows)
-    return NO_FIRST_HEADING if nobody else RATIO_HEADING[group.metric]
+    return _NO_FIRST_HEADING if nobody else _RATIO_HEADING[group.metric]
 
 
 def _ranking_row(row: ClientRow, group: Group) -> list[str]:
@@ -211,14 +250,12 @@ def operation_table(group: Group) -> Table | None:
     if not rows:
         return None
     columns = [
-        group.heading,
-        "operation",
-        "ops/s",
-        "p50",
-        "p99",
-        "p99.9",
-        "hits",
-        "misses",
-        *([REFUSED] if refused else []),
+        Column(group.heading),
+        Column("operation", words=True),
+        Column("ops/s"),
+        *_PERCENTILES,
+        Column("hits", spare=6),
+        Column("misses", spare=7),
+        *([_REFUSED] if refused else []),
     ]
     return Table(columns=columns, rows=rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -16,6 +14,7 @@ from cachemark.report.tables import (
     group_title,
     operation_table,
     ranking_table,
+    section_table,
     self_comparison,
 )
 from cachemark.report.wide_tables import parts, widths
@@ -46,7 +45,7 @@ def render(report: Report, width: int | None) -> str:
 
 def print_section(console: Console, section: Section) -> None:
     """Print a section: its title, its table and its notes."""
-    table = Table(columns=section.columns, rows=section.rows, prose=section.prose)
+    table = section_table(section)
     console.print()
     console.print(escape(section.title))
     for number, part in enumerate([table] if table.prose else parts(table, console.width)):
@@ -76,7 +75,7 @@ def _lists(console: Console, report: Report) -> None:
 def _figures(table: Table, width: int) -> RichTable:
     """A table whose figures are whole."""
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
-    for index, (column, each) in enumerate(zip(table.columns, widths(table, width), strict=True)):
+    for index, (column, each) in enumerate(zip(table.titles, widths(table, width), strict=True)):
         figures = index and any(_is_figure(row[index]) for row in table.rows)
         justify = "right" if figures else "left"
         drawn.add_column(escape(column), justify=justify, width=each, overflow="fold")
@@ -90,53 +89,34 @@ def _is_figure(cell: str) -> bool:
     return cell.lstrip("±≈<>≥−+ ")[:1].isdigit() or cell == "–"
 
 
-# What a narrow terminal does without, first to go first.
-_DISPENSABLE = (
-    "server CPU/op",
-    "p99.9",
-    "version",
-    "client CPU/op",
-    "errors",
-    "hits",
-    "misses",
-    "p50",
-    "p99",
-    "valid",
-)
-
-
-def rich_table(
-    table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSABLE
-) -> RichTable:
+def rich_table(table: Table, width: int | None) -> RichTable:
     """The table without the columns that do not fit into `width`; wrapped if there is no width."""
-    every = list(range(len(table.columns)))
-    shown = every if width is None else _fitting(table, width, dispensable)
+    if width is not None:
+        table = _fitting(table, width)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
-    for index in shown:
-        column = table.columns[index]
-        left = index == 0 or table.prose or column in ("operation", "version", "answer")
+    for index, column in enumerate(table.columns):
         drawn.add_column(
-            escape(column),
-            justify="left" if left else "right",
+            escape(column.title),
+            justify="left" if index == 0 or table.prose or column.words else "right",
             # Names give way where nothing is left to do without: a figure cut in two is another.
             # A name cut in two is no name either, where prose can give way.
             no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
             overflow="fold",
         )
     for row in table.rows:
-        drawn.add_row(*[escape(row[index]) for index in shown])
+        drawn.add_row(*map(escape, row))
     return drawn
 
 
-def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:
+def _fitting(table: Table, width: int) -> Table:
     """The columns that fit. A column is left out rather than having its figures wrapped."""
     shown = list(range(len(table.columns)))
-    for name in dispensable:
+    for spare in sorted({column.spare for column in table.columns} - {0}):
         needed = sum(_column_width(table, index) + 2 for index in shown)
         if needed <= width:
             break
-        shown = [index for index in shown if table.columns[index] != name]
-    return shown
+        shown = [index for index in shown if table.columns[index].spare != spare]
+    return table.only(shown)
 
 
 def _is_short(table: Table, index: int) -> bool:
@@ -144,4 +124,4 @@ def _is_short(table: Table, index: int) -> bool:
 
 
 def _column_width(table: Table, index: int) -> int:
-    return max(len(cells[index]) for cells in [table.columns, *table.rows])
+    return max(len(cells[index]) for cells in [table.titles, *table.rows])

@@ -24,15 +24,7 @@ def parts(table: Table, width: int) -> list[Table]:
         if groups[-1] and taken > width:
             groups.append([])
         groups[-1].append(index)
-    return [_columns(table, [0, *group]) for group in groups]
-
-
-def _columns(table: Table, chosen: list[int]) -> Table:
-    return Table(
-        columns=[table.columns[at] for at in chosen],
-        rows=[[row[at] for at in chosen] for row in table.rows],
-        prose=table.prose,
-    )
+    return [table.only([0, *group]) for group in groups]
 
 
 def widths(table: Table, width: int) -> list[int]:
@@ -58,7 +50,7 @@ def _needed(table: Table, width: int) -> list[int]:
 
 def _cells(table: Table) -> list[list[str]]:
     """The cells of each column, its heading first."""
-    return [list(cells) for cells in zip(table.columns, *table.rows, strict=True)]
+    return [list(cells) for cells in zip(table.titles, *table.rows, strict=True)]
 
 
 def _figure(cell: str) -> int:

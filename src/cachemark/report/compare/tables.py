@@ -12,7 +12,7 @@ from cachemark.analysis.number_format import (
 from cachemark.analysis.statistics import FIGURES, Answer, Comparison, Figure, Interval
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.tables import Table
+from cachemark.report.tables import Column, Table
 
 _ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
 NO_ANSWER = "no answer"
@@ -64,7 +64,16 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
     ratio = f"ratio ({100 * (1 - compared.level):.3g} %)"
     better = "more is better" if figure.more_is_better else "less is better"
     return Table(
-        columns=[better, "baseline", "other", ratio, "p", "n", "answer"],
+        # A narrow terminal does without what the ratio says.
+        columns=[
+            Column(better),
+            Column("baseline", spare=3),
+            Column("other", spare=4),
+            Column(ratio),
+            Column("p", spare=1),
+            Column("n", spare=2),
+            Column("answer", words=True),
+        ],
         rows=rows,
     )
 

@@ -10,9 +10,6 @@ from cachemark.report.compare.tables import common_fields, head, tables, tally, 
 from cachemark.report.console import text_console, text_of
 from cachemark.report.terminal import rich_table
 
-# What a narrow terminal does without, first to go first: the ratio says it.
-_DISPENSABLE = ("p", "n", "baseline", "other")
-
 
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as text of at most `width` columns."""
@@ -23,7 +20,7 @@ def render(compared: ComparisonReport, width: int | None) -> str:
     for name, table in tables(compared):
         console.print()
         console.print(escape(name))
-        console.print(rich_table(table, console.width, _DISPENSABLE))
+        console.print(rich_table(table, console.width))
     for heading, lines in text_lists(compared):
         if lines:
             console.print()

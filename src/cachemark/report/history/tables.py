@@ -7,9 +7,14 @@ from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import value
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
-from cachemark.report.tables import Table
+from cachemark.report.tables import Column, Table
 
 _ABSENT = "–"
+# What a narrow terminal does without, first to go first.
+_DISPENSABLE = (
+    "runtime", "cachemark", "made", "p99", "server", "host", "valid", "library", "played",
+    "experiment",
+)  # fmt: skip
 
 
 def tables(history: History) -> list[tuple[str, Table]]:
@@ -34,8 +39,8 @@ def notes(history: History) -> list[str]:
 
 
 def _runs(runs: list[RunRow]) -> Table:
-    columns = ["run", "made", "experiment", "host", "cachemark", "valid", "played", "planned"]
-    return Table(columns=columns, rows=[_run(run) for run in runs])
+    titles = ["run", "made", "experiment", "host", "cachemark", "valid", "played", "planned"]
+    return _droppable(titles, [_run(run) for run in runs])
 
 
 def _run(run: RunRow) -> list[str]:
@@ -54,7 +59,13 @@ def _table(line: CellHistory) -> Table:
     titles = [FIGURES[name].title for name in line.figures]
     columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
     rows = [_entry(entry, line.figures) for entry in line.entries]
-    return Table(columns=[*columns, *titles, "ratio to previous", "reason"], rows=rows)
+    return _droppable([*columns, *titles, "ratio to previous", "reason"], rows)
+
+
+def _droppable(titles: list[str], rows: list[list[str]]) -> Table:
+    """A table of which a narrow terminal does without some columns."""
+    spares = {title: spare for spare, title in enumerate(_DISPENSABLE, 1)}
+    return Table(columns=[Column(of, spare=spares.get(of, 0)) for of in titles], rows=rows)
 
 
 def _entry(entry: Entry, figures: list[str]) -> list[str]:

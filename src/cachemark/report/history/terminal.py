@@ -9,12 +9,6 @@ from cachemark.report.history.model import History
 from cachemark.report.history.tables import notes, tables
 from cachemark.report.terminal import rich_table
 
-# What a narrow terminal does without, first to go first.
-_DISPENSABLE = (
-    "runtime", "cachemark", "made", "p99", "server", "host", "valid", "library", "played",
-    "experiment",
-)  # fmt: skip
-
 
 def render(history: History, width: int | None) -> str:
     """The history as text of at most `width` columns."""
@@ -22,7 +16,7 @@ def render(history: History, width: int | None) -> str:
     for title, table in tables(history):
         if title:
             console.print(escape(title))
-        console.print(rich_table(table, console.width, _DISPENSABLE))
+        console.print(rich_table(table, console.width))
         console.print()
     for note in notes(history):
         console.print(escape(note))

@@ -28,10 +28,11 @@ from cachemark.report.plots.images import svg
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import leader
 from cachemark.report.tables import (
-    Table,
     group_title,
     operation_table,
+    plain_table,
     ranking_table,
+    section_table,
     self_comparison,
 )
 
@@ -197,7 +198,7 @@ def section_part(section: Section, anchor: str, figures: list[PageFigure]) -> Se
     return SectionPart(
         anchor=anchor,
         title=section.title,
-        table=Table(columns=section.columns, rows=section.rows, prose=section.prose),
+        table=section_table(section),
         notes=section.notes,
         figures=figures,
     )
@@ -213,7 +214,7 @@ def _trials(report: Report) -> TrialPart:
     return TrialPart(
         counts=counts.most_common(),
         rejected=report.rejected,
-        table=Table(columns=columns, rows=rows),
+        table=plain_table(columns=columns, rows=rows),
     )
 
 

@@ -6,7 +6,7 @@ from cachemark.model.foreign_text import clean_all
 from cachemark.report.jmh.model import JmhReport
 from cachemark.report.jmh.tables import figures_table
 from cachemark.report.markdown import one_line, table_lines
-from cachemark.report.tables import Table
+from cachemark.report.tables import section_table
 
 
 def render(report: JmhReport, width: int | None) -> str:
@@ -16,8 +16,7 @@ def render(report: JmhReport, width: int | None) -> str:
     lines = [f"# {one_line(report.title)}", "", *table_lines(figures_table(report))]
     lines += ["", *[f"- {note}" for note in report.notes]]
     for section in report.sections:
-        table = Table(columns=section.columns, rows=section.rows, prose=section.prose)
-        lines += ["", f"## {section.title}", "", *table_lines(table)]
+        lines += ["", f"## {section.title}", "", *table_lines(section_table(section))]
         lines += ["", *[f"- {note}" for note in section.notes]]
     for heading, items in (("No figure", report.failures), ("Environment", report.jvm)):
         if items:

@@ -20,7 +20,7 @@ from cachemark.report.markdown import table_lines
 from cachemark.report.originals import fills
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 
 # The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
 _RATE_MB = 1e6
@@ -67,7 +67,7 @@ def _grid(
         [name(next(iter(row.values())), loads), *[_cell(row, at, text) for at in columns]]
         for row in rows.values()
     ]
-    return table_lines(Table(columns=[head, *columns], rows=body))
+    return table_lines(plain_table(columns=[head, *columns], rows=body))
 
 
 def _column(series: Series) -> str:
@@ -124,7 +124,7 @@ def _memory(filled: Sequence[Series]) -> list[str]:
         [server, *_sizes([o for s in filled if s.cell.server == server for o in s.outcomes])]
         for server in dict.fromkeys(series.cell.server for series in filled)
     ]
-    return table_lines(Table(columns=columns, rows=rows))
+    return table_lines(plain_table(columns=columns, rows=rows))
 
 
 def _sizes(trials: Sequence[Outcome]) -> list[str]:

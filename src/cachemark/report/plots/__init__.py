@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from cachemark.report.json_text import json_text
-from cachemark.report.model import Report
+from cachemark.report.model import CarryOverSection, Report
 from cachemark.report.plots import timeline
 from cachemark.report.plots.block_rates import block_rates
 from cachemark.report.plots.capacity import capacity
@@ -25,7 +25,6 @@ from cachemark.report.plots.ranking import ranking
 from cachemark.report.plots.searched_percentiles import searched_percentiles
 from cachemark.report.plots.sittings import carry_over, narrowing, round_by_round
 from cachemark.report.plots.summary_picture import summary_picture
-from cachemark.report.round_sections import CARRY_OVER_TITLE
 
 
 class Plots(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +82,7 @@ def _section_plots(report: Report, width: int) -> list[list[Plot]]:
     sets = iter(carry_over(report.rounds, width))
     return [
         [next(sets)]
-        if section.title == CARRY_OVER_TITLE
+        if isinstance(section, CarryOverSection)
         else [
             *searched_percentiles(section, width),
             *capacity(section, width),

@@ -9,7 +9,7 @@ from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import Table, group_title, plain_table
 
 
 def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
@@ -78,4 +78,4 @@ def _table(clients: list[str], blocks: list[int], rates: dict[str, dict[int, flo
         [client, *["–" if b not in rates[client] else number(rates[client][b]) for b in blocks]]
         for client in clients
     ]
-    return Table(columns=["client", *[f"block {block}" for block in blocks]], rows=rows)
+    return plain_table(columns=["client", *[f"block {block}" for block in blocks]], rows=rows)

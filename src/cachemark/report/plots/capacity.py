@@ -9,7 +9,7 @@ from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 
 
 def capacity(section: Section, width: int) -> list[Plot]:
@@ -42,7 +42,7 @@ def capacity(section: Section, width: int) -> list[Plot]:
                 y_title="operations per second",
                 y_labels=SI_LABEL,
             ),
-            table=Table(
+            table=plain_table(
                 columns=["what", "connections", "highest rate"],
                 rows=[
                     [line.label, f"{mark.x:,.0f}", number(mark.y)]

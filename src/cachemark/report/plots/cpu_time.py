@@ -8,7 +8,7 @@ from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import Table, group_title, plain_table
 
 _SIDES: tuple[tuple[ColourRole, str], ...] = (("series1", "client"), ("series2", "server"))
 _LABEL = "format(datum.value, '~r') + ' µs'"
@@ -75,7 +75,7 @@ def _table(rows: list[ClientRow]) -> Table:
         for row in rows
     ]
     columns = ["client", "client CPU, µs/op", "server CPU, µs/op", "server RSS after the window"]
-    return Table(columns=columns, rows=cells)
+    return plain_table(columns=columns, rows=cells)
 
 
 def _memory(of: Interval | None) -> str:

@@ -6,7 +6,7 @@ from cachemark.report.factors import Factor, FactorLevel, factors
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, plain_table
 
 _LABEL = "format(datum.value, '~r') + ' ×'"
 
@@ -66,4 +66,4 @@ def _table(factor: Factor) -> Table:
         for level in factor.levels
     ]
     columns = [factor.name, f"× {factor.base}", "least", "most", "pairs of cells"]
-    return Table(columns=columns, rows=rows)
+    return plain_table(columns=columns, rows=rows)

@@ -16,7 +16,7 @@ from cachemark.report.plots.line_chart import (
     unnamed_note,
 )
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, plain_table
 
 
 def latency_over_throughput(report: Report, width: int) -> list[Plot]:
@@ -113,4 +113,4 @@ def _table(clients: list[str], groups: list[Group], percent: int) -> Table:
                 of = _percentile(total, percent)
                 rate = number(total.rate.value)
                 rows.append([client, group.load, rate, time(of.value if of else None)])
-    return Table(columns=["client", "load", "ops/s", f"p{percent}"], rows=rows)
+    return plain_table(columns=["client", "load", "ops/s", f"p{percent}"], rows=rows)

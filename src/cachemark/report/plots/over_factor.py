@@ -14,7 +14,7 @@ from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, plain_table
 
 # With a larger ratio of its values, a factor has a logarithmic axis.
 _MAX_LINEAR = 6.0
@@ -165,7 +165,7 @@ def _axis(factor: _Factor, values: Sequence[float]) -> Spec:
 
 def _table(points: _Points, lines: Sequence[ChartLine], write: Callable[[float], str]) -> Table:
     by_line = [{mark.x: mark.y for mark in line.marks} for line in lines]
-    return Table(
+    return plain_table(
         columns=["client", *[f"{value:,.0f}" for value, _ in points]],
         rows=[
             [line.label, *[write(of[value]) if value in of else "–" for value, _ in points]]

@@ -16,7 +16,7 @@ from cachemark.report.plots.palette import SERIES, ColourRole, identity
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
-from cachemark.report.tables import Table, ratio_heading, share_text
+from cachemark.report.tables import Table, plain_table, ratio_heading, share_text
 
 _Getter = Callable[[ClientRow], Interval | None]
 _Formatter = Callable[[Interval | None], str]
@@ -255,4 +255,4 @@ def _table(
     for client in grid.clients:
         rows = [grid.rows.get((client, server)) for server in grid.servers]
         cells.append([client, *["–" if row is None else write(get(row)) for row in rows]])
-    return Table(columns=["client", *grid.servers], rows=cells)
+    return plain_table(columns=["client", *grid.servers], rows=cells)

@@ -9,7 +9,7 @@ from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.layout import is_wide
 from cachemark.report.plots.line_chart import MAX_NAMED_LINES, ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import Table, group_title, plain_table
 
 _LABELLED_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
@@ -97,4 +97,4 @@ def _table(group: Group) -> Table:
         cells = [percentile(times, percent) for percent in (50.0, 90.0, 99.0, 99.9)]
         rows.append([row.name, *cells, time(times.max_ns), f"{times.count:,}"])
     columns = ["client", "p50", "p90", "p99", "p99.9", "longest", "operations"]
-    return Table(columns=columns, rows=rows)
+    return plain_table(columns=columns, rows=rows)

@@ -12,7 +12,7 @@ from cachemark.report.model import Bar, Section
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 
 _KEY: tuple[tuple[ColourRole, str], ...] = (("yardstick", "published"), ("first", "measured here"))
 _LABEL = "format(datum.value, '~r') + ' ×'"
@@ -39,7 +39,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {bars_text}.",
         spec=bar_chart(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
         subtitle=section.title,
-        table=Table(
+        table=plain_table(
             columns=["cell", "whose", section.unit, "× best"],
             rows=[
                 [bar.label, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]

@@ -17,7 +17,7 @@ from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import ColourRole, identity
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import Table, group_title, plain_table
 
 
 def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
@@ -144,4 +144,4 @@ def _table(group: Group) -> Table:
         counted = f"{row.summary.valid}/{row.summary.trials}"
         rows.append([row.name, *cells, counted])
     unit = "ops/s" if group.metric == "rate" else "p99"
-    return Table(columns=[group.heading, unit, "from", "to", "valid trials"], rows=rows)
+    return plain_table(columns=[group.heading, unit, "from", "to", "valid trials"], rows=rows)

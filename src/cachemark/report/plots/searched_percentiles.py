@@ -15,7 +15,7 @@ from cachemark.report.plots.line_chart import (
     unnamed_note,
 )
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 
 
 def searched_percentiles(section: Section, width: int) -> list[Plot]:
@@ -46,7 +46,7 @@ def searched_percentiles(section: Section, width: int) -> list[Plot]:
                 x=rate_axis("operations per second, as offered", width),
                 y_title=f"{section.unit} of the response time",
             ),
-            table=Table(
+            table=plain_table(
                 columns=["client", "rate", section.unit],
                 rows=[
                     [line.label, number(mark.x), time(mark.y)]

@@ -16,7 +16,7 @@ from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart,
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import group_title, plain_table
 
 _RATIO_LABEL = "format(datum.value, '~r')"
 _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
@@ -54,7 +54,7 @@ def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
             y_labels=_RATIO_LABEL,
         ),
         subtitle=group_title(group),
-        table=Table(
+        table=plain_table(
             columns=[group.heading, *[f"after {count}" for count in counts]],
             rows=[[one.name, *_cells(one, counts)] for one in answer.narrowing],
         ),
@@ -96,7 +96,7 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
             y_labels=_RATIO_LABEL,
         ),
         subtitle=group_title(group),
-        table=Table(
+        table=plain_table(
             columns=[group.heading, "points", "half of the points lie between"],
             rows=[
                 [one.name, str(len(one.points)), "{:.3f} and {:.3f}".format(*ends[one.name])]
@@ -163,7 +163,7 @@ def _carry_over(table: CarryOverTable, width: int) -> Plot:
         "others: " + "; ".join(item.description for item in items) + ".",
         spec=bar_chart(items, width, axis="rate of the next slice", labels=_TIMES_LABEL),
         subtitle=f"{first.workload} · {first.load}",
-        table=Table(
+        table=plain_table(
             columns=["client", "rate of the next slice"],
             rows=[[item.label, item.figure] for item in items],
         ),

@@ -10,7 +10,7 @@ from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table, group_title
+from cachemark.report.tables import Table, group_title, plain_table
 
 _Getter = Callable[[TimelinePoint], float | None]
 _Mean = Callable[[Sequence[float]], float]
@@ -160,4 +160,4 @@ def _table(lines: list[ChartLine], write: Callable[[float], str]) -> Table:
         [line.label, *[of.get(second, "–") for second in seconds]]
         for line, of in zip(lines, figures, strict=True)
     ]
-    return Table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)
+    return plain_table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)

@@ -11,7 +11,7 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
 from cachemark.model.doctor_check import Check
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, plain_table
 from cachemark.web.context import context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
@@ -45,10 +45,12 @@ def _tables() -> dict[str, Table]:
     ]
     servers = [[kind.name, kind.summary, kind.form, readiness(kind)] for kind in kinds()]
     return {
-        "clients": Table(
+        "clients": plain_table(
             columns=["client", "language", "callers", "state"], rows=clients, prose=True
         ),
-        "servers": Table(columns=["server", "what", "write", "state"], rows=servers, prose=True),
+        "servers": plain_table(
+            columns=["server", "what", "write", "state"], rows=servers, prose=True
+        ),
     }
 
 
