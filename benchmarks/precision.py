@@ -36,11 +36,11 @@ from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
-from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan, Sitting, make_plan
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import make_plan
 from cachemark.report.rounds import run_answers
 from cachemark.runs.play import new_job, play
-from cachemark.runs.stage import parties_of
+from cachemark.runs.stage import Display, parties_of
 from cachemark.runs.storage.store import latest_run
 
 BASE, OTHER = "python/pymemcache", "python/pylibmc"
@@ -84,22 +84,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     slice_ms: float = 30.0
 
 
-class Silent:
-    """A display that shows nothing."""
-
-    def planned(self, plan: Plan) -> None: ...
-    def auditing(self, what: str) -> None: ...
-    def refused(self, plan: Plan) -> None: ...
-    def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None: ...
-    def ops(self, ops: int) -> None: ...
-    def ends(self, outcome: Outcome) -> None: ...
-    def sitting(self, sitting: Sitting, number: int, total: int) -> None: ...
-    def doing(self, what: str) -> None: ...
-    def played(self, part: float) -> None: ...
-    def sitting_ended(self) -> None: ...
-    def answers(self, outcomes: list[Outcome]) -> None: ...
-
-
 def experiment(setting: Setting, clients: list[str], seconds: float) -> Experiment:
     """The work of the suite `quick` in this setting."""
     arms = len(clients) + 1
@@ -138,7 +122,7 @@ def play_all(experiment: Experiment) -> tuple[list[Outcome], float]:
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         job = new_job(make_plan(experiment), parties, Path(folder))
         began = time.monotonic()
-        outcomes = play(job, nullcontext(Silent()), lambda _: None)
+        outcomes = play(job, nullcontext(Display()), lambda _: None)
         return outcomes, time.monotonic() - began
 
 

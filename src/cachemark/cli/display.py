@@ -156,7 +156,7 @@ class RateMeter:
         self._ops, self._at = 0, time.monotonic()
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
     def __init__(
@@ -225,9 +225,6 @@ class LiveDisplay:
                 self._task, completed=number - 1 + part, what=f"in turns, {part:.0%}"
             )
 
-    def sitting_ended(self) -> None:
-        """A sitting has ended: not shown, since the line moves on."""
-
     def answers(self, outcomes: list[Outcome]) -> None:
         """A block of sittings has ended: show the ranking so far."""
         _print_lines(self._progress.console, self._standing(outcomes))
@@ -243,7 +240,7 @@ class LiveDisplay:
             _print_lines(self._progress.console, [problem])
 
 
-class PlainDisplay:
+class PlainDisplay(Display):
     """One line per trial, for logs and pipes."""
 
     def __init__(
@@ -262,9 +259,6 @@ class PlainDisplay:
         """The plan is known."""
         _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
 
-    def auditing(self, what: str) -> None:
-        """A step of the audit: not shown, since the report has the result."""
-
     def refused(self, plan: Plan) -> None:
         """The audit has ruled out some cells."""
         _print_lines(self._console, _refusals(plan))
@@ -275,20 +269,11 @@ class PlainDisplay:
         self._what = "replay, trial" if is_replay else "trial"
         self._clock.begins(number, total)
 
-    def ops(self, ops: int) -> None:
-        """Operations so far: not shown, since the line at the end has the rate."""
-
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
         """A sitting begins."""
         del sitting
         self._what = "sitting"
         self._clock.begins(number, total)
-
-    def doing(self, what: str) -> None:
-        """A step of the sitting: not shown."""
-
-    def played(self, part: float) -> None:
-        """A part of the sitting: not shown."""
 
     def sitting_ended(self) -> None:
         """A sitting has ended."""

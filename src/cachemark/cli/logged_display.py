@@ -62,7 +62,7 @@ def logged(display: AbstractContextManager[Display], run: Run, rank: RankOf) -> 
                 log.write(Ended(interrupted=interrupted))
 
 
-class LoggedDisplay:
+class LoggedDisplay(Display):
     """Passes everything on to a display, and writes what a page shows."""
 
     def __init__(self, display: Display, log: EventLog, rank: RankOf) -> None:

@@ -53,8 +53,8 @@ def parties_of(experiment: Experiment, say: Say) -> Parties:
     )
 
 
-class Display(Protocol):
-    """What a run reports while it is played."""
+class Display:
+    """What a run reports while it is played; this one shows nothing."""
 
     def planned(self, plan: Plan) -> None:
         """The plan is known, with what cannot be played here among its skipped cells."""

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cachemark.analysis.rounds.order import squares_for, williams
+from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Trial
-from cachemark.model.plan import Plan, warmup_ms
+from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
 from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.planning.languages import cost_of_cell
-from cachemark.runs.planning.server_starts import server_start_s
 from cachemark.runs.planning.usual_rates import ops_per_s, window_s
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
 
+# Servers in a JVM. The costs of workers contain the start of a server in C or Rust.
+_START_S = {"infinispan": 3.0, "jmemcached": 0.5, "quickcached": 0.7}
 # A start keeps two CPUs busy: those of the worker and of the server.
 _CPUS_OF_START = 2
 # What an arm of a sitting takes after the last slice: its results, its verdict, its end.
@@ -112,7 +114,7 @@ def _start_s(plan: Plan, trial: Trial, times: int = 1) -> float:
     keys = len(workload.keys.names or ()) or workload.keys.count
     stored_s = keys * workload.prefill / ops_per_s(trial, _SETS, load)
     each_s = load.processes * cost_of_cell(trial.cell).start_s + keys * _KEY_S
-    return server_start_s(trial.cell.server) + times * each_s + stored_s
+    return _server_start_s(trial.cell.server) + times * each_s + stored_s
 
 
 _SETS = Workload(name="prefill", mix={"set": 1})
@@ -124,3 +126,14 @@ def _trial_s(plan: Plan, trial: Trial, tapes: Tapes) -> float:
     tape = tapes.get((workload.name, load.name))
     whole_s = window_s(trial, workload, load, plan.experiment.timing, tape)
     return _start_s(plan, trial, workers) + whole_s
+
+
+def _server_start_s(text: str) -> float:
+    """The time for a server, or for all of a cluster, in seconds."""
+    return 0.0 if text == NO_SERVER else _of_server_s(parse_spec(text))
+
+
+def _of_server_s(spec: ServerSpec) -> float:
+    if spec.inner is not None:
+        return spec.count * _of_server_s(spec.inner)
+    return _START_S.get(spec.kind, 0.0)
