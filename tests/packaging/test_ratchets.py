@@ -34,3 +34,15 @@ def test_the_largest_of_each_kind_is_found() -> None:
     figures = ratchets.measure([path])["python"]
     assert figures["file_lines"].value == path.read_text("utf-8").count("\n")
     assert "tools/ratchets.py" in figures["complexity"].where
+
+
+def test_the_house_is_counted_as_a_whole() -> None:
+    figures = ratchets.measure_house()
+    assert figures["modules"].value == len(list((ratchets.ROOT / "src").rglob("*.py")))
+    lines = sum(len(p.read_bytes().splitlines()) for p in (ratchets.ROOT / "src").rglob("*.py"))
+    assert figures["lines"].value == lines
+    package = ratchets.ROOT / "src" / figures["fan_out"].where.replace(".", "/")
+    widest = package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
+    # A line may import several modules, and a module from a package.
+    assert figures["fan_out"].value > 10
+    assert widest.read_text("utf-8").count("cachemark") > 10
