@@ -7,7 +7,7 @@ import pytest
 from cachemark.report import wide_tables
 from cachemark.report.console import text_console, text_of
 from cachemark.report.model import Section
-from cachemark.report.tables import plain_table
+from cachemark.report.tables import Table, plain_table
 from cachemark.report.terminal import print_section
 
 NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
