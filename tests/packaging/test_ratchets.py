@@ -24,6 +24,17 @@ def test_lowering_never_raises_a_limit() -> None:
     assert "file_lines = 300" in text
 
 
+def test_lines_of_the_house_may_stay_below_their_limit_by_the_room() -> None:
+    room = ratchets.ROOM["lines"]
+    figures = {"house": {"lines": Largest(50_000, "src")}}
+    assert ratchets.complaints(figures, {"house": {"lines": 50_000 + room}}) == []
+    (line,) = ratchets.complaints(figures, {"house": {"lines": 50_001 + room}})
+    assert "make ratchets" in line
+    (line,) = ratchets.complaints(figures, {"house": {"lines": 49_999}})
+    assert "src: lines 50000 is above 49999" in line
+    assert f"lines = {50_000 + room}" in ratchets.lowered(figures, {"house": {"lines": 60_000}})
+
+
 def test_a_language_without_limits_is_refused() -> None:
     (line,) = ratchets.complaints(FIGURES, {})
     assert "no limit" in line
