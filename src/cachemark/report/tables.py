@@ -20,7 +20,7 @@ from cachemark.analysis.statistics import CellSummary, Comparison, Interval, Kin
 from cachemark.report.model import ClientRow, Group, Metric, Section
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """A column by its title, which is shown, and its `id`, by which it is found.
 
     `words`: text, not figures. A narrow terminal does first without the column whose `spare` is 1,
@@ -36,7 +36,7 @@ class Column(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Columns and rows. The first column is text; with `prose`, all columns are text."""
 
-    columns: list[Column]
+    columns: list[TableColumn]
     rows: list[list[str]]
     prose: bool = False
 
@@ -56,15 +56,15 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 def plain_table(columns: Sequence[str], rows: list[list[str]], *, prose: bool = False) -> Table:
     """A table of which every column is shown, and none is asked for."""
-    return Table(columns=[Column(title) for title in columns], rows=rows, prose=prose)
+    return Table(columns=[TableColumn(title) for title in columns], rows=rows, prose=prose)
 
 
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
-_REFUSED = Column("refused")
+_REFUSED = TableColumn("refused")
 _PERCENTILES = (
-    Column("p50", spare=8),
-    Column("p99", "p99", spare=9),
-    Column("p99.9", spare=2),
+    TableColumn("p50", spare=8),
+    TableColumn("p99", "p99", spare=9),
+    TableColumn("p99.9", spare=2),
 )
 # In an open loop, all clients have the same rate, so they are compared by p99.
 _RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
@@ -95,16 +95,16 @@ def ranking_table(group: Group) -> Table:
         table = _inserted(table, "errors", _REFUSED, [_refused(total) for total in totals])
     if any(row.summary.evictions for row in group.rows):
         texts = [_evictions(row.summary.evictions) for row in group.rows]
-        table = _inserted(table, "client-cpu", Column("evictions"), texts)
+        table = _inserted(table, "client-cpu", TableColumn("evictions"), texts)
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
     if not withheld and all(ratio in (None, 1.0) for ratio in ratios):
         return table
     texts = ["–" if ratio is None else f"{100 * ratio:.1f} %" for ratio in ratios]
-    return _inserted(table, "client-cpu", Column("hit ratio", "hit-ratio"), texts)
+    return _inserted(table, "client-cpu", TableColumn("hit ratio", "hit-ratio"), texts)
 
 
-def _inserted(table: Table, before: str, column: Column, texts: list[str]) -> Table:
+def _inserted(table: Table, before: str, column: TableColumn, texts: list[str]) -> Table:
     """The table with one more column, in front of another."""
     at = [each.id for each in table.columns].index(before)
     return Table(
@@ -137,15 +137,15 @@ def _hit_ratio(summary: CellSummary) -> float | None:
 def _ranking_table(group: Group) -> Table:
     return Table(
         columns=[
-            Column(group.heading, "name"),
-            Column("version", words=True, spare=3),
-            Column("ops/s", "rate"),
-            Column(ratio_heading(group), "ratio"),
+            TableColumn(group.heading, "name"),
+            TableColumn("version", words=True, spare=3),
+            TableColumn("ops/s", "rate"),
+            TableColumn(ratio_heading(group), "ratio"),
             *_PERCENTILES,
-            Column("client CPU/op", "client-cpu", spare=4),
-            Column("server CPU/op", spare=1),
-            Column("errors", "errors", spare=5),
-            Column("valid", spare=10),
+            TableColumn("client CPU/op", "client-cpu", spare=4),
+            TableColumn("server CPU/op", spare=1),
+            TableColumn("errors", "errors", spare=5),
+            TableColumn("valid", spare=10),
         ],
         rows=[_ranking_row(row, group) for row in group.rows],
     )
@@ -250,12 +250,12 @@ def operation_table(group: Group) -> Table | None:
     if not rows:
         return None
     columns = [
-        Column(group.heading),
-        Column("operation", words=True),
-        Column("ops/s"),
+        TableColumn(group.heading),
+        TableColumn("operation", words=True),
+        TableColumn("ops/s"),
         *_PERCENTILES,
-        Column("hits", spare=6),
-        Column("misses", spare=7),
+        TableColumn("hits", spare=6),
+        TableColumn("misses", spare=7),
         *([_REFUSED] if refused else []),
     ]
     return Table(columns=columns, rows=rows)

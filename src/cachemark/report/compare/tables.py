@@ -12,7 +12,7 @@ from cachemark.analysis.number_format import (
 from cachemark.analysis.statistics import FIGURES, Answer, Comparison, Figure, Interval
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.tables import Column, Table
+from cachemark.report.tables import Table, TableColumn
 
 _ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
 NO_ANSWER = "no answer"
@@ -66,13 +66,13 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
     return Table(
         # A narrow terminal does without what the ratio says.
         columns=[
-            Column(better),
-            Column("baseline", spare=3),
-            Column("other", spare=4),
-            Column(ratio),
-            Column("p", spare=1),
-            Column("n", spare=2),
-            Column("answer", words=True),
+            TableColumn(better),
+            TableColumn("baseline", spare=3),
+            TableColumn("other", spare=4),
+            TableColumn(ratio),
+            TableColumn("p", spare=1),
+            TableColumn("n", spare=2),
+            TableColumn("answer", words=True),
         ],
         rows=rows,
     )

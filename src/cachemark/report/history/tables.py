@@ -7,7 +7,7 @@ from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import value
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
-from cachemark.report.tables import Column, Table
+from cachemark.report.tables import Table, TableColumn
 
 _ABSENT = "–"
 # What a narrow terminal does without, first to go first.
@@ -65,7 +65,7 @@ def _table(line: CellHistory) -> Table:
 def _droppable(titles: list[str], rows: list[list[str]]) -> Table:
     """A table of which a narrow terminal does without some columns."""
     spares = {title: spare for spare, title in enumerate(_DISPENSABLE, 1)}
-    return Table(columns=[Column(of, spare=spares.get(of, 0)) for of in titles], rows=rows)
+    return Table(columns=[TableColumn(of, spare=spares.get(of, 0)) for of in titles], rows=rows)
 
 
 def _entry(entry: Entry, figures: list[str]) -> list[str]:

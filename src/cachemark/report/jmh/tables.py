@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import number, time
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate
-from cachemark.report.tables import Column, Table
+from cachemark.report.tables import Table, TableColumn
 
 _CELL = (
-    *[Column(title, words=True) for title in ("client", "wire", "operation")],
-    *map(Column, ("value", "threads", "ops/s")),
+    *[TableColumn(title, words=True) for title in ("client", "wire", "operation")],
+    *map(TableColumn, ("value", "threads", "ops/s")),
 )
 # Times: only the mode `latency` has them.
 _PERCENTILES = ("50.0", "99.0", "99.9")
@@ -19,7 +19,7 @@ def figures_table(report: JmhReport) -> Table:
     """A row for each benchmark of each client."""
     percents = _PERCENTILES if "latency" in report.settings.modes else ()
     return Table(
-        columns=[*_CELL, *[Column(f"p{float(percent):g}") for percent in percents]],
+        columns=[*_CELL, *[TableColumn(f"p{float(percent):g}") for percent in percents]],
         rows=[_cells(row, percents) for row in report.rows],
     )
 
