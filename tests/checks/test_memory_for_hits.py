@@ -6,10 +6,17 @@ import json
 
 import pytest
 
+from cachemark.checks import memory_for_hits
 from cachemark.checks.memory_for_hits import is_constant
 from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]
+
+
+@pytest.fixture(autouse=True)
+def _short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many fetches as there are keys: ratios within 0.02 need no more."""
+    monkeypatch.setattr(memory_for_hits, "_MIN_WINDOW", 1)
 
 
 @pytest.mark.parametrize("server", ["embedded", "memcached"])

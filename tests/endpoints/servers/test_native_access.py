@@ -181,8 +181,10 @@ def test_a_reconnection_logs_in_again(
     }
     serving, driving = asked[way]
     server, address = memcached(*serving)
-    window = ("--warmup", "0s", "--duration", "4s", "--timeout", "5s", "--json", "--mix", "set=1")
-    command = [binary_path(), "drive", "--server", address, *LOAD, *window, *driving]
+    # The window is long, so that a slow machine starts the server within it, and mostly idle.
+    window = ("--warmup", "0s", "--duration", "4s", "--timeout", "5s")
+    work = ("--mix", "set=1", "--think", "1ms", "--json")
+    command = [binary_path(), "drive", "--server", address, *LOAD, *window, *work, *driving]
     with (
         subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
