@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from cachemark.cli import main
 from cachemark.host import process
-from tests.cli.unwritable import check_refusal, store
+from tests.cli.unwritable import check_refusal, ended_inside, store
 
 __all__ = ["store"]
 
-# Arguments: the disk's folder, its room in bytes, where to list what is left, the command.
-ON_A_SMALL_DISK = """
-disk=$1 room=$2 left=$3; shift 3
-mount -t tmpfs -o size=$((room + 4096)) none "$disk" || exit 99
-cd "$disk" && head -c 4096 /dev/zero > filler || exit 99
-"$@"; status=$?
-find . -mindepth 1 ! -name filler > "$left"
-exit $status
-"""
-NAMESPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
-CACHEMARK = [sys.executable, "-m", "cachemark"]
+# Of the kernel: a namespace of its own for mounts, and for users.
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 ENGINE = process.binary_path()
 QUICK = "--client native --server embedded --blocks 1 --measure-ms 50 --set timing.warmup_ms=10"
 
@@ -80,23 +74,58 @@ CASES = [
 RESUMABLE = {"run.json", "audit.json", "events.jsonl", "lock"}
 
 
-def command_of(case: Case, folder: Path) -> list[str]:
-    """The program with its arguments; one that writes to stdout is started by a shell."""
-    words = case.words.replace("STORE", str(folder)).replace("hosts.toml", f"{folder}/hosts.toml")
-    program = [ENGINE] if words.startswith("ENGINE ") else CACHEMARK
-    arguments, _, output = words.removeprefix("ENGINE ").partition(" > ")
-    command = [*program, *arguments.split()]
-    return ["sh", "-c", f'exec "$@" > {output}', "sh", *command] if output else command
+def play(case: Case, words: str, output: str) -> None:
+    """Run the command, its stdout a file on the disk if it has a name."""
+    if output:
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT, 0o600), 1)
+    if words.startswith("ENGINE "):
+        sys.exit(subprocess.call([ENGINE, *words.split()[1:]]))
+    if case.temporary:
+        os.environ["TMPDIR"], tempfile.tempdir = str(Path.cwd()), None
+    main(words.split())
+
+
+def on_a_small_disk(case: Case, words: str, output: str, left: Path) -> None:
+    """Play the command in a folder that becomes a disk, and list the files that are left on it."""
+    mount(Path.cwd(), case.room * 1024 + 4096)
+    os.chdir(Path.cwd())  # of the disk, no longer of what it covers
+    Path("filler").write_bytes(bytes(4096))
+    try:
+        play(case, words, output)
+    finally:
+        names = [path.name for path in Path().rglob("*")]
+        left.write_text("\n".join(names), encoding="utf-8")
+
+
+def mount(folder: Path, size: int) -> None:
+    """A disk of so many bytes over a folder, for this process and what it starts alone."""
+    root = os.geteuid() == 0
+    user, group = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS | (0 if root else CLONE_NEWUSER)):
+        raise OSError(ctypes.get_errno(), "no namespace of its own")
+    if not root:
+        for name, text in (
+            ("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1"),
+        ):  # fmt: skip
+            Path("/proc/self", name).write_text(text, encoding="utf-8")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
 
 
 @pytest.fixture(scope="module")
 def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skip where this user can mount nothing."""
-    disk = str(tmp_path_factory.mktemp("disk"))
-    command = [*NAMESPACE, "sh", "-c", f"mount -t tmpfs -o size=4096 none {disk}"]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)
-    if tried.returncode:
-        pytest.skip(f"no disk of its own can be mounted here: {tried.stderr.strip()}")
+    disk = tmp_path_factory.mktemp("disk")
+
+    def tried() -> None:
+        mount(disk, 4096)
+        sys.exit(0)
+
+    with Path(os.devnull).open("wb") as nobody:
+        status, said = ended_inside(tried, disk, nobody.fileno())
+    if status:
+        pytest.skip(f"no disk of its own can be mounted here: {said.strip()}")
 
 
 @pytest.mark.usefixtures("namespaces")
@@ -109,19 +138,16 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     (tmp_path / "hosts.toml").write_text(
         (store / "hosts.toml").read_text().replace("certs", f"{disk}/c")
     )
-    places = [str(disk), str(case.room * 1024), str(left)]
-    command = command_of(case, tmp_path if "hosts" in case.words else store)
-    ended = subprocess.run(
-        [*NAMESPACE, "sh", "-c", ON_A_SMALL_DISK, "sh", *places, *command],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **({"TMPDIR": str(disk)} if case.temporary else {})},
-    )
-    check_refusal(ended.returncode, ended.stderr)
-    # A shell has made the file that stdout is.
-    names = {Path(name).name for name in left.read_text().split()} - {"c"}
+    folder = tmp_path if "hosts" in case.words else store
+    words, _, output = case.words.replace("STORE", str(folder)).partition(" > ")
+    words = words.replace("hosts.toml", f"{folder}/hosts.toml")
+    with Path(os.devnull).open("wb") as nobody:
+        status, said = ended_inside(
+            lambda: on_a_small_disk(case, words, output, left), disk, nobody.fileno()
+        )
+    check_refusal(status, said)
+    # The test has made the file that stdout is.
+    names = set(left.read_text().split()) - {"c", "filler"}
     if case.resumable:
         names = {name for name in names if not name.endswith("-quick")} - RESUMABLE - {"results"}
     assert not names

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from cachemark.host import process
-from tests.cli.unwritable import SENTENCE_LINES, copy_of, ended, store
+from tests.cli.unwritable import SENTENCE_LINES, cachemark, copy_of, ended, store
 
 __all__ = ["store"]
 
@@ -31,8 +30,7 @@ def test_out_does_not_replace_a_device(store: Path, tmp_path: Path, form: str) -
     folder = copy_of(store, tmp_path)
     device(folder / "out")
     kind = stat.S_IFMT((folder / "out").lstat().st_mode)
-    command = [sys.executable, "-m", "cachemark", "report", "--format", form, "--out", "out"]
-    status, said = ended(command, folder, subprocess.DEVNULL)
+    status, said = cachemark(["report", "--format", form, "--out", "out"], folder)
     assert stat.S_IFMT((folder / "out").lstat().st_mode) == kind
     assert status == (2 if kind == stat.S_IFCHR else 0), said
     assert "Traceback" not in said
@@ -56,12 +54,11 @@ def test_out_is_written_completely_or_not_at_all(
     target.write_text("before", encoding="utf-8")
     target.chmod(0o600)
     link.symlink_to(target)
-    command = [sys.executable, "-m", "cachemark", *arguments, "--out"]
-    assert ended([*command, "link"], folder, subprocess.DEVNULL)[0] == 0
+    assert cachemark([*arguments, "--out", "link"], folder)[0] == 0
     assert link.is_symlink()
     assert target.read_text(encoding="utf-8") != "before"
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    status, said = ended([*command, "/proc/self/nowhere"], folder, subprocess.DEVNULL)
+    status, said = cachemark([*arguments, "--out", "/proc/self/nowhere"], folder)
     assert status == 2
     assert len(said.splitlines()) <= SENTENCE_LINES
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
@@ -70,11 +67,11 @@ def test_out_is_written_completely_or_not_at_all(
 def test_links_in_a_circle_are_a_sentence(store: Path, tmp_path: Path) -> None:
     folder = copy_of(store, tmp_path)
     (folder / "loop").symlink_to("loop")
-    for command in (
-        [sys.executable, "-m", "cachemark", "report", "--format", "csv", "--out", "loop"],
-        [process.binary_path(), "tape", "write", "--out", "loop"],
+    tape = [process.binary_path(), "tape", "write", "--out", "loop"]
+    for status, said in (
+        cachemark(["report", "--format", "csv", "--out", "loop"], folder),
+        ended(tape, folder, subprocess.DEVNULL),
     ):
-        status, said = ended(command, folder, subprocess.DEVNULL)
         assert status == 2
         assert len(said.splitlines()) <= SENTENCE_LINES, said
 
@@ -92,11 +89,9 @@ def test_a_drive_that_fails_leaves_the_file_of_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", [b"\xff", b"results/\xff"])
 def test_a_name_that_is_not_text(store: Path, tmp_path: Path, word: bytes) -> None:
     folder = copy_of(store, tmp_path)
-    program = [os.fsencode(sys.executable), b"-m", b"cachemark"]
-    for verb in ([b"report"], [b"history"], [b"run"], [b"explain"], [b"compare"]):
-        done = subprocess.run([*program, *verb, word], cwd=folder, capture_output=True, check=False)
-        said = done.stderr.decode("utf-8", "strict")
-        assert done.returncode in (0, 2), said
+    for verb in ("report", "history", "run", "explain", "compare"):
+        status, said = cachemark([verb, os.fsdecode(word)], folder)
+        assert status in (0, 2), said
         assert "Traceback" not in said
         assert len(said.splitlines()) <= SENTENCE_LINES, said
 
@@ -107,14 +102,13 @@ def test_a_folder_in_place_of_a_file(store: Path, tmp_path: Path, verb: list[str
     outcomes = folder / "results" / "2026-made" / "outcomes.jsonl"
     outcomes.unlink()
     outcomes.mkdir()
-    status, said = ended([sys.executable, "-m", "cachemark", *verb], folder, subprocess.DEVNULL)
+    status, said = cachemark(verb, folder)
     assert status in (0, 2)
     assert len(said.splitlines()) <= SENTENCE_LINES
 
 
 def test_an_id_that_is_too_long(store: Path) -> None:
-    command = [sys.executable, "-m", "cachemark", "report", "x" * 5000]
-    status, said = ended(command, store, subprocess.DEVNULL)
+    status, said = cachemark(["report", "x" * 5000], store)
     assert status == 2
     assert len(said) < 1000
 
@@ -135,7 +129,6 @@ def test_a_name_that_is_too_long_is_bad_input(
     folder = copy_of(store, tmp_path)
     (run,) = (path.parent.name for path in folder.glob("results/*/run.json"))
     words = [word.replace("RUN", run) for word in arguments]
-    command = [sys.executable, "-m", "cachemark", *words, "n" * 300]
-    status, said = ended(command, folder, subprocess.DEVNULL)
+    status, said = cachemark([*words, "n" * 300], folder)
     assert status == 2, said
     assert "cannot be written" in said

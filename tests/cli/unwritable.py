@@ -7,7 +7,10 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
@@ -87,27 +90,53 @@ def check_refusal(status: int, said: str) -> None:
 def refused_inside(arguments: list[str], folder: Path, output: Callable[[], int]) -> None:
     """The same of `cachemark`, in a child of this process that need not import it again."""
     stdout = output()
+    try:
+        status, said = ended_inside(lambda: main(arguments), folder, stdout)
+    finally:
+        os.close(stdout)
+    check_refusal(status, said)
+
+
+def cachemark(arguments: list[str], folder: Path) -> tuple[int, str]:
+    """The exit status of `cachemark` in such a child, and what it printed on stderr."""
+    with Path(os.devnull).open("wb") as nobody:
+        return ended_inside(lambda: main(arguments), folder, nobody.fileno())
+
+
+def ended_inside(verb: Callable[[], None], folder: Path, stdout: int) -> tuple[int, str]:
+    """How a child of this process ended that only runs this, and what it printed on stderr."""
+    _import_verbs()
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        _become_cachemark(arguments, folder, (os.open(os.devnull, os.O_RDONLY), stdout, writer))
-    os.close(stdout)
+        _only_run(verb, folder, (os.open(os.devnull, os.O_RDONLY), stdout, writer))
     os.close(writer)
     with os.fdopen(reader, "rb") as stderr:
         said = stderr.read().decode("utf-8", "replace")
     _, status = os.waitpid(child, 0)
-    check_refusal(os.waitstatus_to_exitcode(status), said)
+    return os.waitstatus_to_exitcode(status), said
 
 
-def _become_cachemark(arguments: list[str], folder: Path, streams: tuple[int, int, int]) -> None:
-    """Run a verb on these streams, and exit as the program does. Never returns."""
+@cache
+def _import_verbs() -> None:
+    """Once, and not in each child: they import what a verb needs when it is called."""
+    for room in ("cli", "report"):
+        for module in walk_packages(
+            import_module(f"cachemark.{room}").__path__, f"cachemark.{room}."
+        ):
+            import_module(module.name)
+
+
+def _only_run(verb: Callable[[], None], folder: Path, streams: tuple[int, int, int]) -> None:
+    """Run it on these streams, and exit as a program does. Never returns."""
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         os.chdir(folder)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.stderr = sys.__stderr__ = os.fdopen(2, "w", closefd=False)  # type: ignore[misc]
-        main(arguments)
+        stderr = os.fdopen(2, "w", closefd=False, errors="backslashreplace")
+        sys.stderr = sys.__stderr__ = stderr  # type: ignore[misc]
+        verb()
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 99)
     except BaseException:
