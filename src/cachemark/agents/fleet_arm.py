@@ -89,6 +89,7 @@ class FleetArm(TrialRun):
         self._turn_cost = TurnCost(wall_ns=0, cpu_ns=0)
         self._log = SliceLog()
         self._late_ns = dict.fromkeys(self._names, 0)
+        self._slices_ns = dict.fromkeys(self._names, 0)
         self._skew_ns = self._played_ns = self._start_ns = 0
         self._void_slices = self._void_ops = 0
         self._findings: list[Finding] = []
@@ -156,6 +157,8 @@ class FleetArm(TrialRun):
         parts = slice_.parts
         done = merge_slices([part.done for part in parts.values() if part.done])
         self._played_ns += done.elapsed_ns
+        for name, part in parts.items():
+            self._slices_ns[name] += part.done.elapsed_ns if part.done else 0
         if slice_.void:
             self._void_slices += 1
             self._void_ops += done.ops + done.errors
@@ -199,7 +202,10 @@ class FleetArm(TrialRun):
         self.record_window(self._started.empty, window)
         hosts = [
             msgspec.structs.replace(
-                part, late_ns=self._late_ns[part.name], measure=played[part.name]
+                part,
+                late_ns=self._late_ns[part.name],
+                measure=played[part.name],
+                slices_ns=self._slices_ns[part.name],
             )
             if part.name in played
             else part

@@ -236,6 +236,7 @@ class HostPart(Record, frozen=True, kw_only=True):
     `clock_offset_ns` is how far its clock was ahead of the coordinator's, wrong by at most
     `clock_error_ns`; it moved by `clock_moved_ns` in the trial. `late_ns` is how long after the
     planned start its workers were asked to play, `measure` what they did: None without workers.
+    `slices_ns`: in rounds, the sum of the lengths that they told of their slices.
     """
 
     name: str
@@ -247,6 +248,7 @@ class HostPart(Record, frozen=True, kw_only=True):
     round_trip_ns: int
     late_ns: int | None = None
     measure: Done | None = None
+    slices_ns: int = 0
     observed: Observed | None = None
     noise: HostNoise | None = None
 

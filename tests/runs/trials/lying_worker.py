@@ -1,6 +1,7 @@
-"""Passes requests on to another worker, and changes what its `done` says of its window.
+"""Passes requests on to another worker, and changes what it says of its window and its slices.
 
-Usage: lying_worker.py honest|clock|cpu PROGRAM ARGUMENTS
+Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; `clock` or `cpu`, which all workers
+tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the tape's second segment tells.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ def main() -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
-        arguments = (worker.stdout, DIVISORS[lie])
-        answers = threading.Thread(target=pass_answers, args=arguments)
+        lie, _, of_one = lie.partition("-")
+        divisors: dict[str, int] = {} if of_one else DIVISORS[lie]
+        answers = threading.Thread(target=pass_answers, args=(worker.stdout, divisors))
         answers.start()
         for line in sys.stdin.buffer:
+            if of_one and b'"segment"' in line and json.loads(line)["segment"][0] == 1:
+                divisors |= DIVISORS[lie]
             worker.stdin.write(line)
             worker.stdin.flush()
         worker.stdin.close()
@@ -36,8 +40,9 @@ def main() -> None:
 def pass_answers(lines: IO[bytes], divisors: dict[str, int]) -> None:
     for line in lines:
         answer = json.loads(line)
-        if answer["type"] == "done":
-            answer |= {name: answer[name] // by for name, by in divisors.items()}
+        if answer["type"] in ("done", "slice_done"):
+            told = divisors.keys() & answer.keys()
+            answer |= {name: answer[name] // divisors[name] for name in told}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

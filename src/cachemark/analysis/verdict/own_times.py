@@ -63,6 +63,7 @@ def _of_hosts(outcome: Outcome) -> Iterator[Finding]:
         if rounds is None:
             yield from _of_run(where, part.measure, part.observed, outcome)
         else:
+            yield from _of_slices(where, part.slices_ns, part.measure, rounds)
             yield from _of_slices(where, part.measure.elapsed_ns, part.measure, rounds)
 
 
