@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Generator
 from fnmatch import fnmatch
@@ -14,6 +15,7 @@ from cachemark.checks.conformance import ConformanceResult, WorkerDriver, checks
 from cachemark.checks.conformance.runner import known_failures
 from cachemark.endpoints.clients import Client, ClientSpec, registry
 from cachemark.host import process
+from tests.conftest import ROOT
 from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
@@ -78,6 +80,15 @@ def test_every_worker_keeps_a_timeline(driver: WorkerDriver) -> None:
 def test_worker_toml_says_where_a_client_runs(driver: WorkerDriver) -> None:
     """That it needs no server is needed before it starts; the worker itself says so later."""
     assert driver.spec.client.in_process == (driver.wires == ["none"])
+
+
+def test_the_methodology_names_the_clients_that_see_no_flags() -> None:
+    text = (ROOT / "docs/methodology-work.md").read_text(encoding="utf-8")
+    _, found, after = text.partition("where the library shows flags. These do not:")
+    assert found
+    named = set(re.findall(r"`([^`]+)`", after.partition(". ")[0]))
+    known = [each for each in known_failures() if each.case == "other flags are a wrong value"]
+    assert named == {each.client for each in known}
 
 
 def test_known_failures_name_clients_and_cases() -> None:

@@ -132,7 +132,7 @@ func (s *grafanaSession) pool() *pool[memcache.Item] {
 		renew: func(item *memcache.Item, op *Op) {
 			item.Value, item.Expiration = op.Value, int32(op.ExptimeS)
 		},
-		value: func(item *memcache.Item) []byte { return item.Value },
+		value: func(item *memcache.Item) []byte { return plain(item.Value, item.Flags) },
 		miss:  memcache.ErrCacheMiss, notStored: memcache.ErrNotStored,
 		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
 		noServers: memcache.ErrNoServers,

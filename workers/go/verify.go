@@ -42,6 +42,17 @@ func failed(fault Fault) Result { return Result{Fault: fault} }
 
 var missed = Result{Misses: 1}
 
+// otherFlags is what a value becomes whose item has other flags than 0: it equals no value of the tape.
+var otherFlags = []byte("other flags than 0")
+
+// plain is a value that was read with its flags: all that cachemark stores has flags 0.
+func plain(value []byte, flags uint32) []byte {
+	if flags != 0 {
+		return otherFlags
+	}
+	return value
+}
+
 // found judges a value that was read.
 func found(op *Op, value []byte) Result {
 	if !op.Tape.right(op.Record.Key, value, op.Record.generation()) {

@@ -11,6 +11,12 @@ export const PROTOCOL = 6;
 /** The errors' names in `done`; OK and WRONG_VALUE are none of them. */
 export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protocol'];
 
+// What a value becomes whose item has other flags than 0: it equals no value of the tape.
+const OTHER_FLAGS = Buffer.from('other flags than 0');
+
+/** A value that was read with its flags: all that cachemark stores has flags 0. */
+export const plain = (value, flags) => (flags === 0 ? value : OTHER_FLAGS);
+
 /** A read of one key: the value, or null or undefined for a miss. */
 export function found(call, value) {
   if (value === null || value === undefined) return OK;

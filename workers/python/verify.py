@@ -15,6 +15,14 @@ ERRORS = {TIMEOUT: "timeout", CONNECTION: "connection", SERVER: "server", CLIENT
 SIZE_BIT = 17
 FOUND_MASK = (1 << SIZE_BIT) - 1
 
+# What a value becomes whose item has other flags than 0: it equals no value of the tape.
+OTHER_FLAGS = "other flags than 0"
+
+
+def plain(value, flags):
+    """A value that was read with its flags: all that cachemark stores has flags 0."""
+    return value if flags == 0 else OTHER_FLAGS
+
 
 def found(value, op):
     """A read of one key: the value, or None for a miss."""

@@ -213,8 +213,10 @@ class Worker:
         store = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime, length, value)
         line = self.ask(store if verb == 4 else b"get %b\r\n" % key)
         if line.startswith(b"VALUE "):
-            value = self.replies.read(int(line.split()[3]) + 2)[:-2]
-            if self.replies.readline() != b"END\r\n" or not self.tape.right(k, value, flags >> 1):
+            _, _, item_flags, size = line.split()
+            value = self.replies.read(int(size) + 2)[:-2]
+            right = item_flags == b"0" and self.tape.right(k, value, flags >> 1)
+            if self.replies.readline() != b"END\r\n" or not right:
                 return "wrong_values"
         elif line != (b"STORED\r\n" if verb == 4 else b"END\r\n"):
             return "server"

@@ -236,12 +236,12 @@ static void set_up(struct session *s, const struct operation *op)
 static void get(struct session *s, const struct operation *op, struct answer *answer)
 {
   memcached_return_t code;
-  uint32_t flags;
+  uint32_t flags = 0;
   s->handle->result.count = 1; /* see above */
   s->value = memcached_get(s->handle, op->key, op->key_length, &s->items[0].length, &flags, &code);
-  s->items[0].value = s->value;
-  s->items[0].key = NULL;
+  s->items[0].value = s->value, s->items[0].key = NULL;
   answer->status = exact_status(s, code);
+  answer->status = answer->status == DONE && flags ? WRONG_VALUE : answer->status;
   answer->count = answer->status == DONE;
 }
 
@@ -261,7 +261,7 @@ static void fetch(
     struct session *s, const char *const *keys, const size_t *lengths, uint32_t count, struct answer *answer)
 {
   memcached_return_t sent = memcached_mget(s->handle, keys, lengths, count), code = sent;
-  uint32_t found = 0;
+  uint32_t found = 0, flags = 0;
   for (;;) {
     uint32_t place = found < s->room ? found : s->room - 1;
     s->results[place].count = 1;
@@ -270,14 +270,14 @@ static void fetch(
       break;
     s->items[place] = (struct item){memcached_result_key_value(result), memcached_result_key_length(result),
         memcached_result_value(result), memcached_result_length(result)};
-    found++;
+    flags |= memcached_result_flags(result), found++;
   }
   answer->status = memcached_failed(sent) ? exact_status(s, sent) : exact_status(s, code);
   if (answer->status == MISSED)
     answer->status = DONE; /* the end, for this library */
   if (answer->status == DONE && found < count && lacks_a_server(s))
     answer->status = FAULT_CONNECTION;
-  if (found > count)
+  if (found > count || (answer->status == DONE && flags != 0))
     answer->status = WRONG_VALUE;
   answer->count = found;
 }

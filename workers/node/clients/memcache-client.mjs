@@ -8,9 +8,9 @@
 import { MemcacheClient } from 'memcache-client';
 
 import { versionOf } from '../client.mjs';
-import { faultOf, OK, found, foundMany, known, refused, sent, swapped, written } from '../verify.mjs';
+import { faultOf, OK, found, foundMany, known, plain, refused, sent, swapped, written } from '../verify.mjs';
 
-const RAW = { pack: (data) => ({ flag: 0, data }), unpack: ({ data }) => data };
+const RAW = { pack: (data) => ({ flag: 0, data }), unpack: ({ data, flag }) => plain(data, flag) };
 const QUIET = { noreply: true };
 
 export default {

@@ -10,10 +10,15 @@
 import memjs from 'memjs';
 
 import { versionOf } from '../client.mjs';
-import { CLIENT, CONNECTION, found, known, PROTOCOL, refused, SERVER, TIMEOUT, written } from '../verify.mjs';
+import { CLIENT, CONNECTION, found, known, plain, PROTOCOL, refused, SERVER, TIMEOUT, written } from '../verify.mjs';
 
 const CREATE_NOT = { expires: 0xffffffff };
 const SILENT = { log() {} };
+// The library's own leaves values alone, too.
+const RAW = {
+  serialize: (opcode, value, extras) => ({ value, extras }),
+  deserialize: (opcode, value, extras) => ({ value: plain(value, extras.readUInt32BE()), extras }),
+};
 const OPENING = 0; // the library's own numbers begin at 1
 const FAULTS = [
   [/timed out/, TIMEOUT],
@@ -37,7 +42,7 @@ class Memjs {
   constructor(setup) {
     if (setup === null) return;
     const seconds = setup.timeoutMs / 1000;
-    const common = { timeout: seconds, conntimeout: seconds, retries: 1, logger: SILENT };
+    const common = { timeout: seconds, conntimeout: seconds, retries: 1, logger: SILENT, serializer: RAW };
     this.client = memjs.Client.create(setup.servers.join(','), setup.common ? common : {});
     this.expiries = new Map([...setup.tape.exptimes].map((expires) => [expires, { expires }]));
   }

@@ -23,6 +23,8 @@ final class Client extends BaseClient
     private MemcachePool $client;
     /** What the library said of a failure since the last operation was verified. */
     private string $logged = '';
+    /** The flags of what the last read brought: one number, or one for each key. */
+    private mixed $flags = 0;
 
     protected function open(): void
     {
@@ -90,29 +92,39 @@ final class Client extends BaseClient
         return $twice ? 'a batch of sets that names a key twice: the library takes an array by key' : '';
     }
 
+    /** What a read of one key came to. All that cachemark stores has flags 0. */
+    private function found(mixed $value, Operation $op): int
+    {
+        if (!is_string($value)) {
+            return $this->unlessFailed(0);
+        }
+        return $this->flags === 0 ? $this->verify->found($value, $op) : WRONG;
+    }
+
     public function get(Operation $op): void
     {
-        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : $this->unlessFailed(0);
-        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $verify);
+        $this->calls($op, $this->client->get(...), [$op->key, &$this->flags], self::VERIFIED, fn ($value) => $this->found($value, $op));
     }
 
     public function gets(Operation $op): void
     {
         $get = function (string $key): mixed {
-            [$flags, $cas] = [0, 0];
-            return $this->client->get($key, $flags, $cas);
+            $cas = 0;
+            return $this->client->get($key, $this->flags, $cas);
         };
-        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : $this->unlessFailed(0);
-        $this->calls($op, $get, [$op->key], $op->value, $verify);
+        $this->calls($op, $get, [$op->key], self::VERIFIED, fn ($value) => $this->found($value, $op));
     }
 
     public function mget(Operation $op): void
     {
         $verify = function ($values) use ($op): int {
             $failure = $this->unlessFailed(0);
-            return $failure < 0 ? $failure : $this->verify->foundMany($values ?: [], $op);
+            if ($failure < 0) {
+                return $failure;
+            }
+            return $values && array_filter((array) $this->flags) ? WRONG : $this->verify->foundMany($values ?: [], $op);
         };
-        $this->calls($op, $this->client->get(...), [$op->keys], array_combine($op->keys, $op->values), $verify);
+        $this->calls($op, $this->client->get(...), [$op->keys, &$this->flags], self::VERIFIED, $verify);
     }
 
     /** @param list<mixed> $arguments */
@@ -155,7 +167,7 @@ final class Client extends BaseClient
             if (!is_string($value)) {
                 return $this->unlessFailed(0);
             }
-            $right = $this->verify->right($op->numbers[0], $value);
+            $right = $flags === 0 && $this->verify->right($op->numbers[0], $value);
             $stored = $this->client->cas($op->key, $op->value, 0, $op->exptimeS, $cas);
             return match (true) {
                 !$right => WRONG,

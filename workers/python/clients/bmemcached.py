@@ -22,6 +22,7 @@ from verify import (
     found,
     found_many,
     network_fault,
+    plain,
     swapped,
 )
 
@@ -74,9 +75,9 @@ class Session(BaseSession):
             self._watch(server)
             if setup.common:
                 server.set_retry_delay(0)  # connect again at the next call
+                server.deserialize = plain
                 if not _HAS_RAW_DATA:  # before 0.33: the same by hand
                     server.serialize = lambda value, compress_level=-1: (0, value)
-                    server.deserialize = lambda value, flags: value
             if not server.stats():
                 raise self._lost or ConnectionError("no answer")
 

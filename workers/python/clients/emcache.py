@@ -22,6 +22,7 @@ from verify import (
     found,
     found_many,
     network_fault,
+    plain,
     reply_fault,
     sent,
     swapped,
@@ -118,12 +119,12 @@ class Session(BaseSession):
         try:
             await self.client.cas(key, value, item.cas, exptime=exptime_s)
         except emcache.NotStoredStorageCommandError:
-            return item.value, False
+            return plain(item.value, item.flags), False
         except emcache.StorageCommandError as error:
             if "NOT_FOUND" in str(error):
                 return None, None
             raise
-        return item.value, True
+        return plain(item.value, item.flags), True
 
     def failure(self, error, op):
         if isinstance(error, emcache.NotFoundCommandError):
@@ -167,9 +168,9 @@ def quiet(function):
 
 def found_item(item, op):
     """A read of one key: an item, or None."""
-    return found(None if item is None else item.value, op)
+    return found(None if item is None else plain(item.value, item.flags), op)
 
 
 def found_items(items, op):
     """A read of many keys: the items that were found."""
-    return found_many({key: item.value for key, item in items.items()}, op)
+    return found_many({key: plain(item.value, item.flags) for key, item in items.items()}, op)

@@ -34,6 +34,7 @@ from verify import (
     found_many,
     known,
     network_fault,
+    plain,
     sent,
     stored,
     swapped,
@@ -83,7 +84,7 @@ class Raw(BaseSerializer):
         return EncodedValue(data=value, encoding_id=0)
 
     def unserialize(self, data, encoding_id):
-        return data
+        return plain(data, encoding_id)
 
 
 class Session(BaseSession):

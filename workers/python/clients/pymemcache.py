@@ -28,6 +28,7 @@ from verify import (
     found_many,
     known,
     network_fault,
+    plain,
     sent,
     stored,
     stored_many,
@@ -101,6 +102,7 @@ class Session(BaseSession):
         if setup.common:
             # The time-out is the library's: it counts for each read of the socket, not for all.
             options.update(connect_timeout=setup.timeout_s, timeout=setup.timeout_s)
+            options["deserializer"] = lambda _key, value, flags: plain(value, flags)
         by_path = any(server.path for server in setup.servers)
         options["no_delay"] = setup.on("nodelay", setup.common) and not by_path
         if setup.tuned:

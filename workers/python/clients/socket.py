@@ -21,6 +21,7 @@ from verify import (
     found_many,
     known,
     network_fault,
+    plain,
     reply_fault,
     sent,
     stored,
@@ -133,7 +134,8 @@ class Session(BaseSession):
             words = line.split(b" ")
             if words[0] != b"VALUE" or len(words) < 4:
                 raise UnexpectedReply(line)
-            values[words[1]] = self._receive(int(words[3]) + 2)[:-2]
+            value = self._receive(int(words[3]) + 2)[:-2]
+            values[words[1]] = plain(value, int(words[2]))
         return values
 
     def store(self, request):

@@ -49,6 +49,11 @@ fn right(tape: &Tape, key: u32, value: &[u8], told: u8) -> bool {
     !tape.verified || tape.allows(key, value, told)
 }
 
+/// A value that was read with its flags: all that cachemark stores has flags 0. With others it is one that no key has.
+pub fn plain(value: &[u8], flags: u32) -> &[u8] {
+    if flags == 0 { value } else { b"other flags than 0" }
+}
+
 /// A read of one key.
 pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verified {
     let Some(value) = value else { return Verified::of(ReplyStatus::Missed) };

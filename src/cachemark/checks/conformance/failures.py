@@ -54,6 +54,20 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
     )
 
 
+def other_flags_are_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """A reply with the right bytes, and other flags than were stored, is no hit."""
+    if driver.spec.options.get("profile", "common") != "common":
+        raise NotApplicableError("its library has flags of its own")
+    with proxied(server.addresses[0]) as proxy:
+        _prepared(driver, wire, proxy.address)
+        proxy.fault = "flags"
+        result = _gets(driver.play(RunRequest(phase="measure", ops=50)))
+    expect_equal((result.ok, result.hits, result.misses), (0, 0, 0), "ok, hits, misses")
+    # Some libraries raise an error themselves.
+    failed = result.wrong_values + sum(result.errors.values())
+    expect_equal((result.attempts, failed), (50, 50), "attempts, and wrong values or errors")
+
+
 def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Behind a write that was lost, a read brings an older value: wrong, if the tape tells."""
     if driver.spec.options.get("profile", "common") != "common":
@@ -228,6 +242,7 @@ def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> No
 CASES = (
     *each(
         a_wrong_byte_is_a_wrong_value,
+        other_flags_are_a_wrong_value,
         a_lost_write_is_a_wrong_value,
         silence_is_a_timeout_and_no_miss,
     ),

@@ -6,6 +6,7 @@ It works with every protocol, because the server behind it is memcached.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import struct
 import threading
@@ -15,9 +16,14 @@ from typing import Literal, NamedTuple
 from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
 from cachemark.model.address import parse_host_port
 
-ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost"]
+ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost", "flags"]
 
 _CHUNK_BYTES = 1 << 16
+_HEAD_BYTES, _FLAGS_BYTES = 24, 4
+# No library gives these a meaning: only who looks at them sees that they differ.
+_OTHER_FLAGS = b"1048576"
+# Of text, and of meta where the client has asked for them.
+_TEXT_FLAGS = re.compile(rb"(^VALUE \S+ |^VA \d+[^\r\n]*? f)\d+", re.MULTILINE)
 
 
 class ErrorReply(NamedTuple):
@@ -35,7 +41,8 @@ BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invali
 class ReplyProxy:
     """A listening proxy. `fault` says what happens to reads, or to writes, from now on.
 
-    `corrupt`: in replies, the last byte of each of `values` is changed. `silence`: a read is
+    `corrupt`: in replies, the last byte of each of `values` is changed. `flags`: the items in them
+    get other flags. `silence`: a read is
     dropped, and its connection hangs. `error`: the reply to a read is the error `error`. `hold`:
     reads wait for `release`. `late`: the next read reaches the server `late_s` later; `slow`: all
     reads do. `lost`: a `set` is stored under another key, so it is answered, and its value is gone.
@@ -130,14 +137,33 @@ class ReplyProxy:
     def _replies(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(_CHUNK_BYTES):
-                client.sendall(self._corrupted(data) if self.fault == "corrupt" else data)
+                client.sendall(self._altered(data))
         with contextlib.suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
+
+    def _altered(self, data: bytes) -> bytes:
+        if self.fault == "flags":
+            return _flagged(data)
+        return self._corrupted(data) if self.fault == "corrupt" else data
 
     def _corrupted(self, data: bytes) -> bytes:
         for value in self.values:
             data = data.replace(value, value[:-1] + bytes([value[-1] ^ 1]))
         return data
+
+
+def _flagged(replies: bytes) -> bytes:
+    """Replies whose items have other flags. They are whole: those of the cases are small."""
+    if replies[:1] != b"\x81":
+        return _TEXT_FLAGS.sub(lambda found: found[1] + _OTHER_FLAGS, replies)
+    changed, at = bytearray(replies), 0
+    while at < len(replies):
+        extras, body = replies[at + 4], int.from_bytes(replies[at + 8 : at + 12], "big")
+        if extras == _FLAGS_BYTES:
+            place = at + _HEAD_BYTES
+            changed[place : place + _FLAGS_BYTES] = struct.pack(">I", int(_OTHER_FLAGS))
+        at += _HEAD_BYTES + body
+    return bytes(changed)
 
 
 def _elsewhere(request: SentRequest) -> bytes:

@@ -1,5 +1,6 @@
 package cachemark.clients;
 
+import cachemark.worker.Verify;
 import net.spy.memcached.CachedData;
 import net.spy.memcached.transcoders.Transcoder;
 
@@ -17,7 +18,7 @@ final class Raw implements Transcoder<Object> {
 
     @Override
     public Object decode(CachedData data) {
-        return data.getData();
+        return Verify.plain(data.getData(), data.getFlags());
     }
 
     @Override

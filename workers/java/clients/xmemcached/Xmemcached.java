@@ -10,6 +10,7 @@ import cachemark.worker.Client;
 import cachemark.worker.Op;
 import cachemark.worker.Prepare;
 import cachemark.worker.Session;
+import cachemark.worker.Verify;
 import cachemark.worker.Verify.Swap;
 import java.io.IOException;
 import java.util.List;
@@ -132,7 +133,7 @@ public final class Xmemcached implements Client {
 
         @Override
         public Object decode(CachedData data) {
-            return data.getData();
+            return Verify.plain(data.getData(), data.getFlag());
         }
 
         @Override

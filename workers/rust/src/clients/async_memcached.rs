@@ -137,7 +137,7 @@ impl Session for AsyncMemcached {
     fn verify(tape: &Tape, op: &Operation, answer: &Answer) -> Verified {
         match answer {
             Answer::Value(value) => {
-                verify::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
+                verify::one(tape, op, value.as_ref().map(plain))
             }
             Answer::Meta(value) => {
                 verify::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
@@ -145,7 +145,7 @@ impl Session for AsyncMemcached {
             Answer::Values(values) => verify::many(
                 tape,
                 op,
-                values.iter().map(|value| (&value.key[..], bytes(&value.data))),
+                values.iter().map(|value| (&value.key[..], plain(value))),
             ),
             Answer::Metas(values) => verify::many(
                 tape,
@@ -193,6 +193,11 @@ impl Session for AsyncMemcached {
     fn reconnects(&self) -> u64 {
         self.reconnects
     }
+}
+
+/// What the text protocol brought.
+fn plain(value: &Value) -> &[u8] {
+    verify::plain(bytes(&value.data), value.flags.unwrap_or(0))
 }
 
 fn bytes(data: &Option<Vec<u8>>) -> &[u8] {

@@ -20,6 +20,7 @@ use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
 use crate::verify::{self, ReplyStatus, Verified};
 
+type Flagged = (Vec<u8>, u32);
 type Versioned = (Vec<u8>, u32, Option<u64>);
 
 pub struct Memcache {
@@ -30,10 +31,10 @@ pub struct Memcache {
 }
 
 pub enum Answer {
-    Value(Option<Vec<u8>>),
-    Values(HashMap<String, Vec<u8>>),
+    Value(Option<Flagged>),
+    Values(HashMap<String, Flagged>),
     Versioned(HashMap<String, Versioned>),
-    Compared(Option<(Vec<u8>, bool)>),
+    Compared(Option<(Flagged, bool)>),
     Known(bool),
     Done,
 }
@@ -139,22 +140,28 @@ impl Session for Memcache {
 
     fn verify(tape: &Tape, op: &Operation, answer: &Answer) -> Verified {
         match answer {
-            Answer::Value(value) => verify::one(tape, op, value.as_deref()),
+            Answer::Value(value) => {
+                verify::one(tape, op, value.as_ref().map(|(value, flags)| verify::plain(value, *flags)))
+            }
             Answer::Values(values) => {
                 // In the order in which they were asked for, which makes them quick to judge.
-                let found =
-                    |key: &&'static str| values.get(*key).map(|value| (key.as_bytes(), &value[..]));
+                let found = |key: &&'static str| {
+                    let (value, flags) = values.get(*key)?;
+                    Some((key.as_bytes(), verify::plain(value, *flags)))
+                };
                 let verified = verify::many(tape, op, op.keys.iter().filter_map(found));
                 let strange = verified.status == ReplyStatus::Done && verified.found < values.len();
                 if strange { Verified::of(ReplyStatus::WrongValue) } else { verified }
             }
             Answer::Versioned(values) => {
-                verify::one(tape, op, values.get(op.key()).map(|value| &value.0[..]))
+                let found = values.get(op.key());
+                verify::one(tape, op, found.map(|(value, flags, _)| verify::plain(value, *flags)))
             }
             Answer::Compared(read) => verify::compared(
                 tape,
                 op,
-                read.as_ref().map(|(value, stored)| (&value[..], *stored)),
+                read.as_ref()
+                    .map(|((value, flags), stored)| (verify::plain(value, *flags), *stored)),
             ),
             Answer::Known(there) => verify::known(*there),
             Answer::Done if op.verb == Verb::VERSION => Verified::of(ReplyStatus::Done),
@@ -218,13 +225,13 @@ fn pool(setup: &Prepare, server: &str, opened: &Arc<AtomicU64>) -> Result<memcac
 }
 
 /// A value and its token, then the new value if the token still holds.
-fn compare(client: &Library, op: &Operation) -> Result<Option<(Vec<u8>, bool)>, MemcacheError> {
+fn compare(client: &Library, op: &Operation) -> Result<Option<(Flagged, bool)>, MemcacheError> {
     let read: Option<Versioned> = client.get(op.key())?;
-    let Some((value, _, Some(token))) = read else { return Ok(None) };
+    let Some((value, flags, Some(token))) = read else { return Ok(None) };
     match client.cas(op.key(), op.value, op.exptime_s, token) {
-        Ok(stored) => Ok(Some((value, stored))),
+        Ok(stored) => Ok(Some(((value, flags), stored))),
         Err(MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)) => {
-            Ok(Some((value, false)))
+            Ok(Some(((value, flags), false)))
         }
         Err(error) => Err(error),
     }

@@ -1,5 +1,6 @@
 package cachemark.worker;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
@@ -22,7 +23,15 @@ public final class Verify {
     static final long REFUSED = 1 << 17;
     static final int SIZE_BIT = 18;
 
+    /** What a value becomes whose item has other flags than 0: it equals no value of the tape. */
+    private static final byte[] OTHER_FLAGS = "other flags than 0".getBytes(StandardCharsets.US_ASCII);
+
     private Verify() {}
+
+    /** A value that was read with its flags: all that cachemark stores has flags 0. */
+    public static byte[] plain(byte[] value, int flags) {
+        return flags == 0 ? value : OTHER_FLAGS;
+    }
 
     /** Thrown by client files for a failure that the library does not throw itself. */
     public static final class Failure extends Exception {
