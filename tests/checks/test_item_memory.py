@@ -13,7 +13,9 @@ from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.model.errors import TrialError
 from cachemark.model.footprint import Footprint, mean
 from tests.checks.probe.deviant import deviant
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 LIMIT = 16 << 20
 
@@ -98,14 +100,14 @@ def test_what_is_not_told_is_no_figure() -> None:
     assert shrunk.growth_bytes is None
 
 
-def test_the_verb(cli: Cli, tmp_path: Path) -> None:
+def test_the_verb(inside: Inside, tmp_path: Path) -> None:
     del tmp_path
-    ended = cli("memory", "embedded:memory=1m", "--sizes", "1000", "--json")
+    ended = inside("memory", "embedded:memory=1m", "--sizes", "1000", "--json")
     assert ended.returncode == 0, ended.stderr
     (found,) = json.loads(ended.stdout)
     assert Fill(**{**found, "footprint": Footprint(**found["footprint"])}).items > 100
-    ended = cli("memory", "embedded:memory=1m", "memcached:binary=/nowhere", "--sizes", "1000")
+    ended = inside("memory", "embedded:memory=1m", "memcached:binary=/nowhere", "--sizes", "1000")
     assert ended.returncode == 1
     assert "1,000 B" in ended.stdout
     assert "memcached:binary=/nowhere, 1,000 B: /nowhere is not on this machine" in ended.stdout
-    assert cli("memory", "embedded", "--sizes", "0").returncode == 2
+    assert inside("memory", "embedded", "--sizes", "0").returncode == 2

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
-from tests.conftest import ROOT, Cli
+from tests.cli.in_process import Inside, inside
+from tests.conftest import ROOT
 from tests.workers.test_generations import CLIENTS
+
+__all__ = ["inside"]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -42,13 +45,13 @@ def liar(lie: str) -> str:
 
 
 @pytest.mark.parametrize("lie", range(len(LIES)), ids=LIES)
-def test_each_lie_about_writes_is_invalid(cli: Cli, lie: int, tmp_path: Path) -> None:
+def test_each_lie_about_writes_is_invalid(inside: Inside, lie: int, tmp_path: Path) -> None:
     """Every client meets a lie here, and every lie in tests/workers/test_generations.py."""
     clients = ["native", *OTHERS[lie :: len(LIES)]]
     servers = ["memcached", liar(LIES[lie])]
     text, work = TRIALS.replace(*PATIENT), changed(KEYS, 1000, "ops = 2000")
     work |= {"clients": json.dumps(clients), "servers": json.dumps(servers), "blocks": "1"}
-    ended = cli("run", write(tmp_path, text, **work), timeout_s=300)
+    ended = inside("run", write(tmp_path, text, **work))
     found = {(o.trial.cell.client, o.trial.cell.server): o for o in read_outcomes(tmp_path)}
     assert found.keys() == set(product(clients, servers))
     for (_, server), outcome in found.items():
@@ -58,14 +61,16 @@ def test_each_lie_about_writes_is_invalid(cli: Cli, lie: int, tmp_path: Path) ->
     assert "replies with a wrong value" in ended.stderr
 
 
-def test_rounds_find_the_lies_of_callers_in_threads_and_processes(cli: Cli, tmp_path: Path) -> None:
+def test_rounds_find_the_lies_of_callers_in_threads_and_processes(
+    inside: Inside, tmp_path: Path
+) -> None:
     lies = ["lost 40", "lost 80", "stale 40"]
     servers = json.dumps(["memcached", *map(liar, lies)])
     text = ROUNDS.replace('name = "one"', 'name = "four"\nthreads = 2\nprocesses = 2')
     name = write(
         tmp_path, text, servers=servers, blocks="1", measure_ms="1200", **changed(40, 4000)
     )
-    cli("run", name, timeout_s=300)
+    inside("run", name)
     found = Counter(
         (o.trial.cell.server, any("wrong value" in reason for reason in o.reasons))
         for o in read_outcomes(tmp_path)

@@ -17,13 +17,16 @@ from cachemark.runs.storage.store import latest_run, open_run
 from tests.builders.outcomes import header
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.builders.stored_runs import kept
-from tests.conftest import Cli, bad_worker
+from tests.cli.in_process import Inside, inside
+from tests.conftest import bad_worker
+
+__all__ = ["inside"]
 
 
 def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
-    ended = cli("run", write(tmp_path, ROUNDS, servers='["embedded", "memcached"]'))
+    ended = inside("run", write(tmp_path, ROUNDS, servers='["embedded", "memcached"]'))
     assert ended.returncode == 0, ended.stderr
     found = read_outcomes(tmp_path)
     assert len(found) == 2 * 4
@@ -48,10 +51,10 @@ def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
 
 
 def test_an_arm_that_fails_leaves_the_sitting_and_the_others_go_on(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     gone = bad_worker("dies_in_a_slice")
-    ended = cli("run", write(tmp_path, ROUNDS, clients=json.dumps(["native", gone]), blocks="1"))
+    ended = inside("run", write(tmp_path, ROUNDS, clients=json.dumps(["native", gone]), blocks="1"))
     assert ended.returncode == 1
     states = Counter(
         (o.trial.cell.client.partition(":")[0], o.state) for o in read_outcomes(tmp_path)
@@ -65,9 +68,9 @@ def test_an_arm_that_fails_leaves_the_sitting_and_the_others_go_on(
     assert "exited with status 7" in failed.reason
 
 
-def test_what_is_missing_is_one_line_and_no_trial(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_missing_is_one_line_and_no_trial(inside: Inside, tmp_path: Path) -> None:
     name = write(tmp_path, ROUNDS, servers='["embedded", "memcached:binary=/no/memcached"]')
-    ended = cli("run", name, "--blocks", "1")
+    ended = inside("run", name, "--blocks", "1")
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stderr.splitlines() if "/no/memcached" in line]
     assert len(lines) == 1
@@ -76,7 +79,9 @@ def test_what_is_missing_is_one_line_and_no_trial(cli: Cli, tmp_path: Path) -> N
     assert "2 cells in turns" in ended.stderr
 
 
-def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(
+    inside: Inside, tmp_path: Path
+) -> None:
     name = write(tmp_path, ROUNDS, blocks="3", servers='["embedded", "embedded:io=blocking"]')
     command = [sys.executable, "-m", "cachemark", "run", name]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as child:
@@ -88,7 +93,7 @@ def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path
         child.communicate()
     before = read_outcomes(tmp_path)
     assert {o.trial.block for o in before} >= {0}
-    ended = cli("run", "--resume")
+    ended = inside("run", "--resume")
     assert ended.returncode == 0, ended.stderr
     after = read_outcomes(tmp_path)
     assert after[: len(before)] == before
@@ -98,38 +103,38 @@ def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path
 
 
 def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     text = ROUNDS.replace('name = "one"', 'name = "one"\nthink = "20ms"')
     name = write(tmp_path, text, servers='["embedded", "embedded:io=blocking"]')
-    ended = cli("run", name, "--blocks", "1")
+    ended = inside("run", name, "--blocks", "1")
     assert ended.returncode == 1
     assert "give --set rounds.slice_ms" in ended.stderr
 
 
 def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     text = ROUNDS.replace("get = 8, set = 1, mget = 1", "get = 1")
     with scripted("delay = { kind = 'constant', ms = 100 }", tmp_path, cpus="") as server:
         name = write(tmp_path, text, servers=json.dumps([f"remote:{server.address}"]))
-        ended = cli("run", name, "--blocks", "1")
+        ended = inside("run", name, "--blocks", "1")
     assert ended.returncode == 1
     assert "slices of 20 ms are shorter than the operations" in ended.stderr
     assert "give --set rounds.slice_ms" in ended.stderr
 
 
 def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     text = ROUNDS.replace("get = 8, set = 1, mget = 1", "get = 1")
     text = text.replace('name = "one"', 'name = "one"\nthreads = 4')
     with scripted("delay = { kind = 'constant', ms = 1 }", tmp_path, cpus="") as server:
         name = write(tmp_path, text, servers=json.dumps([f"remote:{server.address}"]))
-        ended = cli("run", name, "--blocks", "1")
+        ended = inside("run", name, "--blocks", "1")
         assert ended.returncode in (0, 1), ended.stderr
         first = read_outcomes(tmp_path)
-        cli("run", "--resume", "--blocks", "2")
+        inside("run", "--resume", "--blocks", "2")
     arms = read_outcomes(tmp_path)
     assert len(arms) == 2 * len(first) == 4
     declared: dict[str, set[int]] = {}
@@ -147,11 +152,13 @@ def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
     assert "(as many callers need)" in report.read_text()
 
 
-def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(
+    inside: Inside, tmp_path: Path
+) -> None:
     name = write(tmp_path, ROUNDS)
-    assert cli("run", name, "--blocks", "1").returncode == 0
+    assert inside("run", name, "--blocks", "1").returncode == 0
     before = read_outcomes(tmp_path)
-    ended = cli("run", "--resume", "--blocks", "2")
+    ended = inside("run", "--resume", "--blocks", "2")
     assert ended.returncode == 0, ended.stderr
     after = read_outcomes(tmp_path)
     assert [of.trial.index for of in after[: len(before)]] == [of.trial.index for of in before]
@@ -172,9 +179,9 @@ def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(cli: Cli, tmp_p
     ],
 )
 def test_only_a_longer_run_is_made_of_a_stored_one(
-    cli: Cli, tmp_path: Path, options: tuple[str, ...], words: str
+    inside: Inside, tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     kept(tmp_path / "results", header(parse(ROUNDS, "e.toml")), [])
-    ended = cli("run", "made", "--resume", *options)
+    ended = inside("run", "made", "--resume", *options)
     assert ended.returncode == 2
     assert words in " ".join(ended.stderr.split())

@@ -68,8 +68,8 @@ def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> No
     assert "| native |" in report.read_text()
 
 
-def test_reports_in_every_form(cli: Cli, inside: Inside, tmp_path: Path) -> None:
-    cli("run", write(tmp_path))
+def test_reports_in_every_form(inside: Inside, tmp_path: Path) -> None:
+    inside("run", write(tmp_path))
     for form, sign in (
         ("table", "native"),
         ("markdown", "| native"),
@@ -85,8 +85,8 @@ def test_reports_in_every_form(cli: Cli, inside: Inside, tmp_path: Path) -> None
     assert 'Choose from: "table"' in unknown.stderr
 
 
-def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("run", write(tmp_path), "--rate", "500", "--connections", "8")
+def test_open_loop_keeps_its_schedule(inside: Inside, tmp_path: Path) -> None:
+    ended = inside("run", write(tmp_path), "--rate", "500", "--connections", "8")
     assert ended.returncode in (0, 1), ended.stderr  # a noisy machine may make it INVALID
     for outcome in read_outcomes(tmp_path):
         assert outcome.measure is not None
@@ -95,8 +95,8 @@ def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
         assert outcome.measure.send_lag
 
 
-def test_several_processes_are_one_client(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("run", write(tmp_path), "--set", "loads.processes=2", "--blocks", "1")
+def test_several_processes_are_one_client(inside: Inside, tmp_path: Path) -> None:
+    ended = inside("run", write(tmp_path), "--set", "loads.processes=2", "--blocks", "1")
     assert ended.returncode == 0, ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.verdict == "VALID"
@@ -224,7 +224,7 @@ def test_a_lying_worker_is_invalid(bad_run: BadRun, worker: str, says: str) -> N
     assert says in bad_run.ended.stderr
 
 
-def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> None:
+def test_what_cannot_run_is_a_row_with_the_remedy(inside: Inside, tmp_path: Path) -> None:
     clients = json.dumps(
         [
             "command:/no/such/program",
@@ -232,7 +232,7 @@ def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> N
             "native",
         ]
     )
-    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
+    ended = inside("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 0, ended.stderr
     said = " ".join(ended.stdout.split())  # wrapped wherever a line is full
     assert "no text protocol" in said
@@ -241,9 +241,9 @@ def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> N
     assert "/no/such/program is not on this machine" in said
 
 
-def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_fails_its_trials(inside: Inside, tmp_path: Path) -> None:
     servers = json.dumps(["command:false {port}", "remote:127.0.0.1:1", "embedded"])
-    ended = cli("run", write(tmp_path, servers=servers, blocks="1"), "--details")
+    ended = inside("run", write(tmp_path, servers=servers, blocks="1"), "--details")
     assert ended.returncode == 1
     assert "the server exited with status 1" in ended.stderr
     assert "server 127.0.0.1:1: cannot connect" in ended.stderr
@@ -339,8 +339,8 @@ def test_two_processes_do_not_share_a_run(cli: Cli, tmp_path: Path) -> None:
         ("protocol", "# The worker protocol"),
     ],
 )
-def test_lists(cli: Cli, verb: str, sign: str) -> None:
-    ended = cli(verb)
+def test_lists(inside: Inside, verb: str, sign: str) -> None:
+    ended = inside(verb)
     assert ended.returncode in (0, 1), ended.stderr
     assert sign in ended.stdout
 
@@ -357,8 +357,8 @@ def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path
 
 
 @pytest.mark.slow("fills a server to 80 %")
-def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("run", "emcache", "--quick", "--client", "native", "--blocks", "1", "--details")
+def test_the_emcache_suite_fills_to_its_part(inside: Inside, tmp_path: Path) -> None:
+    ended = inside("run", "emcache", "--quick", "--client", "native", "--blocks", "1", "--details")
     assert ended.returncode == 0, ended.stderr
     for title in ("Set/get a constant key", "Fill the cache to 80 %", "Memory efficiency at 80 %"):
         assert title in ended.stdout

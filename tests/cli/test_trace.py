@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 # a misses, is stored and read; b misses. 2e-05 is how Python prints 20 µs.
 TRACE = """time,op,key,size
@@ -20,10 +22,10 @@ RUN = ("run", "--client", "native", "--server", "embedded")
 CLOSED = ("--set", "loads.schedule=closed", "--blocks", "1")
 
 
-def test_a_trace_is_played_once_with_a_cold_cache(cli: Cli, tmp_path: Path) -> None:
+def test_a_trace_is_played_once_with_a_cold_cache(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
     words = ["--trace", "day.csv", "--set", "loads.schedule=replay:2", "--connections", "2"]
-    ended = cli(*RUN, *words, "--blocks", "1")
+    ended = inside(*RUN, *words, "--blocks", "1")
     # An open loop may be late on a busy machine: its counts hold.
     assert ended.returncode in (0, 1), ended.stderr
     said = " ".join(ended.stderr.split())
@@ -34,26 +36,26 @@ def test_a_trace_is_played_once_with_a_cold_cache(cli: Cli, tmp_path: Path) -> N
     assert (done["set"].ok, done["get"].hits, done["get"].misses) == (1, 2, 2)
 
 
-def test_a_closed_loop_plays_each_operation_once(cli: Cli, tmp_path: Path) -> None:
+def test_a_closed_loop_plays_each_operation_once(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text(TRACE)
-    ended = cli(*RUN, "--trace", "day.csv", *CLOSED)
+    ended = inside(*RUN, "--trace", "day.csv", *CLOSED)
     assert ended.returncode in (0, 1), ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.measure is not None
     assert outcome.measure.operations["get"].attempts == 4
 
 
-def test_a_trace_that_cannot_be_read_is_one_clear_error(cli: Cli, tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_read_is_one_clear_error(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text("time,op,key,size\nsoon,get,a,\n")
-    ended = cli("run", "--client", "native", "--trace", "day.csv", "--dry-run")
+    ended = inside("run", "--client", "native", "--trace", "day.csv", "--dry-run")
     assert ended.returncode == 2
     assert 'day.csv: line 2: time "soon" is not a number of seconds' in ended.stderr
 
 
-def test_gets_that_miss_fill_the_cache_if_asked(cli: Cli, tmp_path: Path) -> None:
+def test_gets_that_miss_fill_the_cache_if_asked(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.csv").write_text("op,key,size\nget,a,9\nget,a,9\nget,b,\n")
     words = ["--trace", "day.csv", "--set", "workloads.trace_gets=cache-aside"]
-    ended = cli(*RUN, *words, *CLOSED)
+    ended = inside(*RUN, *words, *CLOSED)
     assert ended.returncode in (0, 1), ended.stderr
     (outcome,) = read_outcomes(tmp_path)
     assert outcome.measure is not None
@@ -67,16 +69,16 @@ def test_gets_that_miss_fill_the_cache_if_asked(cli: Cli, tmp_path: Path) -> Non
     assert "cache-aside: gets that miss store their keys" in (folder / "report.md").read_text()
 
 
-def test_what_a_trace_leaves_out_is_said_or_refused(cli: Cli, tmp_path: Path) -> None:
+def test_what_a_trace_leaves_out_is_said_or_refused(inside: Inside, tmp_path: Path) -> None:
     lines = ["timestamp,op,key,size", *["set,a"] * 3, *["fetch,a"] * 1]
     (tmp_path / "day.csv").write_text("\n".join([lines[0], *(f"1,{x},5" for x in lines[1:])]))
     words = [*RUN, "--trace", "day.csv", *CLOSED]
-    refused = cli(*words, "--dry-run")
+    refused = inside(*words, "--dry-run")
     assert refused.returncode == 2
     said = " ".join(refused.stderr.split())
     assert "day.csv: 25.0 % of its operations are left out (1 fetch" in said
     assert "--set workloads.trace_left_out=0.25" in said
-    ended = cli(*words, "--set", "workloads.trace_left_out=0.25")
+    ended = inside(*words, "--set", "workloads.trace_left_out=0.25")
     assert ended.returncode in (0, 1), ended.stderr
     said = " ".join(ended.stderr.split())
     assert "left out 25.00 % of 4 operations: 1 fetch" in said
@@ -89,11 +91,11 @@ def test_what_a_trace_leaves_out_is_said_or_refused(cli: Cli, tmp_path: Path) ->
     assert "left out 25.00 % of 4 operations" in (folder / "report.md").read_text()
 
 
-def test_the_plan_of_a_replay_is_as_long_as_the_trace(cli: Cli, tmp_path: Path) -> None:
+def test_the_plan_of_a_replay_is_as_long_as_the_trace(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.log").write_text("0;get;a\n60000;get;a\n")
     columns = ["--trace", "day.log", "--set", "workloads.trace_columns=time:ms;op;key"]
     replay = ["--set", "loads.schedule=replay", "--blocks", "4"]
-    ended = cli(*RUN, *columns, *replay, "--dry-run")
+    ended = inside(*RUN, *columns, *replay, "--dry-run")
     assert ended.returncode == 0, ended.stderr
     # A pass ends one mean gap after the last arrival: 90 s.
     assert "4 trials, 4 blocks, about 6 min" in " ".join(ended.stderr.split())

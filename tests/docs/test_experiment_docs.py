@@ -8,7 +8,9 @@ import pytest
 
 from cachemark.cli.experiment_docs import PAGE, document, example_files
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 QUICK = [
     "--blocks",
@@ -31,8 +33,8 @@ def test_there_are_five_examples() -> None:
 
 
 @pytest.mark.parametrize("example", example_files(), ids=lambda path: path.stem)
-def test_each_example_is_played(cli: Cli, tmp_path: Path, example: Path) -> None:
-    ended = cli("run", str(example), *QUICK)
+def test_each_example_is_played(inside: Inside, tmp_path: Path, example: Path) -> None:
+    ended = inside("run", str(example), *QUICK)
     # An open loop may be late on a busy machine, and its trial is INVALID then.
     assert ended.returncode in (0, 1), ended.stderr
     assert {outcome.state for outcome in read_outcomes(tmp_path)} == {"measured"}, ended.stderr

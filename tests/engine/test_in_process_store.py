@@ -12,7 +12,9 @@ import pytest
 
 from cachemark.model.outcome import Outcome
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 # The number is that of the process that made the store.
 _STORE = re.compile(r"cachemark-(?:store\.worker-)?(\d+)")
@@ -52,9 +54,9 @@ def leaves_nothing() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("leaves_nothing")
-def test_threads_and_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
+def test_threads_and_processes_share_a_store(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
-    done = cli("run", "e.toml")
+    done = inside("run", "e.toml")
     assert done.returncode == 0, done.stderr
     outcomes = _outcomes(tmp_path)
     assert set(outcomes) == {"native/store", "native/shm"}
@@ -69,11 +71,11 @@ def test_threads_and_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("leaves_nothing")
-def test_php_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
+def test_php_processes_share_a_store(inside: Inside, tmp_path: Path) -> None:
     in_process = '["native/store?memory=16m&hash_power=12", "native/shm?memory=16m"]'
     php = EXPERIMENT.replace(in_process, '["php/shared-store?memory=16m&hash_power=12"]')
     (tmp_path / "e.toml").write_text(php)
-    done = cli("run", "e.toml")
+    done = inside("run", "e.toml")
     (outcome,) = _outcomes(tmp_path).values()
     if outcome.state == "unsupported":
         pytest.skip(outcome.reason)
@@ -83,7 +85,9 @@ def test_php_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
     assert outcome.measure.operations["get"].misses == 0
 
 
-def test_the_store_of_a_killed_trial_is_removed_by_the_next_one(cli: Cli, tmp_path: Path) -> None:
+def test_the_store_of_a_killed_trial_is_removed_by_the_next_one(
+    inside: Inside, tmp_path: Path
+) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     names = (f"cachemark-{ended.pid}-{0:016x}", f"cachemark-{os.getpid()}-{0:016x}")
@@ -93,7 +97,7 @@ def test_the_store_of_a_killed_trial_is_removed_by_the_next_one(cli: Cli, tmp_pa
         for path in (abandoned, in_use, other):
             path.touch()
         (tmp_path / "e.toml").write_text(EXPERIMENT)
-        done = cli("run", "e.toml")
+        done = inside("run", "e.toml")
         assert done.returncode == 0, done.stderr
         assert [path.exists() for path in (abandoned, in_use, other)] == [False, True, True]
     finally:
@@ -114,10 +118,10 @@ def _left_behind() -> set[str]:
     [("twelve", "hash_power"), ("9", "not between 10 and 32"), ("30", "more than half")],
 )
 def test_an_option_that_a_store_lacks_is_said(
-    cli: Cli, tmp_path: Path, power: str, reason: str
+    inside: Inside, tmp_path: Path, power: str, reason: str
 ) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT.replace("hash_power=12", f"hash_power={power}"))
-    cli("run", "e.toml")
+    inside("run", "e.toml")
     outcome = _outcomes(tmp_path)["native/store"]
     assert outcome.state == "unsupported"
     assert reason in outcome.reason

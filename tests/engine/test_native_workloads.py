@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 TEXT = """name = "x"
 question = "q"
@@ -50,11 +52,13 @@ connections = 2
 """
 
 
-def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_path: Path) -> None:
+def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(
+    inside: Inside, tmp_path: Path
+) -> None:
     (tmp_path / "x.toml").write_text(TEXT)
     lines = [f"{n / 100},{('set', 'get')[n % 2]},key-{n // 2},100\n" for n in range(100)]
     (tmp_path / "trace.csv").write_text("time,op,key,size\n" + "".join(lines))
-    ran = cli("run", "x.toml")
+    ran = inside("run", "x.toml")
     played = {outcome.trial.cell.workload: outcome for outcome in read_outcomes(tmp_path)}
     assert played.keys() == {"fetch", "hits", "think", "trace"}, ran.stdout + ran.stderr
     # An open loop may be late on a busy machine, and its verdict says so; its counts hold.

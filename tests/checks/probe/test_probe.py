@@ -333,3 +333,10 @@ def test_a_request_that_is_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         connection = raw_connection.RawConnection(f"127.0.0.1:{listener.getsockname()[1]}")
         with connection, pytest.raises(raw_connection.AnswerError, match="did not read"):
             connection.send(bytes(2**26))
+
+
+def test_probe_passes_where_a_run_refuses_nothing(cli: Cli) -> None:
+    ended = cli("probe", "embedded")
+    assert ended.returncode == 0, ended.stdout
+    assert "would refuse" not in ended.stdout
+    assert "quick" in ended.stdout

@@ -9,7 +9,9 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 EXPERIMENT = """
 name = "spread"
@@ -51,9 +53,9 @@ measure_ms = 300
 """
 
 
-def test_operations_go_to_the_servers_of_their_keys(cli: Cli, tmp_path: Path) -> None:
+def test_operations_go_to_the_servers_of_their_keys(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT.format(server="cluster:3:embedded:memory=16m"))
-    cli("run", "e.toml")
+    inside("run", "e.toml")
     for outcome in read_outcomes(tmp_path):
         if outcome.trial.cell.load == "open":
             # On a machine that is busy its schedule may not hold.
@@ -63,7 +65,7 @@ def test_operations_go_to_the_servers_of_their_keys(cli: Cli, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("client", ["native", "native?hashing=ketama"])
-def test_keys_are_distributed_over_all_servers(cli: Cli, tmp_path: Path, client: str) -> None:
+def test_keys_are_distributed_over_all_servers(inside: Inside, tmp_path: Path, client: str) -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as one,
         running(parse_spec("embedded:memory=16m")) as two,
@@ -73,7 +75,7 @@ def test_keys_are_distributed_over_all_servers(cli: Cli, tmp_path: Path, client:
         text = EXPERIMENT.format(server=f"remote:{places}")
         text = text.replace('["native", "native?hashing=ketama"]', json.dumps([client]))
         (tmp_path / "e.toml").write_text(text.replace("gat = 1, delete = 1", "gat = 1"))
-        cli("run", "e.toml", "--workload", "mixed")
+        inside("run", "e.toml", "--workload", "mixed")
         # On a machine that is busy the open one's schedule may not hold.
         assert all(outcome.measure is not None for outcome in read_outcomes(tmp_path))
         items = [int(server.stats()["curr_items"]) for server in (one, two, three)]
@@ -83,11 +85,11 @@ def test_keys_are_distributed_over_all_servers(cli: Cli, tmp_path: Path, client:
     assert all(reads)
 
 
-def test_an_unknown_hashing_is_refused(cli: Cli, tmp_path: Path) -> None:
+def test_an_unknown_hashing_is_refused(inside: Inside, tmp_path: Path) -> None:
     text = EXPERIMENT.format(server="cluster:2:embedded:memory=16m")
     text = text.replace("?hashing=ketama", "?hashing=random")
     (tmp_path / "e.toml").write_text(text)
-    cli("run", "e.toml", "--client", "native?hashing=random", "--workload", "mixed")
+    inside("run", "e.toml", "--client", "native?hashing=random", "--workload", "mixed")
     assert {outcome.reason for outcome in read_outcomes(tmp_path)} == {
         'native: no hashing "random"'
     }

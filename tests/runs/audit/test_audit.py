@@ -25,7 +25,10 @@ from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_
 from cachemark.runs.tapes import TapeCache
 from tests.builders.small_experiments import read_outcomes, write
 from tests.checks.probe.deviant import deviant
-from tests.conftest import ROOT, Cli
+from tests.cli.in_process import Inside, inside
+from tests.conftest import ROOT
+
+__all__ = ["inside"]
 
 TEXT = """
 name = "claimed"
@@ -277,10 +280,10 @@ def outcomes(folder: Path) -> dict[tuple[str, str], Outcome]:
     return {(cell.workload, cell.load): outcome for cell, outcome in cells}
 
 
-def test_a_run_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_leaves_out_what_its_server_is_unfit_for(inside: Inside, tmp_path: Path) -> None:
     with deviant("no_gat") as address:
         (tmp_path / "e.toml").write_text(RUN.format(server=f"remote:{address}"))
-        ended = cli("run", "e.toml", "--details")
+        ended = inside("run", "e.toml", "--details")
     found = outcomes(tmp_path)
     assert found["gets", "one"].verdict == "VALID", found["gets", "one"].reasons
     assert found["gats", "one"].state == "unsupported"
@@ -319,12 +322,12 @@ silence_ms = 60_000
 
 @pytest.mark.parametrize(("ways", "verdict"), [((), "VALID"), (("hangs_up",), "INVALID")])
 def test_sets_that_were_lost_with_their_connection_cost_the_verdict(
-    ways: tuple[str, ...], verdict: str, cli: Cli, tmp_path: Path
+    ways: tuple[str, ...], verdict: str, inside: Inside, tmp_path: Path
 ) -> None:
     """On a server whose counters are not all as memcached's, such as emcache."""
     with deviant("counts_sets_as_deletes", *ways) as address:
         (tmp_path / "e.toml").write_text(FILL.format(address=address))
-        cli("run", "e.toml")
+        inside("run", "e.toml")
     outcome = outcomes(tmp_path)["sets", "one"]
     assert outcome.verdict == verdict, outcome.reasons
     assert "but for cmd_set, cmd_get" in " ".join(outcome.notes)
@@ -332,30 +335,30 @@ def test_sets_that_were_lost_with_their_connection_cost_the_verdict(
         assert "the server's cmd_set rose by" in outcome.reasons[0]
 
 
-def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_not_looked_at_again(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(RUN.format(server="embedded:memory=16m"))
-    cli("run", "e.toml")
+    inside("run", "e.toml")
     (folder,) = tmp_path.glob("results/*")
     finding = ProbeResult(name="made up", fit=False, seen="this", excludes=["get"])
     audit = Audit(servers=[Fitness(server="embedded:memory=16m", checks=1, findings=[finding])])
     (folder / "audit.json").write_bytes(msgspec.json.encode(audit))
     (folder / "outcomes.jsonl").write_bytes(b"")
-    cli("run", "--resume")
+    inside("run", "--resume")
     assert outcomes(tmp_path)["gets", "one"].reason == (
         "embedded:memory=16m is unfit for get: made up: this"
     )
-    ended = cli("report", "--format", "json")
+    ended = inside("report", "--format", "json")
     titles = [section["title"] for section in json.loads(ended.stdout)["sections"]]
     assert titles.count("Do the servers behave like memcached?") == 1
 
 
 def test_a_server_without_stats_is_measured_and_what_is_not_verified_is_said_once(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     with deviant("no_stats") as address:
         name = write(tmp_path, servers=json.dumps([f"remote:{address}"]))
-        probed = cli("probe", f"remote:{address}")
-        ended = cli("run", name)
+        probed = inside("probe", f"remote:{address}")
+        ended = inside("run", name)
     assert probed.returncode == 0, probed.stdout
     assert ended.returncode == 0, ended.stderr
     said = " ".join(ended.stdout.split())
@@ -364,10 +367,3 @@ def test_a_server_without_stats_is_measured_and_what_is_not_verified_is_said_onc
     found = read_outcomes(tmp_path)
     assert {(outcome.state, outcome.verdict) for outcome in found} == {("measured", "VALID")}
     assert all("were not compared" in " ".join(outcome.notes) for outcome in found)
-
-
-def test_probe_passes_where_a_run_refuses_nothing(cli: Cli) -> None:
-    ended = cli("probe", "embedded")
-    assert ended.returncode == 0, ended.stdout
-    assert "would refuse" not in ended.stdout
-    assert "quick" in ended.stdout

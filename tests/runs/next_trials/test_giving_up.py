@@ -11,7 +11,10 @@ from cachemark.analysis.giving_up import given_up, reason_without_ports
 from cachemark.model.outcome import Outcome
 from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes
-from tests.conftest import Cli, bad_worker
+from tests.cli.in_process import Inside, inside
+from tests.conftest import bad_worker
+
+__all__ = ["inside"]
 
 
 def failed(client: str, block: int, reason: str) -> Outcome:
@@ -34,7 +37,7 @@ def test_a_cell_is_given_up_after_two_failures_for_one_reason() -> None:
 
 
 def test_what_fails_again_and_again_is_told_once_and_not_tried_for_ever(
-    cli: Cli, tmp_path: Path
+    inside: Inside, tmp_path: Path
 ) -> None:
     text = f"""
 name = "failing"
@@ -51,7 +54,7 @@ measure_ms = 30
 ready_ms = 20000
 """
     (tmp_path / "failing.toml").write_text(text)
-    ended = cli("run", "failing.toml")
+    ended = inside("run", "failing.toml")
     assert ended.returncode == 1
     states = [(o.trial.cell.client, o.state) for o in read_outcomes(tmp_path)]
     assert states.count(("native", "measured")) == 4
