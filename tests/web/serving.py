@@ -12,6 +12,10 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.verdict import ClientVerdict
+from cachemark.cli.play import write_report
+from cachemark.runs.resilience import ResiliencePlan, ResilienceRun, create_resilience_run
 from cachemark.web.server import WebServer
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import TERMINAL, XML, hostile_run
@@ -19,20 +23,41 @@ from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header, other_host, trials
 
 RUN, OTHER, HOSTILE, BROKEN = "first", "second", "hostile", "broken"
+FAULTS, EMPTY = "faults", "empty"
 # Tags, quotes and control characters, wherever a name can be.
 HOSTILE_TEXTS = (*TERMINAL[:2], *XML[:3], "\"'><img src=x onerror=alert(1)>")
 
 
 def made_store(root: Path) -> None:
     """Two runs of the same cells, one of a stranger, and one that cannot be read."""
-    kept(root, made_header(RUN, 1), [*trials("a", 50_000), *trials("b", 40_000)])
+    head = msgspec.structs.replace(made_header(RUN, 1), name="before the upgrade")
+    run = kept(root, head, [*trials("a", 50_000), *trials("b", 40_000)])
+    write_report(run)
     invalid = msgspec.structs.replace(measured("c", 0, 1000), verdict="INVALID", reasons=["noise"])
     other = made_header(OTHER, 2, host=other_host(name="elsewhere"))
     kept(root, other, [*trials("a", 60_000), *trials("b", 40_000), invalid])
     head, outcomes = hostile_run(HOSTILE_TEXTS)
     kept(root, msgspec.structs.replace(head, id=HOSTILE), outcomes)
+    kept(root, made_header(EMPTY, 3), [])
+    faulted(root)
     (root / BROKEN).mkdir()
     (root / BROKEN / "run.json").write_text('{"id": "<script>1</script>"}', encoding="utf-8")
+
+
+def faulted(root: Path) -> None:
+    """A run of `resilience`: two faults on a client, one of which it survives."""
+    plan = ResiliencePlan(
+        clients=["a"], profiles=["common"], faults=["frozen-1s", "restarted"], sittings=1
+    )
+    run = create_resilience_run(root, plan, other_host(), "does it freeze")
+    header = msgspec.structs.replace(run.header, id=FAULTS)
+    run.folder.rename(root / FAULTS)
+    (root / FAULTS / "resilience.json").write_bytes(msgspec.json.encode(header))
+    verdicts: tuple[ClientVerdict, ...] = ("safe", "hangs")
+    for cell, verdict in zip(plan.cells(), verdicts, strict=True):
+        ResilienceRun(folder=root / FAULTS, header=header).append(
+            CellOutcome(name=cell, verdict=verdict)
+        )
 
 
 class Answer(NamedTuple):

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
-from tests.web.serving import BROKEN, HOSTILE, OTHER, RUN, Visitor, made_store, served
+from tests.web.serving import BROKEN, FAULTS, HOSTILE, OTHER, RUN, Visitor, made_store, served
 
 __all__ = ["browser"]
 
@@ -24,6 +24,7 @@ PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/compare?baseline={RUN}&first=a&second=b",
     f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b", "/compare", "/history?name=*",
     "/machine", "/import", "/new", "/login", f"/runs/{RUN}/live", f"/runs/{RUN}/report",
+    f"/runs/{FAULTS}",
 )  # fmt: skip
 # Pages with a status of 400 or more, of which the browser itself complains.
 PROBLEMS = (
@@ -45,7 +46,7 @@ def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:
         page.goto("/")
         page.get_by_label("Client").select_option("c")
         page.get_by_role("button", name="Show").click()
-        assert page.get_by_role("status").inner_text() == "1 of 4 runs"
+        assert page.get_by_role("status").inner_text() == "1 of 6 runs"
         page.get_by_role("link", name=OTHER).click()
         assert page.locator("h1").inner_text() == "Which of the two is faster?"
         page.get_by_role("link", name="Report with charts").click()
@@ -68,6 +69,17 @@ def test_two_clients_of_a_run_are_compared(browser: Browser, visitor: Visitor) -
             page.get_by_role("group", name=side).get_by_label("Cell").fill("")
         page.get_by_role("button", name="Compare").click()
         assert page.locator("h2").first.inner_text() == f"{OTHER} against {RUN}"
+
+
+def test_both_sides_are_planned_again_in_turns(browser: Browser, visitor: Visitor) -> None:
+    # The clients of the made store are not on this machine, which the form says.
+    with opened(browser, visitor, ("the server responded with a status of 422",)) as page:
+        page.goto(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b")
+        page.get_by_role("button", name="Play both again in turns").click()
+        page.wait_for_url("**/new")
+        typed = page.get_by_label("Experiment instead of a suite").input_value()
+        assert 'clients = ["a", "b"]' in typed
+        assert "no client 'a'" in page.locator(".wrong").first.inner_text()
 
 
 def test_an_export_is_imported(browser: Browser, visitor: Visitor, tmp_path: Path) -> None:

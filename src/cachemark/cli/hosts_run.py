@@ -90,9 +90,11 @@ def for_one_host(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def play_new(plan: Plan, parties: Parties, file: Path, out: Path) -> tuple[Run, list[Outcome]]:
+def play_new(
+    plan: Plan, parties: Parties, file: Path, out: Path, name: str = ""
+) -> tuple[Run, list[Outcome]]:
     """Connect the hosts, compare their software, then play the plan over them."""
-    return _play(file, lambda hosts: new_job(plan, parties, out, hosts))
+    return _play(file, lambda hosts: new_job(plan, parties, out, hosts, name=name))
 
 
 def play_on(run: Run, parties: Parties, file: Path) -> list[Outcome]:

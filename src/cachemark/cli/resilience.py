@@ -31,11 +31,12 @@ from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.model.errors import UsageError
 from cachemark.model.faults import chosen_faults
+from cachemark.model.run_header import own_name
 from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
 from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
 from cachemark.report.resilience.export import exports
-from cachemark.report.resilience.html import INDEX, pages
+from cachemark.report.resilience.html import INDEX, about_run, pages
 from cachemark.report.resilience.matrix import MatrixRow, matrix
 from cachemark.report.resilience.plan import plan_text
 from cachemark.runs.resilience import (
@@ -65,9 +66,10 @@ _RESUMED = "leave the other options out, except --jobs and --dry-run"
 
 @dataclass(frozen=True)
 class ResilienceStorage:
-    """Where the run is stored, and whether to continue a stopped one."""
+    """Where the run is stored, what it is called, and whether to continue a stopped one."""
 
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
+    name: Annotated[str, Parameter(help="what you call the run: the list of runs shows it")] = ""
     resume: Annotated[
         str | None,
         Parameter(help="continue a stopped run (its id, or `latest`), or print its report again"),
@@ -130,7 +132,8 @@ def resilience(
     _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
-        if clients or faults or lasting or profile or quick or sittings is not None:
+        others = (clients, faults, lasting, profile, quick, storage.name)
+        if any(others) or sittings is not None:
             raise UsageError("--resume plays what the run was made with", _RESUMED)
         return _play_and_show(_stopped(storage), known, playing, json=json)
     plan = ResiliencePlan(
@@ -139,7 +142,7 @@ def resilience(
         faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
         sittings=_sittings(sittings, quick=quick),
     )
-    return _play_plan(plan, storage.runs, known, playing, json=json)
+    return _play_plan(plan, storage, known, playing, json=json)
 
 
 def _stopped(storage: ResilienceStorage) -> ResilienceRun:
@@ -149,13 +152,19 @@ def _stopped(storage: ResilienceStorage) -> ResilienceRun:
 
 
 def _play_plan(
-    plan: ResiliencePlan, root: Path, known: dict[str, Client], playing: Playing, *, json: bool
+    plan: ResiliencePlan,
+    storage: ResilienceStorage,
+    known: dict[str, Client],
+    playing: Playing,
+    *,
+    json: bool,
 ) -> int:
+    name = own_name(storage.name)
     check_plan(plan, "--sittings")
     if playing.dry_run:
         print_text(plan_text(plan.cells(), playing.jobs))
         return OK
-    run = create_resilience_run(root, plan, host.facts())
+    run = create_resilience_run(storage.runs, plan, host.facts(), name)
     return _play_and_show(run, known, playing, json=json)
 
 
@@ -197,16 +206,9 @@ def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
 
     `jobs` is how many cells were played side by side at most.
     """
-    header = run.header
-    about = (
-        f"{header.created_at}, cachemark {header.cachemark}, "
-        f"{header.host.tools.get('memcached', 'memcached')}, {header.host.cpu_model}, "
-        f"{header.host.cpus} CPUs, {header.host.system}; sittings: {header.plan.sittings}"
-        + (f"; up to {jobs} cells side by side" if jobs > 1 else "")
-    )
-    faults = chosen_faults(header.plan.faults, quick=False)
+    faults = chosen_faults(run.header.plan.faults, quick=False)
     folder = run.folder / "report"
-    files = {**pages(rows, faults, about), **exports(rows)}
+    files = {**pages(rows, faults, about_run(run.header, jobs)), **exports(rows)}
     try:
         with made_folder(folder):
             for name, text in files.items():

@@ -29,6 +29,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_checks import check
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan, uses_rounds
+from cachemark.model.run_header import own_name
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.runs.planning.plan_text import extent
@@ -40,11 +41,14 @@ from cachemark.runs.storage.trust import named_programs
 
 @dataclass(frozen=True)
 class StorageOptions:
-    """Where the run is stored, and whether to continue a stopped one."""
+    """Where the run is stored, what it is called, and whether to continue a stopped one."""
 
     out: Annotated[
         Path, Parameter(name=["--runs", "--out"], group=PLAY, help="folder of all runs")
     ] = Path("results")
+    name: Annotated[
+        str, Parameter(group=PLAY, help="what you call the run: lists and reports show it")
+    ] = ""
     resume: Annotated[
         bool,
         Parameter(
@@ -101,15 +105,17 @@ def run(
     if web:
         _check_web(hosts)
     if storage.resume:
-        _check_continues(dry_run=dry_run)
+        _check_continues(dry_run=dry_run, name=storage.name)
         return _resume(experiment, storage, options, hosts, details=details, web=web)
+    name = own_name(storage.name)
     with named_by_path(RunOptions.names()):
         plan, parties = planned_shown(_experiment(experiment, options.overrides(), hosts))
         if dry_run:
             return _print_plan(plan, parties, details=details)
         if hosts is not None:
-            return _show(*play_new(plan, parties, hosts, storage.out), details=details)
-        return play_and_show(new_job(plan, parties, storage.out), details=details, web=web)
+            return _show(*play_new(plan, parties, hosts, storage.out, name), details=details)
+        job = new_job(plan, parties, storage.out, name=name)
+        return play_and_show(job, details=details, web=web)
 
 
 def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
@@ -124,7 +130,9 @@ def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
             warn(f"{option} has no effect: this run plays trials, not rounds")
 
 
-def _check_continues(*, dry_run: bool) -> None:
+def _check_continues(*, dry_run: bool, name: str) -> None:
+    if name:
+        raise UsageError("--name names a new run, and --resume continues one", "leave it out")
     if dry_run:
         raise UsageError(
             "--dry-run prints the plan of a new run, and --resume continues one",

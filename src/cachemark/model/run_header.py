@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.host_facts import HostFacts
 from cachemark.model.hosts import Hosts
 
 RUN_FORMAT = 1
+_MAX_NAME = 80
 
 
 class HostsOfRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +24,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a run, written once, when the run is created.
 
     `host` is the machine that kept the results: the only one, unless there are `hosts`.
+    `name` is what its user calls it; empty: nothing.
     """
 
     format: int = RUN_FORMAT
@@ -32,3 +35,21 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     experiment: Experiment
     host: HostFacts
     hosts: HostsOfRun | None = None
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The question, after the run's own name if it has one."""
+        question = self.experiment.question
+        return f"{self.name}: {question}" if self.name else question
+
+
+def own_name(typed: str) -> str:
+    """What a user calls a run: one short line. Raises UsageError."""
+    name = typed.strip()
+    if len(name) > _MAX_NAME or not name.isprintable():
+        raise UsageError(
+            f"--name {typed[:_MAX_NAME]!r}: not one line of at most {_MAX_NAME} characters",
+            "such as --name 'after the upgrade'",
+        )
+    return name

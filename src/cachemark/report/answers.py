@@ -30,7 +30,7 @@ _MAX_REASONS = 2
 def render(report: Report, width: int | None) -> str:
     """The answers as text of at most `width` columns."""
     console = text_console(width)
-    print_words(console, report.header.experiment.question, wrapped=True)
+    print_words(console, report.header.title, wrapped=True)
     for group in report.groups[:_MAX_GROUPS]:
         console.print()
         console.print(escape(group_title(group)))

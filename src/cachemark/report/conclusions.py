@@ -34,6 +34,27 @@ def one_sentence(report: Report) -> str:
     return headline(report) or report.answers[0]
 
 
+def first_of(report: Report) -> str:
+    """Who is first, such as `native (3 of 4), c/libmemcached (1 of 4)`; empty if nobody is."""
+    if _is_too_early(report):
+        return ""
+    groups = _compared(report)
+    firsts = Counter(first for group in groups if (first := leader(group))).most_common()
+    if len(groups) == 1:
+        return "".join(name for name, _ in firsts)
+    return ", ".join(f"{name} ({times} of {len(groups)})" for name, times in firsts)
+
+
+def _is_too_early(report: Report) -> bool:
+    """Whether a run has too few sittings for any answer."""
+    return report.rounds is not None and report.rounds.answered_at == 0
+
+
+def _compared(report: Report) -> list[Group]:
+    # A client that is alone, such as the only cache in the process, is compared with nobody.
+    return [group for group in report.groups if len(group.rows) > 1] or report.groups
+
+
 def headline(report: Report) -> str:
     """One sentence for all groups: how often each client is first, and how often that is settled.
 
@@ -41,11 +62,10 @@ def headline(report: Report) -> str:
     Nobody is first in a run that has too few sittings for any answer.
     """
     rounds = report.rounds
-    if rounds is not None and rounds.answered_at == 0:
+    if rounds is not None and _is_too_early(report):
         played = count_of(rounds.sittings, "sitting")
         return f"No answer yet: it takes {rounds.rule.first} sittings, and this run has {played}."
-    # A client that is alone, such as the only cache in the process, is compared with nobody.
-    compared = [group for group in report.groups if len(group.rows) > 1] or report.groups
+    compared = _compared(report)
     firsts = Counter(first for group in compared if (first := leader(group)))
     if len(compared) == 1 or report.header.experiment.search:
         return ""

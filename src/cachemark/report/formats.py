@@ -17,6 +17,7 @@ from cachemark.report.model import Report
 from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
 from cachemark.runs.calibrate.calibration_store import load_calibrations
+from cachemark.runs.resilience import ResilienceRun
 from cachemark.runs.storage.store import Run
 
 
@@ -67,7 +68,7 @@ def load_report(run: Run) -> Report:
 
 
 @contextmanager
-def fits_together(run: Run) -> Generator[None]:
+def fits_together(run: Run | ResilienceRun) -> Generator[None]:
     """Raise UsageError where figures and names have the right types, and yet cannot be."""
     try:
         yield

@@ -20,7 +20,7 @@ def render(report: Report, width: int | None) -> str:
     del width
     report = clean_all(report, "markdown")
     experiment = report.header.experiment
-    lines = [f"# {experiment.name}", "", f"**{one_line(experiment.question)}**", ""]
+    lines = [f"# {experiment.name}", "", f"**{one_line(report.header.title)}**", ""]
     lines += [f"- {one_line(answer)}" for answer in report.answers]
     for group in report.groups:
         lines += ["", f"## {one_line(group_title(group))}", "", *table_lines(ranking_table(group))]

@@ -225,6 +225,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return f"{played.count('VALID')} of {len(played)}"
 
     @property
+    def validity(self) -> str:
+        """Such as `105 of 108 valid`; `none played` where there is no trial to count."""
+        played = any(trial.verdict != "unsupported" for trial in self.trials)
+        return f"{self.valid_trials} valid" if played else "none played"
+
+    @property
     def warnings(self) -> list[str]:
         """What to know before a figure is published."""
         return [*self.unverified, *self.notes]

@@ -27,7 +27,7 @@ def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
     console = text_console(width)
     print_line = console.print
-    print_words(console, report.header.experiment.question, wrapped=True)
+    print_words(console, report.header.title, wrapped=True)
     for group in report.groups:
         print_line()
         print_line(escape(group_title(group)))

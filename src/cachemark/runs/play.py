@@ -68,10 +68,12 @@ def planned(experiment: Experiment, parties: Parties, say: Say, warn: Say) -> Pl
     return plan
 
 
-def new_job(plan: Plan, parties: Parties, out: Path, hosts: HostsOfRun | None = None) -> Job:
+def new_job(
+    plan: Plan, parties: Parties, out: Path, hosts: HostsOfRun | None = None, *, name: str = ""
+) -> Job:
     """A run that is new, with its folder in `out`. Raises UsageError."""
     command = shlex.join(sys.argv)
-    run = create_run(out, plan.written, host=host.facts(), command=command, hosts=hosts)
+    run = create_run(out, plan.written, host=host.facts(), command=command, hosts=hosts, name=name)
     return Job(run=run, plan=plan, parties=parties)
 
 

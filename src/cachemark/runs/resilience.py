@@ -24,7 +24,7 @@ from cachemark.model.faults import chosen_faults, fault_named
 from cachemark.model.host_facts import HostFacts
 from cachemark.runs.side_by_side import played
 from cachemark.runs.storage.lock import lock_run
-from cachemark.runs.storage.store import new_run_folder
+from cachemark.runs.storage.store import new_run_folder, run_names
 
 _FORMAT = 1
 _HEADER = "resilience.json"
@@ -53,7 +53,7 @@ class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResilienceHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a run, written once."""
+    """The description of a run, written once. `name` is what its user calls it."""
 
     format: int = _FORMAT
     id: str
@@ -61,6 +61,7 @@ class ResilienceHeader(msgspec.Struct, frozen=True, kw_only=True):
     cachemark: str
     plan: ResiliencePlan
     host: HostFacts
+    name: str = ""
 
 
 class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,21 +112,28 @@ def check_plan(plan: ResiliencePlan, where: str) -> None:
         )
 
 
-def create_resilience_run(root: Path, plan: ResiliencePlan, host: HostFacts) -> ResilienceRun:
+def create_resilience_run(
+    root: Path, plan: ResiliencePlan, host: HostFacts, name: str = ""
+) -> ResilienceRun:
     """Create the folder and the header of a run. Raises UsageError."""
     with new_run_folder(root, "resilience") as (folder, created_at):
         header = ResilienceHeader(
-            id=folder.name, created_at=created_at, cachemark=__version__, plan=plan, host=host
-        )
+            id=folder.name, created_at=created_at, cachemark=__version__, plan=plan, host=host,
+            name=name,
+        )  # fmt: skip
         replace_file(folder / _HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n")
     return ResilienceRun(folder=folder, header=header)
 
 
+def resilience_run_names(root: Path) -> list[str]:
+    """The folder names of all runs of `resilience`, oldest first."""
+    return run_names(root, _HEADER)
+
+
 def open_resilience_run(name: str, root: Path) -> ResilienceRun:
     """Open a run by its id in `root`, or by its folder; empty: the latest. Raises UsageError."""
-    found = (path.parent for path in root.glob(f"*/{_HEADER}"))
-    known = sorted(folder for folder in found if not folder.is_symlink())
-    folders = [root / name, Path(name)] if name else known[-1:]
+    known = resilience_run_names(root)
+    folders = [root / name, Path(name)] if name else [root / latest for latest in known[-1:]]
     for folder in folders:
         path = folder / _HEADER
         try:
@@ -139,7 +147,7 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
             raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
         check_plan(header.plan, str(path))
         return ResilienceRun(folder=folder, header=header)
-    hint = f"the latest is {known[-1].name}" if known else f"{root} holds none"
+    hint = f"the latest is {known[-1]}" if known else f"{root} holds none"
     raise UsageError(f"no run of `resilience` {name!r}", hint)
 
 

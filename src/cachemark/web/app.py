@@ -54,6 +54,7 @@ def _routes() -> list[BaseRoute]:
         Route("/runs/{run}", runs.run_page),
         Route("/runs/{run}/report", runs.report_page),
         Route("/runs/{run}/report/{form}", runs.report_file),
+        Route("/runs/{run}/resilience/{file}", runs.resilience_page),
         Route("/runs/{run}/archive", runs.archive),
         Route("/runs/{run}/live", live.live_page),
         Route("/runs/{run}/live/state", live.live_state),

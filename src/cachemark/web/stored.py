@@ -11,14 +11,19 @@ from typing import TypeVar
 from starlette.exceptions import HTTPException
 
 from cachemark.model.errors import UsageError
+from cachemark.model.faults import chosen_faults
 from cachemark.report import html
 from cachemark.report.formats import fits_together, load_report
 from cachemark.report.history.index import stamp_of
 from cachemark.report.model import Report
+from cachemark.report.resilience.html import about_run, pages
+from cachemark.report.resilience.matrix import matrix
+from cachemark.runs.resilience import ResilienceRun
 from cachemark.runs.storage.store import Run, open_run, run_names
 
 _KEPT = 8
-_Value = TypeVar("_Value", Report, str)
+_Value = TypeVar("_Value")
+_Run = TypeVar("_Run", Run, ResilienceRun)
 
 
 def stored_run(name: str, root: Path) -> Run:
@@ -41,6 +46,7 @@ class ReportCache:
         self._lock = threading.Lock()
         self._reports: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._pages: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._matrices: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
 
     def report(self, run: Run) -> Report:
         """A run's report as a value. Raises UsageError."""
@@ -53,9 +59,21 @@ class ReportCache:
         with self._lock, fits_together(run):
             return _kept(self._pages, run, lambda _: html.render(report, None))
 
+    def resilience_pages(self, run: ResilienceRun) -> dict[str, str]:
+        """The pages of a run of `resilience`, by file name. Raises UsageError."""
+        with self._lock:
+            return _kept(self._matrices, run, _resilience_pages)
+
+
+def _resilience_pages(run: ResilienceRun) -> dict[str, str]:
+    outcomes, names = run.outcomes(), run.header.plan.faults
+    about = about_run(run.header, max((one.jobs for one in outcomes), default=1))
+    with fits_together(run):
+        return pages(matrix(outcomes, names), chosen_faults(names, quick=False), about)
+
 
 def _kept(
-    cache: OrderedDict[tuple[str, str], _Value], run: Run, make: Callable[[Run], _Value]
+    cache: OrderedDict[tuple[str, str], _Value], run: _Run, make: Callable[[_Run], _Value]
 ) -> _Value:
     key = str(run.folder), stamp_of(run.folder)
     if key not in cache:

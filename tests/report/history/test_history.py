@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cachemark.cli.play import write_report
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys
 from cachemark.model.outcome import Outcome
@@ -173,3 +174,19 @@ def test_the_forms_say_the_same(store: Path) -> None:
     assert markdown.count("| run-") == len(entries)
     runs = list(csv.DictReader(io.StringIO(RENDERERS["csv"](ask(store), None))))
     assert [run["folder"] for run in runs] == ["run-1", "run-2", "run-3", "run-4"]
+
+
+def test_a_run_has_a_name_and_an_answer_once_its_report_is_written(store: Path) -> None:
+    header = msgspec.structs.replace(made_header("run-5", 5), name="after the upgrade")
+    run = kept(store, header, [*trials("a", 2000), *trials("b", 1000)])
+    assert [(run.name, run.first) for run in ask(store).runs][-1] == ("after the upgrade", "")
+    write_report(run)
+    last = ask(store).runs[-1]
+    assert last.first == "a"
+    assert "a has the highest rate" in last.answer
+    text = RENDERERS["markdown"](ask(store), None)
+    assert "| run-5 | after the upgrade | 2026-03-05 10:00 | made | a |" in text
+    # A trial after it: the answer may be another, until the report is written again.
+    with run:
+        run.append([trials("a", 2000)[0]])
+    assert ask(store).runs[-1].first == ""

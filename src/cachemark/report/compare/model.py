@@ -18,6 +18,11 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     other: Cell
     comparisons: list[Comparison]
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether it has a ratio for which no answer is sought."""
+        return any(of.ratio and not of.tested for of in self.comparisons)
+
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a build fail: a gated figure that is worse or missing, or a lost cell.

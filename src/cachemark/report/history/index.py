@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from cachemark.analysis.statistics import FIGURES, Figure, over_trials, withholds
 from cachemark.model.errors import UsageError
+from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.model.work_identity import fingerprint
+from cachemark.report.build import build
+from cachemark.report.conclusions import first_of, one_sentence
 from cachemark.report.hosts import placement_text
+from cachemark.report.resilience.matrix import counted_verdicts
+from cachemark.runs.resilience import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 5
+VERSION = 6
 # Stands for a figure that the verdict on a trial withholds.
 WITHHELD = "withheld"
 _FIGURES = list(FIGURES)
@@ -32,17 +38,29 @@ _POOLED = [name for name, figure in FIGURES.items() if figure.percent is not Non
 _PATIENCE_S = 30.0
 
 _RUN = (
-    "folder", "stamp", "created_at", "experiment", "cachemark", "host", "machine",
-    "margin_percent", "planned", "problem",
+    "folder", "stamp", "name", "kind", "created_at", "experiment", "first", "answer", "cachemark",
+    "host", "machine", "margin_percent", "planned", "problem",
 )  # fmt: skip
 _TRIAL = (
     "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
     "is_replay", "valid", "verdict", "reason", "library_version", "runtime", "server_version",
 )  # fmt: skip
+# A cell of a run of `resilience`.
+_FAULT = ("folder", "client", "profile", "fault", "sitting", "verdict")
 _POOL = (
     "folder", "client", "server", "workload", "load", "work", "figure",
     "value", "low", "high", "bounds",
 )  # fmt: skip
+
+
+_COLUMNS = {"run": _RUN, "trial": (*_TRIAL, *_FIGURES), "pool": _POOL, "fault": _FAULT}
+_PARTS = ("trial", "pool", "fault")
+_BLANK: dict[str, object] = {**dict.fromkeys(_RUN, ""), "kind": "grid", "planned": 0}
+_OUTCOMES, _REPORT = "outcomes.jsonl", "report.md"
+# The files from which a run is read. A report that is newer than the outcomes has an answer.
+_READ = ("run.json", _OUTCOMES, _REPORT, "resilience.json", "cells.jsonl")
+# The rows of a run by their table.
+_Rows = dict[str, list[tuple[object, ...]]]
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -51,8 +69,9 @@ def _columns(names: Sequence[str]) -> str:
 
 _SCHEMA = f"""
 CREATE TABLE run ({_columns(_RUN)}, PRIMARY KEY (folder));
-CREATE TABLE trial ({_columns([*_TRIAL, *_FIGURES])}, PRIMARY KEY (folder, trial));
+CREATE TABLE trial ({_columns(_COLUMNS["trial"])}, PRIMARY KEY (folder, trial));
 CREATE TABLE pool ({_columns(_POOL)}, PRIMARY KEY ({_columns(_POOL[:7])}));
+CREATE TABLE fault ({_columns(_FAULT)}, PRIMARY KEY ({_columns(_FAULT[:5])}));
 CREATE INDEX by_cell ON trial (client, server, workload, load);
 PRAGMA user_version = {VERSION};
 """
@@ -130,29 +149,38 @@ def _make(connection: sqlite3.Connection) -> None:
 
 def _refresh(connection: sqlite3.Connection, root: Path) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
-    stamps = {name: stamp_of(root / name) for name in run_names(root)}
+    faults = set(resilience_run_names(root))
+    stamps = {name: stamp_of(root / name) for name in {*run_names(root), *faults}}
     for folder in known.keys() | stamps.keys():
         if known.get(folder) == stamps.get(folder):
             continue
-        for table in ("run", "trial", "pool"):
-            connection.execute(f"DELETE FROM {table} WHERE folder = ?", (folder,))
+        _remove_rows(connection, folder, ("run", *_PARTS))
         if folder in stamps:
-            _add(connection, root, folder, stamps[folder])
+            read = _rows_of_faults if folder in faults else _rows_of_trials
+            _add(connection, folder, stamps[folder], partial(read, root, folder, stamps[folder]))
+
+
+def _remove_rows(connection: sqlite3.Connection, folder: str, tables: Sequence[str]) -> None:
+    for table in tables:
+        connection.execute(f"DELETE FROM {table} WHERE folder = ?", (folder,))
 
 
 def stamp_of(folder: Path) -> str:
     """A value that changes with every file from which a run is read."""
     parts: list[str] = []
-    for name in ("run.json", "outcomes.jsonl"):
+    for name in _READ:
         with contextlib.suppress(OSError):
             facts = (folder / name).stat()
             parts.append(f"{name}:{facts.st_size}:{facts.st_mtime_ns}")
     return " ".join(parts)
 
 
-def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) -> None:
+def _add(
+    connection: sqlite3.Connection, folder: str, stamp: str, read: Callable[[], _Rows]
+) -> None:
     try:
-        _add_rows(connection, *index_rows(open_run(folder, root), stamp))
+        for table, rows in read().items():
+            _insert(connection, table, _COLUMNS[table], rows)
     except sqlite3.DatabaseError:
         raise
     except UsageError as error:
@@ -162,36 +190,41 @@ def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) ->
         _add_problem(connection, folder, stamp, text)
 
 
-def _add_rows(
-    connection: sqlite3.Connection,
-    run: tuple[object, ...],
-    trials: list[tuple[object, ...]],
-    pools: list[tuple[object, ...]],
-) -> None:
-    _insert(connection, "trial", [*_TRIAL, *_FIGURES], trials)
-    _insert(connection, "pool", _POOL, pools)
-    _insert(connection, "run", _RUN, [run])
+def _rows_of_trials(root: Path, folder: str, stamp: str) -> _Rows:
+    return index_rows(open_run(folder, root), stamp)
+
+
+def _rows_of_faults(root: Path, folder: str, stamp: str) -> _Rows:
+    run = open_resilience_run(folder, root)
+    header, outcomes = run.header, run.outcomes()
+    row = _run_row(
+        header.host, folder, stamp, name=header.name, kind="resilience",
+        created_at=header.created_at, experiment="resilience", cachemark=header.cachemark,
+        answer=counted_verdicts(outcomes), planned=len(header.plan.cells()),
+    )  # fmt: skip
+    cells = [
+        (*msgspec.structs.astuple(outcome.name), outcome.verdict or "not judged")
+        for outcome in {outcome.name: outcome for outcome in outcomes}.values()
+    ]
+    return {"run": [row], "fault": [(folder, *cell) for cell in cells]}
 
 
 def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, problem: str) -> None:
-    for table in ("trial", "pool"):
-        connection.execute(f"DELETE FROM {table} WHERE folder = ?", (folder,))
-    blank: dict[str, object] = dict.fromkeys(_RUN, "")
-    row = blank | {"folder": folder, "stamp": stamp, "planned": 0, "problem": problem}
+    _remove_rows(connection, folder, _PARTS)
+    row = _BLANK | {"folder": folder, "stamp": stamp, "problem": problem}
     _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
 
 
-def index_rows(
-    run: Run, stamp: str
-) -> tuple[tuple[object, ...], list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """The row of a run, those of its trials, and those of its percentiles. Raises UsageError."""
+def index_rows(run: Run, stamp: str) -> _Rows:
+    """The rows of a run, its trials and its percentiles, by table. Raises UsageError."""
     folder, experiment = run.folder.name, run.header.experiment
     # Indexes of replays go on after those of the plan; so do those of a search, which has none.
     planned = None if experiment.until_valid is None else trial_count(experiment)
     # If two processes wrote, a trial may be there twice: the later one counts.
     outcomes = list({outcome.trial.index: outcome for outcome in run.outcomes()}.values())
     trials = [_trial_row(folder, outcome, planned) for outcome in outcomes]
-    return _run_row(run, folder, stamp), trials, _pool_rows(folder, outcomes)
+    row = _run_row_of(run, folder, stamp, outcomes)
+    return {"run": [row], "trial": trials, "pool": _pool_rows(folder, outcomes)}
 
 
 def _insert(
@@ -204,15 +237,41 @@ def _insert(
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
-def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
-    header, host = run.header, run.header.host
-    machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs"
-    if header.hosts:  # another placement is another machine
-        machine += f"; hosts: {placement_text(header.hosts)}"
-    return (
-        folder, stamp, header.created_at, header.experiment.name, header.cachemark, host.name,
-        machine, header.experiment.margin_percent, trial_count(header.experiment), "",
+def _run_row_of(
+    run: Run, folder: str, stamp: str, outcomes: Sequence[Outcome]
+) -> tuple[object, ...]:
+    header, experiment = run.header, run.header.experiment
+    first, answer = "", ""
+    if outcomes and _has_its_report(run.folder):
+        report = build(header, outcomes, run.audit())
+        first, answer = first_of(report), one_sentence(report)
+    # Another placement is another machine.
+    beside = f"; hosts: {placement_text(header.hosts)}" if header.hosts else ""
+    return _run_row(
+        header.host, folder, stamp, beside, name=header.name, created_at=header.created_at,
+        experiment=experiment.name, first=first, answer=answer, cachemark=header.cachemark,
+        margin_percent=experiment.margin_percent, planned=trial_count(experiment),
     )  # fmt: skip
+
+
+def _has_its_report(folder: Path) -> bool:
+    """Whether the report was written after the last outcome.
+
+    To make one takes seconds: too long while a run goes on, and after each of its trials.
+    """
+    try:
+        outcomes, report = ((folder / name).stat().st_mtime_ns for name in (_OUTCOMES, _REPORT))
+    except OSError:
+        return False
+    return outcomes <= report
+
+
+def _run_row(
+    host: HostFacts, folder: str, stamp: str, beside: str = "", **fields: object
+) -> tuple[object, ...]:
+    machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{beside}"
+    row = _BLANK | {"folder": folder, "stamp": stamp, "host": host.name, "machine": machine}
+    return tuple((row | fields)[name] for name in _RUN)
 
 
 def _trial_row(folder: str, outcome: Outcome, planned: int | None) -> tuple[object, ...]:

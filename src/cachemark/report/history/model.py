@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
+
+# A grid of trials, or what clients do when their server fails.
+RunKind = Literal["grid", "resilience"]
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the store; `problem` is the reason if it cannot be read.
 
     `played` are the trials of its plan, without the replays of those that the machine spoiled.
+    `name` is its user's. `first` and `answer` are those of its report, and empty until it has one.
+    `kind`: what it played. Of a run of `resilience`, `planned` and `played` are cells, of which
+    none is `valid`: they have verdicts of their own.
     """
 
     folder: str
+    name: str = ""
+    kind: RunKind = "grid"
     created_at: str = ""
     experiment: str = ""
+    first: str = ""
+    answer: str = ""
     cachemark: str = ""
     host: str = ""
     planned: int = 0

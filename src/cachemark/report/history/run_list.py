@@ -6,6 +6,7 @@ import sqlite3
 
 import msgspec
 
+from cachemark.model.client_name import without_repeat
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
 from cachemark.report.cells import cell_title
@@ -29,11 +30,15 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of the list, and the names of what was played in it."""
+    """A run of the list, and the names of what was played in it.
+
+    The workloads of a run of `resilience` are its faults.
+    """
 
     run: RunRow
     clients: list[str]
     servers: list[str]
+    workloads: list[str]
     verdicts: dict[str, int]
 
 
@@ -41,8 +46,10 @@ def list_runs(index: RunIndex) -> list[ListedRun]:
     """All runs of the store, latest first. A run that cannot be read is in the list too."""
     played: dict[str, list[sqlite3.Row]] = {}
     sql = """
-        SELECT folder, client, server, verdict, count(*) AS trials FROM trial
-        GROUP BY folder, client, server, verdict ORDER BY folder, client, server, verdict
+        SELECT folder, client, server, workload, verdict, count(*) AS trials FROM trial
+        GROUP BY 1, 2, 3, 4, 5
+        UNION ALL SELECT folder, client, '', fault, verdict, count(*) FROM fault
+        GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     """
     for row in index.rows(sql):
         played.setdefault(row["folder"], []).append(row)
@@ -68,8 +75,9 @@ def _listed(run: RunRow, rows: list[sqlite3.Row]) -> ListedRun:
         verdicts[row["verdict"]] = verdicts.get(row["verdict"], 0) + row["trials"]
     return ListedRun(
         run=run,
-        clients=list(dict.fromkeys(row["client"] for row in rows)),
-        servers=list(dict.fromkeys(row["server"] for row in rows)),
+        clients=list(dict.fromkeys(without_repeat(row["client"]) for row in rows)),
+        servers=list(dict.fromkeys(row["server"] for row in rows if row["server"])),
+        workloads=list(dict.fromkeys(row["workload"] for row in rows)),
         verdicts=verdicts,
     )
 
@@ -77,7 +85,8 @@ def _listed(run: RunRow, rows: list[sqlite3.Row]) -> ListedRun:
 def matches(listed: ListedRun, wanted: RunFilter) -> bool:
     """Whether a run has everything that a filter asks for."""
     run = listed.run
-    names = [run.folder, run.experiment, run.host, run.problem, *listed.clients, *listed.servers]
+    names = [run.folder, run.name, run.experiment, run.host, run.problem, run.answer]
+    names += [*listed.clients, *listed.servers, *listed.workloads]
     return (
         wanted.text.lower() in "\n".join(names).lower()
         and wanted.suite in ("", run.experiment)

@@ -12,8 +12,8 @@ from cachemark.report.tables import Table, TableColumn
 _ABSENT = "–"
 # What a narrow terminal does without, first to go first.
 _DISPENSABLE = (
-    "runtime", "cachemark", "made", "p99", "server", "host", "valid", "library", "played",
-    "experiment",
+    "runtime", "cachemark", "name", "made", "p99", "server", "host", "valid", "library", "played",
+    "experiment", "first",
 )  # fmt: skip
 
 
@@ -39,15 +39,25 @@ def notes(history: History) -> list[str]:
 
 
 def _runs(runs: list[RunRow]) -> Table:
-    titles = ["run", "made", "experiment", "host", "cachemark", "valid", "played", "planned"]
-    return _droppable(titles, [_run(run) for run in runs])
+    titles = ["run", "name", "made", "experiment", "first", "host", "cachemark"]
+    titles += ["valid", "played", "planned"]
+    rows = [_run(run) for run in runs]
+    # A run may have no name of its own, and no answer yet.
+    used = [
+        n
+        for n, title in enumerate(titles)
+        if title not in ("name", "first") or any(row[n].strip(_ABSENT) for row in rows)
+    ]
+    return _droppable([titles[n] for n in used], [[row[n] for n in used] for row in rows])
 
 
 def _run(run: RunRow) -> list[str]:
     if run.problem:
-        return [run.folder, f"cannot be read: {run.problem}", *[""] * 6]
-    counts = [str(run.valid), _with_replays(str(run.played), run.replays), str(run.planned)]
-    return [run.folder, _day(run.created_at), run.experiment, run.host, run.cachemark, *counts]
+        return [run.folder, f"cannot be read: {run.problem}", *[""] * 8]
+    valid = str(run.valid) if run.kind == "grid" else _ABSENT
+    counts = [valid, _with_replays(str(run.played), run.replays), str(run.planned)]
+    named = [run.folder, run.name, _day(run.created_at), run.experiment, run.first or _ABSENT]
+    return [*named, run.host, run.cachemark, *counts]
 
 
 def _title(line: CellHistory, ambiguous: bool) -> str:

@@ -52,7 +52,7 @@ def page(report: Report) -> HtmlPage:
     sections = _sections(report, both_widths.sections())
     return HtmlPage(
         name=experiment.name,
-        question=experiment.question,
+        question=report.header.title,
         headline=headline(report),
         answers=_answers(report, anchors),
         answer_rows=first_lines,
@@ -159,7 +159,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     host = header.host
     virtual = ", virtual" if host.hypervisor else ""
     return [
-        ("Trials", f"{report.valid_trials} valid"),
+        ("Trials", report.validity),
         ("Design", _design(report)),
         ("Machine", f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}"),
         ("Date", header.created_at.replace("T", " ")[:16] + " UTC"),

@@ -65,7 +65,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
     if not drawn:
         return None
     canvas = Canvas()
-    down = _heading(canvas, title or report.header.experiment.question, answer)
+    down = _heading(canvas, title or report.header.title, answer)
     names = [item.label for panel in drawn for item in panel.items]
     left = _MARGIN + min(340, text_width(names) + 4)
     down = _legend(canvas, drawn[0].key, left, down)
@@ -83,7 +83,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
             _panel(canvas, panel, rows, place, _shared_end(panel, beside))
         down += height + 30
     down = _footer(canvas, report, drawn, down)
-    description = f"{report.header.experiment.question} {answer}"
+    description = f"{report.header.title} {answer}"
     return canvas.specification(WIDTH, math.ceil(down), description)
 
 

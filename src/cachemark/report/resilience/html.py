@@ -19,6 +19,7 @@ from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
 from cachemark.report.resilience.known_issues import issues_of
 from cachemark.report.resilience.matrix import MatrixRow, summary_of
+from cachemark.runs.resilience import ResilienceHeader
 
 INDEX = "index.html"
 _SHOWN_BYTES = 64
@@ -58,6 +59,17 @@ def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dic
             "client.html.jinja", about, client=client, rows=mine, abouts=abouts
         )
     return files
+
+
+def about_run(header: ResilienceHeader, jobs: int) -> str:
+    """When, where and with what a run was made; `jobs`: the most cells that were side by side."""
+    return (
+        (f"{header.name}: " if header.name else "")
+        + f"{header.created_at}, cachemark {header.cachemark}, "
+        f"{header.host.tools.get('memcached', 'memcached')}, {header.host.cpu_model}, "
+        f"{header.host.cpus} CPUs, {header.host.system}; sittings: {header.plan.sittings}"
+        + (f"; up to {jobs} cells side by side" if jobs > 1 else "")
+    )
 
 
 def file_name(client: str) -> str:

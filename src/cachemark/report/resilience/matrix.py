@@ -92,6 +92,19 @@ def matrix(outcomes: Sequence[CellOutcome], faults: Sequence[str]) -> list[Matri
     return sorted(rows, key=lambda row: (bool(row.unsupported), [-n for n in row.counts]))
 
 
+def counted_verdicts(outcomes: Sequence[CellOutcome]) -> str:
+    """How many of the judged cells have each verdict, worst first: `1 unsafe, 11 safe`.
+
+    A cell is a client with a profile and a fault: the worst of its sittings. Empty without any.
+    """
+    cells: dict[tuple[str, Profile, str], list[ClientVerdict]] = {}
+    for one in outcomes:
+        if one.verdict is not None:
+            cells.setdefault((*_player(one), one.name.fault), []).append(one.verdict)
+    counts = Counter(worst(verdicts) for verdicts in cells.values())
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
 def _player(outcome: CellOutcome) -> tuple[str, Profile]:
     return outcome.name.client, outcome.name.profile
 

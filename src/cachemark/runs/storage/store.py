@@ -152,6 +152,7 @@ def create_run(
     host: HostFacts,
     command: str,
     hosts: HostsOfRun | None = None,
+    name: str = "",
 ) -> Run:
     """Create the folder and the header of a run. Raises UsageError."""
     with new_run_folder(root, experiment.name) as (folder, created_at):
@@ -163,6 +164,7 @@ def create_run(
             experiment=experiment,
             host=host,
             hosts=hosts,
+            name=name,
         )
         _write_header(folder, header)
     return Run(folder, header)
@@ -233,15 +235,11 @@ def latest_own_run(root: Path) -> Run:
     return open_run(own[-1], root)
 
 
-def run_names(root: Path) -> list[str]:
-    """The folder names of all runs, oldest first."""
-    return [folder.name for folder in _folders(root)]
-
-
-def _folders(root: Path) -> list[Path]:
+def run_names(root: Path, header: str = _HEADER) -> list[str]:
+    """The folder names of all runs that have such a header, oldest first."""
     with contextlib.suppress(OSError):
-        found = (path.parent for path in root.glob(f"*/{_HEADER}") if _is_text(path))
-        return sorted(folder for folder in found if not folder.is_symlink())
+        found = (path.parent for path in root.glob(f"*/{header}") if _is_text(path))
+        return sorted(folder.name for folder in found if not folder.is_symlink())
     return []
 
 

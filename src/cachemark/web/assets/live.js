@@ -224,7 +224,6 @@ function columnsOf(field, cells) {
   const index = new Map(blocks.map((block, at) => [block, at]));
   const data = state.cells.map(() => new Array(blocks.length).fill(null));
   for (const point of state.points.values()) data[point[0]][index.get(point[1])] = point[field];
-  if (field !== RATE) data.forEach((of) => of.forEach((value, at) => (of[at] = value === null ? null : value / 1e3)));
   return [blocks.map((block) => block + 1), ...cells.map((number) => data[number])];
 }
 
@@ -243,6 +242,7 @@ function plot(id, field, cells) {
   }
   if (plots[id]) plots[id].plot.destroy();
   const titles = names();
+  const written = field === RATE ? (value) => `${figure(value)} ops/s` : time;
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1 } };
   const chart = new uPlot(
     {
@@ -251,7 +251,7 @@ function plot(id, field, cells) {
       scales: { x: { time: false } },
       axes: [
         { ...axis, label: across, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
-        { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick ? figure(tick) : "0")) },
+        { ...axis, size: field === RATE ? 100 : 62, values: (_, ticks) => ticks.map((tick) => (tick ? written(tick) : "0")) },
       ],
       series: [
         { label: across },
@@ -261,7 +261,7 @@ function plot(id, field, cells) {
           dash: [[], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]][Math.floor(n / 6) % 5],
           width: 2,
           spanGaps: true,
-          value: (_, value) => (value === null || value === undefined ? "" : figure(value)),
+          value: (_, value) => (value === null || value === undefined ? "" : written(value)),
         })),
       ],
     },

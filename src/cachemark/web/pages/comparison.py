@@ -6,8 +6,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cachemark.endpoints.clients import Client, registry
+from cachemark.host import process
 from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_text import experiment_text
 from cachemark.report.compare import CellFilter, ComparisonReport
+from cachemark.report.compare.played_again import library_versions, played_again
 from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
 from cachemark.report.formats import fits_together
@@ -59,10 +64,11 @@ def comparison_page(request: Request) -> Response:
     # A link to the form names the baseline only.
     asked = any(name in given for name in ("other", "first", "second"))
     problems = form_problems(form) if asked else {}
-    compared = None
+    compared, again = None, None
     if asked and not problems:
         try:
             compared = _compared(request, form)
+            again = _again(request, form, compared)
         except UsageError as error:
             problems = {"": str(error)}
     with RunIndex(settings.root) as index:
@@ -79,6 +85,7 @@ def comparison_page(request: Request) -> Response:
         runs=list(reversed(run_names(settings.root))),
         names=names,
         parts=_parts(compared) if compared else None,
+        again=experiment_text(again) if again else "",
     )
 
 
@@ -111,6 +118,33 @@ def _compared(request: Request, form: ComparisonForm) -> ComparisonReport:
         return compare_stored([baseline], others, CellFilter(), (), _margin(form), cells=form.cells)
 
 
+def _again(request: Request, form: ComparisonForm, compared: ComparisonReport) -> Experiment | None:
+    """What to play for an answer, if there is none; None where playing again brings none.
+
+    A comparison within a run has been played in turns already.
+    """
+    if form.within:
+        return None
+    root = context(request).settings.root
+    runs = stored_run(form.baseline, root), stored_run(form.other, root)
+    versions = [library_versions(run.outcomes()) for run in runs]
+    known = _known_clients()
+    return played_again(
+        compared,
+        (runs[0].header.experiment, runs[1].header.experiment),
+        (versions[0], versions[1]),
+        lambda client: client in known and bool(known[client].install_version),
+    )
+
+
+def _known_clients() -> dict[str, Client]:
+    """The clients of this machine; none where the engine is missing."""
+    try:
+        return registry(process.binary_path())
+    except UsageError:
+        return {}
+
+
 def _parts(compared: ComparisonReport) -> dict[str, object]:
     lists = [(heading, lines) for heading, lines in text_lists(compared) if lines]
     return {
@@ -118,4 +152,5 @@ def _parts(compared: ComparisonReport) -> dict[str, object]:
         "tables": tables(compared),
         "lists": lists,
         "tally": tally(compared),
+        "unanswered": any(row.is_unanswered for row in compared.rows),
     }

@@ -35,7 +35,7 @@ def live_page(request: Request) -> Response:
         address=f"/runs/{quote(run.folder.name)}",
         events=f"/runs/{quote(run.folder.name)}/live",
         title=run.folder.name,
-        question=run.header.experiment.question,
+        question=run.header.title,
         started_here=started_here,
         stopping=started_here and here.player.ends_within_s > 0,
     )

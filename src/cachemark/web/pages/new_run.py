@@ -39,6 +39,7 @@ class RunForm(msgspec.Struct, frozen=True, kw_only=True):
     each. What is empty stays as the suite has it.
     """
 
+    name: str = ""
     suite: str = "quick"
     experiment: str = ""
     client: str = ""
@@ -208,7 +209,7 @@ def _job(form: RunForm) -> CommandedRun:
     """The form as options. A value cannot become an option of its own."""
     typed = [f"--client={text}" for text in _lines(form.client)]
     typed += [f"--server={text}" for text in _lines(form.server)]
-    for name in (*_WHOLE, "max", "margin"):
+    for name in ("name", *_WHOLE, "max", "margin"):
         if value := getattr(form, name):
             typed.append(f"--{name.replace('_', '-')}={value}")
     typed += ["--quick"] if form.quick else []

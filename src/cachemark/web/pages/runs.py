@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from cachemark.host.temporary import temporary_folder
 from cachemark.report import html
@@ -25,13 +25,20 @@ from cachemark.report.history.run_list import (
     list_runs,
     matches,
 )
+from cachemark.report.resilience.html import INDEX
 from cachemark.report.tables import group_title, ranking_table, self_comparison
+from cachemark.runs.resilience import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.archive import export_run
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run
 
 _ON_A_PAGE = 100
+# A page with its own styles, and without scripts.
+_STATIC_PAGE = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
 _VERDICTS = ("VALID", "INVALID", "OVERLOAD", "NON_STATIONARY", "failed", "unsupported", UNREADABLE)
 # Forms of a report that are files for other programs.
 _FILES = {"markdown": "text/markdown", "csv": "text/csv", "json": "application/json"}
@@ -87,7 +94,10 @@ def _choices(known: list[ListedRun]) -> dict[str, list[str]]:
 def run_page(request: Request) -> Response:
     """A run's answers and rankings. The whole report with its charts is a page of its own."""
     here = context(request)
-    run = stored_run(request.path_params["run"], here.settings.root)
+    name = request.path_params["run"]
+    if name in resilience_run_names(here.settings.root):
+        return RedirectResponse(f"/runs/{quote(name)}/resilience/{INDEX}")
+    run = stored_run(name, here.settings.root)
     report = here.reports.report(run)
     played = [row.cell for row in report.trials]
     return page(
@@ -106,9 +116,20 @@ def run_page(request: Request) -> Response:
             factor: sorted({getattr(cell, factor) for cell in played})
             for factor in ("client", "server", "load")
         },
-        valid=sum(trial.verdict == "VALID" for trial in report.trials),
         files=list(_FILES),
     )
+
+
+def resilience_page(request: Request) -> Response:
+    """A page of a run of `resilience`: all of its clients, or one of them."""
+    here = context(request)
+    name, file = request.path_params["run"], request.path_params["file"]
+    if name not in resilience_run_names(here.settings.root):
+        raise HTTPException(404, f"there is no run of `resilience` {name!r} in this store")
+    text = here.reports.resilience_pages(open_resilience_run(name, here.settings.root)).get(file)
+    if text is None:
+        raise HTTPException(404, f"{name} has no page {file!r}")
+    return HTMLResponse(text, headers={"content-security-policy": _STATIC_PAGE})
 
 
 def report_page(request: Request) -> Response:

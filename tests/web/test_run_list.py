@@ -1,0 +1,111 @@
+"""The list of runs: what it tells of each, and what each leads to."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from cachemark.model import experiment_file
+from tests.web.serving import (
+    BROKEN,
+    EMPTY,
+    FAULTS,
+    HOSTILE,
+    OTHER,
+    RUN,
+    Visitor,
+    made_store,
+    served,
+)
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    root = tmp_path_factory.mktemp("store") / "results"
+    made_store(root)
+    with served(root) as visitor:
+        yield visitor
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("client=c", {OTHER}),
+        ("host=elsewhere", {OTHER}),
+        ("verdict=INVALID&client=a", {OTHER}),
+        ("client=a", {RUN, OTHER, FAULTS}),
+        ("text=FIRST", {RUN}),
+        ("text=upgrade", {RUN}),
+        ("text=has+the+highest+rate", {RUN}),
+        ("verdict=hangs", {FAULTS}),
+        ("suite=resilience", {FAULTS}),
+        ("suite=made&server=embedded&client=b", {RUN, OTHER}),
+        ("verdict=unreadable", {BROKEN}),
+        ("client=nobody", set[str]()),
+        ("client=a&page=99999999999", {RUN, OTHER, FAULTS}),
+    ],
+)
+def test_runs_are_found(visitor: Visitor, query: str, expected: set[str]) -> None:
+    text = visitor.get(f"/runs?{query}").text
+    found = {name for name in (RUN, OTHER, HOSTILE, FAULTS) if f'href="/runs/{name}"' in text}
+    assert found | ({BROKEN} if f"{BROKEN}/run.json" in text else set()) == expected
+
+
+def row_of(visitor: Visitor, run: str) -> str:
+    """The row of a run in the list."""
+    (row,) = (part for part in visitor.get("/runs").text.split("<tr>") if f'/runs/{run}"' in part)
+    return row
+
+
+def test_the_list_says_what_each_run_found(visitor: Visitor) -> None:
+    row = row_of(visitor, RUN)
+    assert '<span class="own">before the upgrade</span>' in row
+    for label, text in (
+        ("workload", "mixed"), ("first", "a"), ("clients", "a, b"), ("servers", "embedded"),
+        ("valid trials", "10 of 10"),
+    ):  # fmt: skip
+        assert re.search(rf'data-label="{label}" ?[^>]*>{text}</td>', row), (label, row)
+    assert "a has the highest rate" in row
+    # No report was written after its last trial: it may go on.
+    assert "no answer yet" in row_of(visitor, OTHER)
+    assert "nothing played" in row_of(visitor, EMPTY)
+    assert "before the upgrade: Which of the two is faster?" in visitor.get(f"/runs/{RUN}").text
+    for path in ("/runs", f"/runs/{EMPTY}", f"/runs/{EMPTY}/report"):
+        assert "0 of 0" not in visitor.get(path).text
+
+
+def test_runs_with_faults_are_in_the_list(visitor: Visitor) -> None:
+    row = row_of(visitor, FAULTS)
+    for text in (
+        "does it freeze",
+        "frozen-1s, restarted",
+        "1 hangs, 1 safe",
+        "2 of 2 cells",
+    ):
+        assert text in row
+    sent_on = visitor.get(f"/runs/{FAULTS}")
+    assert sent_on.status == 307
+    page = visitor.get(sent_on.headers["location"])
+    assert "What clients do when their server fails" in page.text
+    assert "script-src" not in page.headers["content-security-policy"]
+    assert visitor.get(f"/runs/{FAULTS}/resilience/a.html").status == 200
+    for path in (f"/runs/{FAULTS}/resilience/..", f"/runs/{RUN}/resilience/index.html"):
+        assert visitor.get(path).status == 404
+
+
+def test_the_remedy_of_a_comparison_is_a_button(visitor: Visitor) -> None:
+    text = visitor.get(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b").text
+    assert "no answer" in text
+    (typed,) = re.findall(r'<textarea name="experiment" hidden>\n(.*?)</textarea>', text, re.DOTALL)
+    planned = experiment_file.parse(html.unescape(typed), "experiment")
+    assert (planned.clients, planned.servers, planned.twice) == (["a", "b"], ["embedded"], "a")
+    assert [one.name for one in planned.workloads] == ["mixed"]
+    # The same client, at another time: no run can play it against itself.
+    text = visitor.get(f"/compare?baseline={RUN}&other={OTHER}").text
+    assert "<textarea" not in text
+    assert "one run cannot play them against each other" in text
+    # Within a run, the clients took turns.
+    assert "<textarea" not in visitor.get(f"/compare?baseline={RUN}&first=a&second=b").text
