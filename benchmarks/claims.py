@@ -19,6 +19,7 @@ import numpy as np
 from claimed_runs import (
     SITTINGS,
     Random,
+    equal_wrongly,
     family,
     is_named,
     marked,
@@ -30,6 +31,7 @@ from claimed_runs import (
     settled_wrongly,
     stored,
     table,
+    told_settles,
 )
 from shared_cpu import Shared, length_ms, told
 
@@ -96,6 +98,9 @@ def _equal() -> list[Claim]:
         Claim("family: clients of 2 servers, all equal", 0.05, family(two, 0.05, "clients")),
         Claim("family: servers of 5 clients, all equal", 0.05, family(two, 0.05, "servers")),
         Claim("family: clients of 1 server, all equal", 0.05, family(one, 0.05, "clients")),
+        Claim(
+            "family: a pair of 8 that differs by the margin is equal", 0.05, equal_wrongly(8, 0.02)
+        ),
         Claim("A/A: any of 2 intervals leaves 1 out", 0.05, own_error(2)),
         Claim("A/A: any of 8 intervals leaves 1 out", 0.05, own_error(8)),
         Claim("table: all intervals of 8 equal arms hold", 0.95, table(8)),
@@ -117,6 +122,8 @@ def _winners() -> list[Claim]:
 
 def _others() -> list[Claim]:
     return [
+        Claim("needed: settled after what 6 sittings tell", 0.8, told_settles(6, 0.034)),
+        Claim("needed: settled after what 12 sittings tell", 0.8, told_settles(12, 0.034)),
         *[
             Claim(
                 f"looks: settled within {blocks}, equal arms differ",

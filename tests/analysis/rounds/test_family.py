@@ -59,6 +59,19 @@ def test_answered_pairs_do_not_make_the_family_smaller_for_those_that_are_equal(
     assert found[third].answer == "better"
 
 
+def test_equality_is_corrected_as_differences_are() -> None:
+    """An interval just inside the margin is equality alone, and none among 16 pairs."""
+    pair, *others = all_pairs(cells(4))
+    close = estimate(0.0, 0.0158)
+    assert decide({pair: close}, RULE)[pair].answer == "equal"
+    rest: dict[FamilyPair, LogEstimate | None] = dict.fromkeys(others)
+    assert decide({pair: close, **rest}, RULE)[pair].answer == "open"
+    assert decide({pair: estimate(0.0, 0.01), **rest}, RULE)[pair].answer == "equal"
+    # One that the data chose may be the closest of many, though it need not be the only difference.
+    assert decide_chosen(close, RULE, 1).answer == "equal"
+    assert decide_chosen(close, RULE, 1, pairs_apart=6).answer == "open"
+
+
 def test_the_lead_is_tested_by_itself() -> None:
     assert decide_chosen(estimate(0.4, 0.1), RULE, 1).answer == "better"
     assert decide_chosen(None, RULE, 1).answer == "open"

@@ -58,15 +58,29 @@ def test_the_sittings_that_are_told_settle_in_four_of_five_cases(
     settled = total = 0
     for _ in range(200):
         rule = StopRule(looks=())
-        pilot = mean_of_logs(list(draw.normal(truth, deviation, 6)))
-        enough = needed(pilot, rule)
+        pilot = list(draw.normal(truth, deviation, 6))
+        enough = needed(mean_of_logs(pilot), rule)
         assert enough is not None
-        logs = list(draw.normal(truth, deviation, max(enough, 4)))
+        logs = [*pilot, *draw.normal(truth, deviation, enough - 6)]
         found = mean_of_logs(logs).ratio(rule.confidence)
         settled += classify(found, found.p, rule.margin, more_is_better=True) != "open"
         total += 1
     # At least 80 %, less 3 standard errors.
     assert settled / total >= 0.715
+
+
+def test_an_estimate_near_the_margin_needs_many_more_sittings() -> None:
+    """Neither equality nor a difference is near, though each alone would need few."""
+    rule = StopRule(looks=())
+    found = [
+        needed(LogEstimate(value=value, error=0.01, degrees_of_freedom=11, count=12), rule)
+        for value in (0.0, math.log(1.04), math.log(1.1))
+    ]
+    equal, near, apart = (count or 0 for count in found)
+    assert near > 5 * max(equal, apart)
+    # Where the instrument's own error is larger than the margin, nothing is ever equal.
+    own = LogEstimate(value=0.0, error=0.01, degrees_of_freedom=11, count=12)
+    assert needed(own, rule, bound=1.06) is None
 
 
 def test_more_tests_and_more_noise_need_more_sittings() -> None:
@@ -76,7 +90,6 @@ def test_more_tests_and_more_noise_need_more_sittings() -> None:
     found = [needed(of, rule, tests) for of, tests in ((quiet, 1), (quiet, 50), (noisy, 50))]
     assert found == sorted(found, key=lambda count: count or 0)
     assert len(set(found)) == 3
-    assert needed(LogEstimate(value=0, error=9.0, degrees_of_freedom=5, count=6), rule) is None
     assert needed(LogEstimate(value=0, error=None, degrees_of_freedom=0), rule) is None
     # A difference far beyond the margin is shown sooner than equality would be.
     far = LogEstimate(value=0.5, error=0.03, degrees_of_freedom=11, count=12)

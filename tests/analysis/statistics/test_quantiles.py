@@ -8,7 +8,7 @@ import scipy
 
 from cachemark.analysis.statistics.quantiles import (
     binomial_cdf,
-    chi2_quantile,
+    t_cdf,
     t_quantile,
     two_sided_p,
 )
@@ -38,11 +38,11 @@ def test_a_p_value_is_scipys(degrees_of_freedom: float) -> None:
 
 
 @pytest.mark.parametrize("degrees_of_freedom", DEGREES)
-def test_a_quantile_of_chi2_is_scipys(degrees_of_freedom: float) -> None:
-    for probability in (0.025, 0.5, 0.975):
-        assert chi2_quantile(probability, degrees_of_freedom) == pytest.approx(
-            scipy.stats.chi2.ppf(probability, degrees_of_freedom), rel=1e-9
-        )
+def test_the_distribution_of_t_is_scipys(degrees_of_freedom: float) -> None:
+    values = np.linspace(-5, 5, 11)
+    np.testing.assert_allclose(
+        t_cdf(values, degrees_of_freedom), scipy.stats.t.cdf(values, degrees_of_freedom), rtol=1e-9
+    )
 
 
 def test_the_binomial_distribution_is_scipys() -> None:

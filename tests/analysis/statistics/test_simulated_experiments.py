@@ -200,13 +200,13 @@ def test_so_many_blocks_do_settle_it(truth: float, tests: int) -> None:
     rule = msgspec.structs.replace(BY_BLOCK, margin=0.03)
     settled = told = 0
     for _ in range(150):
-        pilot = np.exp(draw.normal(truth, 0.03, 5))
-        enough = needed(mean_of_logs(np.log(pilot).tolist()), rule, tests)
+        pilot = draw.normal(truth, 0.03, 5)
+        enough = needed(mean_of_logs(pilot.tolist()), rule, tests)
         if enough is None:
             continue
         told += 1
-        logs = draw.normal(truth, 0.03, max(2, enough))
-        found = mean_of_logs(logs.tolist()).ratio(rule.confidence)
+        logs = [*pilot, *draw.normal(truth, 0.03, enough - 5)]
+        found = mean_of_logs(logs).ratio(rule.confidence)
         assert found.p is not None
         p = min(1.0, found.p * tests)
         settled += classify(found, p, rule.margin, more_is_better=True) != "open"

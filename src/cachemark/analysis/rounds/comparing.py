@@ -144,14 +144,23 @@ def compare_pairs(
 
 
 def compare_alone(
-    looked: Looked, pair: FamilyPair, figure: str, *, bound: float = 1.0
+    looked: Looked, pair: FamilyPair, figure: str, *, bound: float = 1.0, pairs_apart: int = 1
 ) -> Comparison:
-    """The comparison of one pair without correction: one that must agree with others."""
-    return compare_chosen(looked, pair, figure, pairs=1, bound=bound)
+    """The comparison of one pair without correction: one that must agree with others.
+
+    Equality need not agree with others, so it is corrected for `pairs_apart` tests.
+    """
+    return compare_chosen(looked, pair, figure, 1, bound=bound, pairs_apart=pairs_apart)
 
 
 def compare_chosen(
-    looked: Looked, pair: FamilyPair, figure: str, pairs: int, *, bound: float = 1.0
+    looked: Looked,
+    pair: FamilyPair,
+    figure: str,
+    pairs: int,
+    *,
+    bound: float = 1.0,
+    pairs_apart: int | None = None,
 ) -> Comparison:
     """The comparison of a pair outside of the family, corrected for `pairs` tests."""
     decision = decide_chosen(
@@ -160,6 +169,7 @@ def compare_chosen(
         pairs,
         more_is_better=COMPARED_FIGURES[figure].more_is_better,
         bound=bound,
+        pairs_apart=pairs_apart,
     )
     return _comparison(looked, pair, figure, decision, pairs)
 
@@ -250,7 +260,7 @@ def _comparison(
         lag1=lag1,
         gap=typical is not None and _apart(typical.value, ratio.value, rule.margin),
         stopped_early=not looked.retired.isdisjoint(pair),
-        needed=needed(estimate, rule, tests) if is_open else None,
+        needed=needed(estimate, rule, tests, decision.bound) if is_open else None,
     )
 
 

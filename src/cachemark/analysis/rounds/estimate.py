@@ -15,6 +15,7 @@ from cachemark.analysis.statistics import (
     rounding_deviation,
     t_interval,
     t_quantile,
+    two_sided_p,
 )
 
 # One value makes most of a spread if more than this part of the variance is its own.
@@ -41,6 +42,19 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
         if self.error is None or self.degrees_of_freedom <= 0:
             return Interval(value=math.exp(self.value))
         return t_interval(self.value, self.error, self.degrees_of_freedom, confidence)
+
+    def p_apart(self, margin: float) -> float | None:
+        """The p value of a ratio beyond the margin; None without an error.
+
+        Twice the larger one of two one-sided tests. So it is at most 1 − confidence where the
+        interval of that confidence is within the margin.
+        """
+        if self.error is None or self.degrees_of_freedom <= 0:
+            return None
+        room = math.log1p(margin) - abs(self.value)
+        if room <= 0:
+            return 1.0
+        return two_sided_p(room / self.error, self.degrees_of_freedom) if self.error > 0 else 0.0
 
     @property
     def spread(self) -> tuple[float, float] | None:

@@ -63,24 +63,19 @@ def decide(
     """The answer for each pair of a family, which are the keys of `estimates`.
 
     None stands for a pair that was not measured, or not often enough. It stays in the family.
-    `bounds`: by which factor the instrument differs from itself, where that is known.
+    `bounds`: by which factor the instrument differs from itself, where that is known. Differences
+    and equalities are corrected alike, each over all pairs.
     """
-    ratios = {
-        pair: estimate.ratio(rule.confidence) if estimate else None
-        for pair, estimate in estimates.items()
-    }
-    tested = {pair: ratio.p for pair, ratio in ratios.items() if ratio and ratio.p is not None}
-    corrected = holm({pair: tested.get(pair, 1.0) for pair in estimates})
-    found: dict[_Named, Decision] = {}
-    for pair, ratio in ratios.items():
-        bound = (bounds or {}).get(pair, 1.0)
-        p_holm = corrected[pair] if pair in tested else None
-        answer = classify(
-            ratio, p_holm, rule.margin,
-            more_is_better=more_is_better, level=rule.level, bound=bound,
-        )  # fmt: skip
-        found[pair] = Decision(answer=answer, p=tested.get(pair), p_holm=p_holm, bound=bound)
-    return found
+    p = {pair: _p_of_difference(of, rule) for pair, of in estimates.items()}
+    p_apart = {pair: of.p_apart(rule.margin) if of else None for pair, of in estimates.items()}
+    corrected, corrected_apart = _by_holm(p), _by_holm(p_apart)
+    return {
+        pair: _decision(
+            of, rule, (p[pair], corrected[pair], corrected_apart[pair]),
+            more_is_better=more_is_better, bound=(bounds or {}).get(pair, 1.0),
+        )
+        for pair, of in estimates.items()
+    }  # fmt: skip
 
 
 def decide_chosen(
@@ -90,19 +85,53 @@ def decide_chosen(
     *,
     more_is_better: bool = True,
     bound: float = 1.0,
+    pairs_apart: int | None = None,
 ) -> Decision:
     """The answer for a pair outside of the family, which the data chose among so many pairs.
 
-    Bonferroni's correction for all of them holds whichever pair is chosen.
+    Bonferroni's correction for all of them holds whichever pair is chosen. `pairs_apart`: the same
+    for the answer *equal*, where it is another number.
     """
-    ratio = estimate.ratio(rule.confidence) if estimate else None
-    p = ratio.p if ratio else None
-    corrected = None if p is None else min(1.0, pairs * p)
+    p = _p_of_difference(estimate, rule)
+    p_apart = estimate.p_apart(rule.margin) if estimate else None
+    return _decision(
+        estimate,
+        rule,
+        (p, _by_bonferroni(p, pairs), _by_bonferroni(p_apart, pairs_apart or pairs)),
+        more_is_better=more_is_better,
+        bound=bound,
+    )
+
+
+def _p_of_difference(estimate: LogEstimate | None, rule: StopRule) -> float | None:
+    return estimate.ratio(rule.confidence).p if estimate else None
+
+
+def _by_holm(p: Mapping[_Named, float | None]) -> dict[_Named, float | None]:
+    """Holm's correction; a pair without a test counts as one with a p of 1."""
+    corrected = holm({pair: 1.0 if of is None else of for pair, of in p.items()})
+    return {pair: None if of is None else corrected[pair] for pair, of in p.items()}
+
+
+def _by_bonferroni(p: float | None, tests: int) -> float | None:
+    return None if p is None else min(1.0, tests * p)
+
+
+def _decision(
+    estimate: LogEstimate | None,
+    rule: StopRule,
+    p_values: tuple[float | None, float | None, float | None],
+    *,
+    more_is_better: bool,
+    bound: float,
+) -> Decision:
+    """`p_values`: of a difference, the same corrected, and the corrected one of being apart."""
+    p, p_holm, p_apart = p_values
     answer = classify(
-        ratio, corrected, rule.margin,
-        more_is_better=more_is_better, level=rule.level, bound=bound,
+        estimate.ratio(rule.confidence) if estimate else None, p_holm, rule.margin,
+        more_is_better=more_is_better, level=rule.level, bound=bound, p_apart=p_apart,
     )  # fmt: skip
-    return Decision(answer=answer, p=p, p_holm=corrected, bound=bound)
+    return Decision(answer=answer, p=p, p_holm=p_holm, bound=bound)
 
 
 def may_retire(

@@ -9,12 +9,13 @@ ordinary level.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+import sys
 
 import msgspec
+import numpy as np
 
 from cachemark.analysis.rounds.estimate import LogEstimate
-from cachemark.analysis.statistics import ALPHA, Unit, chi2_quantile, t_quantile
+from cachemark.analysis.statistics import ALPHA, Unit, t_cdf, t_quantile
 
 LOOKS = (6, 9, 12)
 # The nominal level of each look: Pocock's constant for five looks (Biometrika 64, 1977). Simulated,
@@ -81,35 +82,40 @@ def looks_that_fit(
     return tuple(look for look in looks if look * sitting_s <= limit_s)
 
 
-def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1) -> int | None:
+def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1, bound: float = 1.0) -> int | None:
     """The total number of sittings (blocks, runs) that settles it with a probability of 80 %.
 
-    It is enough for both of these: a true difference as large as the margin is significant in a
-    family of `tests`, and equal arms are shown to be equal. If the estimate is beyond the margin,
-    fewer may be enough to show just that. No number is enough if the truth is near the margin.
+    The probability is predictive, of the mean that the sittings so far and the others will have
+    together (Spiegelhalter, Freedman, Blackburn, Controlled Clinical Trials 7, 1986). It includes
+    what is not known about the truth: where that may be near the margin, many more are told. The
+    family has `tests` tests; `bound` is the instrument's own error.
 
-    The deviation between sittings is uncertain itself, so the upper limit of its one-sided 80 %
-    interval is used (Browne, Statistics in Medicine 14, 1995). None if there is no deviation yet,
-    or if more than MAX_SITTINGS would be needed.
+    None if there is no deviation yet, or if more than MAX_SITTINGS would be needed.
     """
-    if estimate.error is None or estimate.degrees_of_freedom <= 0 or estimate.count < 2:
+    count, degrees = estimate.count, estimate.degrees_of_freedom
+    if estimate.error is None or degrees <= 0 or count < 2:
         return None
-    known = estimate.degrees_of_freedom
-    deviation = estimate.error * math.sqrt(estimate.count)
-    deviation *= math.sqrt(known / chi2_quantile(1 - POWER, known))
-    effect, margin = abs(estimate.value), math.log1p(rule.margin)
+    totals = _totals_after(count)
+    deviation = estimate.error * math.sqrt(count)
+    later = degrees / (count - 1) * (totals - 1)
+    reach = t_quantile(1 - rule.level / (2 * tests), later) * deviation / np.sqrt(totals)
+    margin, own_error = math.log1p(rule.margin), math.log(bound)
+    far = np.maximum(reach, max(margin, own_error))
+    # No ratio is equal where the instrument cannot tell it.
+    near = np.maximum(0.0, margin - reach) if own_error <= margin else np.zeros_like(reach)
+    # By how much the mean of all differs from that of those so far.
+    spread = deviation * np.sqrt(1 / count - 1 / totals) + sys.float_info.min
 
-    def settles(sittings: int) -> bool:
-        error = deviation / math.sqrt(sittings)
-        degrees = known / (estimate.count - 1) * (sittings - 1)
-        significant = t_quantile(1 - rule.level / (2 * tests), degrees)
-        seen = t_quantile(POWER, degrees)
-        # The interval of equal arms can leave the margin on either side.
-        inside = t_quantile(1 - rule.level / 2, degrees) + t_quantile((1 + POWER) / 2, degrees)
-        if max(significant + seen, inside) * error <= margin:
-            return True
-        return (significant + seen) * error <= effect and seen * error <= effect - margin
+    def below(value: np.ndarray) -> np.ndarray:
+        return t_cdf((value - estimate.value) / spread, degrees)
 
-    counts = range(2, MAX_SITTINGS + 1)
-    place = bisect_left(counts, True, key=settles)
-    return counts[place] if place < len(counts) else None
+    enough = totals[1 - below(far) + below(-far) + below(near) - below(-near) >= POWER]
+    return int(enough[0]) if len(enough) else None
+
+
+def _totals_after(count: int) -> np.ndarray:
+    """The numbers of sittings that are tried: the next ones, then in steps of 5 %."""
+    steps = (
+        math.ceil(math.log(MAX_SITTINGS / count) / math.log(1.05)) if count < MAX_SITTINGS else 0
+    )
+    return np.unique(np.rint(np.geomspace(count + 1, MAX_SITTINGS, steps)))

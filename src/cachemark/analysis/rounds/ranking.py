@@ -139,7 +139,11 @@ def _against(
 ) -> list[Comparison]:
     """The first relative to each of the others."""
     first, *others = ranks
-    return [compare_alone(looked, (first.cell, of.cell), figure.name, bound=bound) for of in others]
+    pairs = math.comb(len(ranks), 2)
+    return [
+        compare_alone(looked, (first.cell, of.cell), figure.name, bound=bound, pairs_apart=pairs)
+        for of in others
+    ]
 
 
 def _set_leads(

@@ -43,7 +43,7 @@ from cachemark.analysis.statistics.pooled_times import (
     jackknife_error,
     pooled_percentile,
 )
-from cachemark.analysis.statistics.quantiles import chi2_quantile, t_quantile, two_sided_p
+from cachemark.analysis.statistics.quantiles import t_cdf, t_quantile, two_sided_p
 from cachemark.analysis.statistics.summary import (
     CellSummary,
     KindSummary,
@@ -82,7 +82,6 @@ __all__ = [
     "WithinTrial",
     "absolute_figure",
     "answered",
-    "chi2_quantile",
     "classify",
     "ends_by_time",
     "figures_of",
@@ -109,6 +108,7 @@ __all__ = [
     "succeeded_slices",
     "success_share",
     "summarise",
+    "t_cdf",
     "t_interval",
     "t_quantile",
     "trial_response_ns",

@@ -34,8 +34,12 @@ def classify(
     more_is_better: bool,
     level: float = ALPHA,
     bound: float = 1.0,
+    p_apart: float | None = None,
 ) -> Answer:
-    """What a ratio says about the first of two; `p` is already corrected for multiple tests.
+    """What a ratio says about the first of two.
+
+    `p` is that of a ratio of 1, and `p_apart` that of a ratio beyond the margin. Both are already
+    corrected for multiple tests; without `p_apart` the interval alone decides about equality.
 
     A margin of 0.05 is from 1/1.05 to 1.05. `better` and `worse` need p < level, and an estimate
     beyond the margin and beyond `bound`, the factor by which the instrument differs from itself.
@@ -45,7 +49,8 @@ def classify(
     if ratio is None or ratio.low is None or ratio.high is None or p is None:
         return "open"
     reach, own_error = math.log1p(margin), math.log(bound)
-    if own_error <= reach and -reach <= _log(ratio.low) and _log(ratio.high) <= reach:
+    inside = -reach <= _log(ratio.low) and _log(ratio.high) <= reach
+    if own_error <= reach and inside and (p_apart is None or p_apart <= level):
         return "equal"
     if p <= level and abs(_log(ratio.value)) > max(reach, own_error):
         return "better" if (ratio.value > 1) == more_is_better else "worse"

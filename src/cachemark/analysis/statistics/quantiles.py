@@ -1,4 +1,4 @@
-"""Quantiles and tails of Student's t, χ², binomial and beta distributions. The only user of SciPy.
+"""Quantiles and tails of Student's t, binomial and beta distributions. The only user of SciPy.
 
 `scipy.stats` returns the same numbers (a test compares them). But its import takes
 more than a second, and that of `scipy.special` a quarter of one. So each function imports it: a
@@ -24,19 +24,19 @@ def t_quantile(probability: float, degrees_of_freedom: float | np.ndarray) -> fl
     return quantile if isinstance(degrees_of_freedom, np.ndarray) else float(quantile)
 
 
+def t_cdf(values: np.ndarray, degrees_of_freedom: float) -> np.ndarray:
+    """The probabilities that Student's t is at most as large as each value."""
+    from scipy.special import stdtr  # noqa: PLC0415
+
+    return stdtr(degrees_of_freedom, values)
+
+
 def two_sided_p(t: float, degrees_of_freedom: float) -> float:
     """The probability that Student's t is at least this far from 0."""
     from scipy.special import stdtr  # noqa: PLC0415
 
     # The distribution is symmetric, and 1 - stdtr(t) would lose the digits of a small tail.
     return float(2 * stdtr(degrees_of_freedom, -abs(t)))
-
-
-def chi2_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """The value that χ² stays below with this probability."""
-    from scipy.special import chdtri  # noqa: PLC0415
-
-    return float(chdtri(degrees_of_freedom, 1 - probability))
 
 
 def binomial_cdf(most: np.ndarray, count: int, probability: float) -> np.ndarray:
