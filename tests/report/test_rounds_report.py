@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import msgspec
@@ -31,17 +32,24 @@ SERVERS = ("embedded", "memcached")
 RATES = {"slow": 10_000, "fast": 15_000, "slow#again": 10_000}
 
 
-def outcomes(blocks: int) -> list[Outcome]:
-    """Sittings of two sets, one for each server; each machine's speed differs from the last."""
+def outcomes(blocks: int, squares: int = 2, apart: str = "") -> list[Outcome]:
+    """Sittings of two sets, one for each server; each machine's speed differs from the last.
+
+    The client `apart` does not follow the machine.
+    """
     found: list[Outcome] = []
     noise = random.Random(1)
     for block in range(blocks):
         for server in SERVERS:
             cells = [Cell(client=c, server=server, workload="mixed", load="one") for c in CLIENTS]
             speed = noise.uniform(0.3, 1.0)
-            factor = [speed * RATES[c.client] * noise.gauss(1, 0.01) for c in cells]
+            factor = [
+                RATES[c.client]
+                * (noise.gauss(1, 0.1) if c.client == apart else speed * noise.gauss(1, 0.01))
+                for c in cells
+            ]
             slices = made.sitting(
-                len(cells), 2, lambda arm, _before, _number, f=factor: f[arm], seed=block
+                len(cells), squares, lambda arm, _before, _number, f=factor: f[arm], seed=block
             )
             times = [50_000 + noise.randrange(20_000) for _ in range(1000)]
             found += [
@@ -51,7 +59,7 @@ def outcomes(blocks: int) -> list[Outcome]:
     return found
 
 
-def run_of(folder: Path, blocks: int) -> Run:
+def run_of(folder: Path, blocks: int, squares: int = 2, apart: str = "") -> Run:
     planned = msgspec.structs.replace(
         experiment(["slow", "fast"], blocks),
         servers=list(SERVERS),
@@ -60,7 +68,18 @@ def run_of(folder: Path, blocks: int) -> Run:
         rounds=RoundsTiming(until="fixed"),
         margin_percent=5.0,
     )
-    return kept(folder, header(planned), outcomes(blocks))
+    return kept(folder, header(planned), outcomes(blocks, squares, apart))
+
+
+def test_a_client_that_does_not_follow_the_machine_has_a_slope_with_both_ends(
+    tmp_path: Path,
+) -> None:
+    text = render("markdown", run_of(tmp_path, 6, squares=4, apart="fast"), None)
+    row = next(line for line in text.splitlines() if re.match(r"\| fast · memcached .* to ", line))
+    slope = row.split("|")[3].replace("−", "-")
+    value, low, high = map(float, re.findall(r"-?\d+\.\d+", slope))
+    assert low < 0 < high < 0.9
+    assert low < value < high
 
 
 @pytest.fixture

@@ -61,6 +61,14 @@ def interval(of: Interval, form: str) -> str:
     return f"{value} ({lower}–{upper})"
 
 
+def signed_interval(of: Interval, form: str) -> str:
+    """Such as 0.61 (−0.52 to 2.74): of a figure that may be below 0."""
+    ends = [
+        form.format(at).replace("-", "−") for at in (of.value, of.low, of.high) if at is not None
+    ]
+    return "{} ({} to {})".format(*ends) if len(ends) == 3 else ends[0]
+
+
 def rate_with_error(of: Interval) -> str:
     """A rate with its interval as a percentage, or its range: `12.3 k ±2.1 %`, `12.3 k −2/+3 %`."""
     return f"{number(of.value)}{_bounds(of)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import count_of, interval
+from cachemark.analysis.number_format import count_of, signed_interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
@@ -117,7 +117,7 @@ def _drift(drifts: list[ArmDrift]) -> Section:
         [
             f"{of.cell.client} · {of.cell.server}",
             ratio_words(of.halves),
-            interval(of.slope, "{:.2f}") if of.slope else "–",
+            signed_interval(of.slope, "{:.2f}") if of.slope else "–",
         ]
         for of in drifts
     ]
