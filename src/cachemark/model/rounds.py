@@ -63,7 +63,8 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     the length was decided for all of its sittings.
     `start_ns` is how long the arm's server and worker took until its keys were stored;
     `warmup_rounds` slices were played before the first counted one. `turn_cost_ns` and
-    `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few.
+    `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few. The
+    CPU time of each slice includes it; figures of CPU time per operation do not.
     `retired`: the arm left the sitting's later squares, as its questions were answered.
     `void_slices`, only where several hosts play the arm together: those that they may not have
     started together, which are not in `slices`. The workers counted `void_ops` operations in them,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cachemark.analysis.statistics import summarise, window_rate
-from cachemark.analysis.statistics.figures import succeeded_slices
+from cachemark.analysis.statistics import FIGURES, summarise, window_rate
+from cachemark.analysis.statistics.figures import counted_slices
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
@@ -65,13 +65,28 @@ def test_a_refused_cas_is_no_success_and_no_hit() -> None:
     assert total.rate.value == pytest.approx(402)
 
 
+def test_a_turns_own_cpu_time_is_none_of_the_clients() -> None:
+    """An empty slice took 1 ms of CPU time, and 100 operations in two slices took 4."""
+    done = trial(Workload(name="w"), [], Operation(attempts=80, ok=80, hits=80))
+    slices = Slices(
+        ops=[40, 40], errors=[0, 0], lead_in_ops=[10, 10],
+        elapsed_ns=[1, 1], worker_cpu_ns=[2_000_000, 2_000_000],
+    )  # fmt: skip
+    rounds = Rounds(arm=0, arms=[], length_us=1, lead_in_us=0, turn_cpu_ns=1_000_000, slices=slices)
+    played = msgspec.structs.replace(done, rounds=rounds)
+    assert FIGURES["client-cpu"].of(played) == pytest.approx(20)
+    unread = msgspec.structs.replace(slices, worker_cpu_ns=[-1, 2_000_000])
+    played = msgspec.structs.replace(done, rounds=msgspec.structs.replace(rounds, slices=unread))
+    assert FIGURES["client-cpu"].of(played) is None
+
+
 def test_slices_have_successes_only() -> None:
     operation = Operation(attempts=100, ok=100, hits=100, not_stored=25)
     done = trial(Workload(name="w"), [], operation)
     slices = Slices(ops=[31, 40, 29], errors=[1, 0, 0])
     rounds = Rounds(arm=0, arms=[], length_us=1, lead_in_us=0, slices=slices)
     played = msgspec.structs.replace(done, rounds=rounds)
-    own = succeeded_slices(played)
+    own = counted_slices(played)
     assert own is not None
     assert sum(own.ops) == 75
     assert [a + b for a, b in zip(own.ops, own.errors, strict=True)] == [32, 40, 29]

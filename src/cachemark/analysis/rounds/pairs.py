@@ -33,9 +33,9 @@ from cachemark.analysis.statistics import (
     PooledPercentile,
     Scope,
     TrialTimes,
+    counted_slices,
     jackknife_error,
     pooled_percentile,
-    succeeded_slices,
 )
 from cachemark.analysis.verdict.void_slices import VOID_SLICES
 from cachemark.model.outcome import Cell, Outcome
@@ -44,7 +44,7 @@ from cachemark.model.rounds import Slices
 
 def _rate(outcome: Outcome) -> float | None:
     """The rate by the totals of the slices, or that of the window."""
-    slices = succeeded_slices(outcome)
+    slices = counted_slices(outcome)
     return arm_totals(slices).rate if slices else FIGURES["rate"].of(outcome)
 
 
@@ -142,7 +142,7 @@ def _arm(outcome: Outcome, figures: Sequence[Figure]) -> ArmFigures:
     moved = frozenset(each.percent for each in whole if each.rule == VOID_SLICES)
     return ArmFigures(
         arm=rounds.arm if rounds else 0,
-        slices=succeeded_slices(outcome) or Slices(),
+        slices=counted_slices(outcome) or Slices(),
         figures={of.name: of.of(outcome) for of in figures if of.percent is None},
         times=TrialTimes(list(window.operations.values())) if by_time and window else None,
         barriers=outcome.measure.barriers if outcome.measure else 0,

@@ -13,7 +13,7 @@ from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
-from cachemark.model.rounds import Slices
+from cachemark.model.rounds import Rounds, Slices
 from cachemark.model.work_length import plays_to_an_end
 
 # A window that ended earlier than this part of its length was stopped.
@@ -43,15 +43,16 @@ def success_share(window: Done) -> float:
     return ok(window) / answered(window) if answered(window) else 1.0
 
 
-def succeeded_slices(trial: Outcome) -> Slices | None:
-    """The slices of a trial in rounds, with successful operations only.
+def counted_slices(trial: Outcome) -> Slices | None:
+    """The slices of a trial in rounds: successful operations only, and CPU time without turns'.
 
+    An empty slice has shown what the messages of a turn cost the client; no operation needs it.
     Workers count those that stored nothing over all slices. Each slice is given its part of them,
     so the sum is right to one operation. None if the trial was not played in rounds.
     """
     if trial.rounds is None or trial.measure is None:
         return None
-    slices, share = trial.rounds.slices, success_share(trial.measure)
+    slices, share = _without_turns(trial.rounds), success_share(trial.measure)
     if share == 1:
         return slices
     until = [round(count * share) for count in accumulate(slices.ops, initial=0)]
@@ -59,6 +60,12 @@ def succeeded_slices(trial: Outcome) -> Slices | None:
     failed = [of + all_ops - own
               for of, all_ops, own in zip(slices.errors, slices.ops, ops, strict=True)]  # fmt: skip
     return msgspec.structs.replace(slices, ops=ops, errors=failed)
+
+
+def _without_turns(rounds: Rounds) -> Slices:
+    spent = [max(0, ns - rounds.turn_cpu_ns) if ns >= 0 else ns
+             for ns in rounds.slices.worker_cpu_ns]  # fmt: skip
+    return msgspec.structs.replace(rounds.slices, worker_cpu_ns=spent)
 
 
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
@@ -190,8 +197,8 @@ def slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
 
 
 def _client_cpu(trial: Outcome) -> float | None:
-    if trial.rounds is not None:
-        return slices_cpu_us(trial.rounds.slices, trial.rounds.slices.worker_cpu_ns)
+    if (slices := counted_slices(trial)) is not None:
+        return slices_cpu_us(slices, slices.worker_cpu_ns)
     return client_cpu_us(trial.measure) if trial.measure else None
 
 
