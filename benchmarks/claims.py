@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from claimed_answers import equal_wrongly, told_settles
 from claimed_runs import (
     SITTINGS,
     Random,
-    equal_wrongly,
     family,
     is_named,
     marked,
@@ -31,7 +31,6 @@ from claimed_runs import (
     settled_wrongly,
     stored,
     table,
-    told_settles,
 )
 from shared_cpu import Shared, length_ms, told
 
