@@ -9,7 +9,7 @@ from cachemark.model.trace_statistics import SizeDistribution, TimeWindow, Trace
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.plot import Plot, Spec
-from cachemark.report.tables import Table
+from cachemark.report.tables import plain_table
 
 _HEIGHT = 240
 _SHARE_OF_ALL = "format(100 * datum.value, '~r') + ' %'"
@@ -145,7 +145,7 @@ def _plot(
             spec=line_chart(
                 lines, width, _HEIGHT, x=x, y_title=unit, y_labels=labels, shares=shares
             ),
-            table=Table(
+            table=plain_table(
                 columns=["what", "at", unit],
                 rows=[
                     [line.label, f"{mark.x:,.6g}", write(mark.y)]
