@@ -131,6 +131,47 @@ def test_of_many_clients_the_best_have_curves(
         expect(page.locator("#rankings tbody tr")).to_have_count(14)
 
 
+# What canvases are told to draw: the words, and the colour and the dash of each line.
+RECORDED = """
+window.drawn = { words: [], lines: [] };
+const context = CanvasRenderingContext2D.prototype;
+const { fillText, stroke } = context;
+context.fillText = function (text, ...rest) {
+  drawn.words.push(text);
+  return fillText.call(this, text, ...rest);
+};
+context.stroke = function (...rest) {
+  drawn.lines.push([this.strokeStyle, `${this.getLineDash()}`]);
+  return stroke.apply(this, rest);
+};
+"""
+
+
+def test_twelve_curves_keep_apart_and_axes_have_units(
+    browser: Browser, visitor: Visitor, log: EventLog
+) -> None:
+    for number in range(12):
+        for block in range(3):
+            log.write(trial(f"client-{number}", block, 100_000.0 + 1000 * number + block))
+    with opened(browser, visitor) as page:
+        page.add_init_script(RECORDED)
+        page.goto(PAGE)
+        expect(page.locator("#p99 .u-legend .u-label")).to_have_count(13)
+        page.wait_for_function("drawn.words.some((text) => text.endsWith('s'))")
+        markers = page.locator("#rate .u-series:not(:first-child) .u-marker")
+        frames = "all => all.map((one) => one.style.borderColor + one.style.borderStyle)"
+        assert len(set(markers.evaluate_all(frames))) == 12
+        lines = {(colour, dash) for colour, dash in page.evaluate("drawn.lines")}
+        dashed = {colour for colour, dash in lines if dash}
+        assert len(dashed) == 6
+        # Each of these colours has a line without dashes, too.
+        assert dashed <= {colour for colour, dash in lines if not dash}
+        figures = [text for text in page.evaluate("drawn.words") if text[:1].isdigit()]
+        assert any(text.endswith(" k ops/s") for text in figures), figures
+        assert any(text.endswith(("µs", "ms")) for text in figures), figures
+        assert not [text for text in figures if text.endswith(" k")]
+
+
 def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
     browser: Browser, visitor: Visitor, log: EventLog
 ) -> None:

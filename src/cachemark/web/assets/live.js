@@ -205,6 +205,13 @@ const CURVES = { rate: RATE, p50: 4, p99: 5 };
 
 // More would be a tangle.
 const MOST_CURVES = 12;
+// From the seventh curve on, the colours come again: with other dashes, and other frames in the legend.
+const COLOURS = 6;
+const DASHES = [
+  { line: [], frame: "solid" },
+  { line: [6, 3], frame: "dotted" },
+];
+const dashOf = (n) => DASHES[Math.floor(n / COLOURS)];
 
 // The numbers of the cells that have curves: the best so far, if there are too many for all.
 function drawnCells() {
@@ -249,6 +256,7 @@ function plot(id, field, cells) {
       width: box.clientWidth,
       height: 260,
       scales: { x: { time: false } },
+      legend: { markers: { dash: (_, at) => dashOf(at - 1).frame } },
       axes: [
         { ...axis, label: across, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
         { ...axis, size: field === RATE ? 100 : 62, values: (_, ticks) => ticks.map((tick) => (tick ? written(tick) : "0")) },
@@ -257,8 +265,8 @@ function plot(id, field, cells) {
         { label: across },
         ...cells.map((number, n) => ({
           label: titles[number],
-          stroke: colour(`--series${(n % 6) + 1}`),
-          dash: [[], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]][Math.floor(n / 6) % 5],
+          stroke: colour(`--series${(n % COLOURS) + 1}`),
+          dash: dashOf(n).line,
           width: 2,
           spanGaps: true,
           value: (_, value) => (value === null || value === undefined ? "" : written(value)),
