@@ -12,6 +12,7 @@ import io
 import json
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 from tests.builders.stored_runs import kept
 from tests.cli.in_process import Inside, inside
+from tests.web.serving import Visitor, served
 
 __all__ = ["inside"]
 
@@ -94,18 +96,24 @@ def _terminal(text: str) -> dict[str, dict[str, str]]:
     return {row[0]: dict(zip(lines[start], row, strict=True)) for row in lines[start + 1 :][:2]}
 
 
-def _html(text: str) -> dict[str, dict[str, str]]:
+def _tables(text: str) -> list[list[dict[str, str]]]:
+    """The rows of each table of a page, by heading."""
+    found: list[list[dict[str, str]]] = []
     for table in re.findall(r"<table.*?</table>", text, re.S):
-        rows = [
+        heads, *rows = [
             [
                 " ".join(html.unescape(re.sub(r"<[^>]+>", "", cell)).split())
                 for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.S)
             ]
             for row in re.findall(r"<tr.*?</tr>", table, re.S)
         ]
-        if rows and "client CPU/op" in rows[0]:
-            return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
-    raise AssertionError("no table of figures")
+        found.append([dict(zip(heads, row, strict=True)) for row in rows])
+    return found
+
+
+def _html(text: str) -> dict[str, dict[str, str]]:
+    rows = next(rows for rows in _tables(text) if "client CPU/op" in rows[0])
+    return {row["client"]: row for row in rows}
 
 
 def _from_json(text: str) -> dict[str, dict[str, Any]]:
@@ -124,7 +132,13 @@ def _from_json(text: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_all_five_forms_show_the_same_figures_and_their_uncertainty(run: Run) -> None:
+@pytest.fixture
+def visitor(run: Run) -> Iterator[Visitor]:
+    with served(run.folder.parent) as visitor:
+        yield visitor
+
+
+def test_all_forms_show_the_same_figures_and_their_uncertainty(run: Run, visitor: Visitor) -> None:
     exact = _from_json(render("json", run, None))
     lines = csv.DictReader(io.StringIO(render("csv", run, None)))
     of_csv = {line["client"]: line for line in lines if line["operation"] == "all"}
@@ -132,6 +146,8 @@ def test_all_five_forms_show_the_same_figures_and_their_uncertainty(run: Run) ->
         "terminal": _terminal(render("table", run, 300)),
         "markdown": _markdown(render("markdown", run, None)),
         "html": _html(render("html", run, None)),
+        "page of the run": _html(visitor.get("/runs/made").text),
+        "page of its report": _html(visitor.get("/runs/made/report").text),
     }
     for client in CLIENTS:
         for name, (column, unit) in FIGURES.items():
@@ -143,6 +159,25 @@ def test_all_five_forms_show_the_same_figures_and_their_uncertainty(run: Run) ->
                 shown = _in_text(rows[client][name])
                 wanted = [each / unit for each in want]
                 assert shown == pytest.approx(wanted, rel=0.01), (form, client, name)
+
+
+def test_the_webs_comparison_and_history_show_the_figures_of_the_report(
+    run: Run, visitor: Visitor
+) -> None:
+    exact = {name: of["p99"] for name, of in _from_json(render("json", run, None)).items()}
+    ends = {
+        name: tuple(of[end] / 1000 for end in ("value", "low", "high"))
+        for name, of in exact.items()
+    }
+    page = visitor.get("/compare?baseline=made&first=slow&second=fast").text
+    (p99,) = [rows[0] for rows in _tables(page) if "less is better" in rows[0]]
+    assert _in_text(p99["baseline"]) == pytest.approx(ends["slow"], rel=0.01)
+    assert _in_text(p99["other"]) == pytest.approx(ends["fast"], rel=0.01)
+    ratio = exact["fast"]["value"] / exact["slow"]["value"]
+    assert float(p99["ratio (95 %)"].split()[0]) == pytest.approx(ratio, abs=0.001)
+    for client in CLIENTS:
+        (rows,) = _tables(visitor.get(f"/history?name={client}").text)
+        assert _in_text(rows[0]["p99"]) == pytest.approx(ends[client], rel=0.01)
 
 
 def test_pair_gate_and_history_show_the_figures_of_the_report(run: Run, inside: Inside) -> None:
