@@ -332,7 +332,7 @@ def search_too_low(spoiled: float) -> Callable[[Random], bool]:
 
 def _search(draw: Random, truth: float, spoiled: float, deviation: float) -> Search:
     """A whole search: a trial misses above what it can do, which varies, and some by chance."""
-    search = Search(cell=cell("a"), block=0, closed=[Play(rate=0, ops_per_s=1.1e5)])
+    search = Search(cell=cell("a"), block=0, closed=[Play(rate=0, answered_per_s=1.1e5)])
     while (rate := bounds(search).next_rate) is not None:
         can_do = truth * math.exp(draw.normal(0, deviation))
         missed = rate > can_do or draw.random() < spoiled

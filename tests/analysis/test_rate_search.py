@@ -26,7 +26,7 @@ SLOW, FAST = 2_000_000, 200_000
 
 def played(most: float, play: Callable[[float], Play]) -> Search:
     """A whole search, whose trials are made by `play`."""
-    search = Search(cell=CELL, block=0, closed=[Play(rate=0, ops_per_s=most)])
+    search = Search(cell=CELL, block=0, closed=[Play(rate=0, answered_per_s=most)])
     while (rate := bounds(search).next_rate) is not None:
         search = msgspec.structs.replace(search, plays=[*search.plays, play(rate)])
         assert len(search.plays) < 32

@@ -36,7 +36,7 @@ def load(connections: int, measure: Measure | None = None, hosts: int | None = N
 def searched(of: Load, limit: float) -> Search:
     """A whole search: all rates up to a limit meet the objective."""
     cell = Cell(client="a", server="embedded", workload="mixed", load=of.name)
-    search = Search(cell=cell, block=0, closed=[Play(rate=0, ops_per_s=100_000)])
+    search = Search(cell=cell, block=0, closed=[Play(rate=0, answered_per_s=100_000)])
     while (rate := bounds(search).next_rate) is not None:
         play = (
             Play(rate=rate, percentile_ns=900_000)

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cachemark.analysis.percentiles import min_sample_size
+from cachemark.analysis.statistics import answered_rate, success_share
 from cachemark.analysis.verdict.generators import (
     LOAD_MISSED,
     generators_were_late,
@@ -47,7 +48,7 @@ Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "f
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial at a rate.
+    """One trial at a rate: its successful operations per second, and all that were answered.
 
     `percentile_ns` is that of the objective. `misses_by` says why the server does not meet the
     objective; empty if it does. `spoiled_by` says what makes the trial no answer about the server,
@@ -56,6 +57,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
     rate: float
     ops_per_s: float = 0.0
+    answered_per_s: float = 0.0
     percentile_ns: int | None = None
     misses_by: str = ""
     spoiled_by: Cause = ""
@@ -80,8 +82,11 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most(self) -> float:
-        """The rate of the closed loop; 0 if it could not be measured."""
-        return next((play.ops_per_s for play in self.closed if not play.spoiled_by), 0.0)
+        """What the closed loop was answered per second; 0 if it could not be measured.
+
+        An open loop offers what stores nothing, too.
+        """
+        return next((play.answered_per_s for play in self.closed if not play.spoiled_by), 0.0)
 
 
 def searches(outcomes: Iterable[Outcome], experiment: Experiment) -> list[Search]:
@@ -125,13 +130,14 @@ def judge_play(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> P
     measure = outcome.measure
     # Where generators make the load, the rate is theirs, and the times are the measuring client's.
     offered = outcome.generated or measure
-    ok = sum(operation.ok for operation in offered.operations.values())
+    answered_per_s = answered_rate(outcome, offered)
     played = with_generated(measure, outcome.generated).operations.values()
     failed = sum(operation.attempts - operation.ok for operation in played)
     times = histogram.merge_encoded(each.response for each in measure.operations.values())
     play = Play(
         rate=rate,
-        ops_per_s=ok * 1e9 / max(1, offered.elapsed_ns),
+        ops_per_s=answered_per_s * success_share(offered),
+        answered_per_s=answered_per_s,
         percentile_ns=times.percentile(objective.percent) if times else None,
         misses_by=_misses_by(outcome, failed),
     )

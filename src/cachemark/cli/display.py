@@ -13,7 +13,7 @@ from rich.table import Column
 
 from cachemark.analysis.giving_up import reason_without_ports
 from cachemark.analysis.number_format import count_of
-from cachemark.analysis.statistics.figures import ok
+from cachemark.analysis.statistics.figures import window_rate
 from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Sitting
@@ -309,12 +309,9 @@ def name_of(trial: Trial) -> str:
 
 
 def rate_of(outcome: Outcome) -> str:
-    """The rate of a measured trial."""
-    if outcome.measure is None or not outcome.measure.elapsed_ns:
-        return "nothing measured"
-    windows = [outcome.measure, *filter(None, [outcome.generated])]
-    ops_per_s = sum(ok(window) * 1e9 / max(1, window.elapsed_ns) for window in windows)
-    return f"{ops_per_s:,.0f} ops/s"
+    """The rate of a measured trial, as its report has it."""
+    ops_per_s = window_rate(outcome)
+    return "nothing measured" if ops_per_s is None else f"{ops_per_s:,.0f} ops/s"
 
 
 def problem_of(outcome: Outcome) -> str:

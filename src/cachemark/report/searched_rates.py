@@ -170,7 +170,8 @@ def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Secti
         notes=["Rates are offered operations per second. Of several searches, the row has the one "
                "with the median rate; the interval (95 %) is made of all trials of all searches, "
                "and the range is that of their rates. Each search begins below the rate of a "
-               "closed loop of the same callers."],
+               "closed loop of the same callers; like what is offered, it has operations that "
+               "store nothing, too."],
         prose=True,
     )  # fmt: skip
 

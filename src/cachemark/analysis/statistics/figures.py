@@ -113,10 +113,16 @@ def window_rate(trial: Outcome) -> float | None:
         counted = sum(slices.ops) * success_share(trial.measure)
         return counted / sum(slices.elapsed_ns) * 1e9 if sum(slices.elapsed_ns) else None
     windows = [trial.measure, *filter(None, [trial.generated])]
-    return sum(
-        _timeline_rate(trial, window) or rate(list(window.operations.values()), window.elapsed_ns)
-        for window in windows
-    )
+    return sum(answered_rate(trial, window) * success_share(window) for window in windows)
+
+
+def answered_rate(trial: Outcome, window: Done) -> float:
+    """Right answers per second in a window of a trial, also those that stored nothing.
+
+    They are divided as in `window_rate`.
+    """
+    by_timeline = _timeline_rate(trial, window)
+    return by_timeline or answered(window) / max(1, window.elapsed_ns) * 1e9
 
 
 def ends_by_time(trial: Outcome) -> bool:
@@ -145,8 +151,7 @@ def _timeline_rate(trial: Outcome, window: Done) -> float | None:
     if timeline is None or not ends_by_time(trial) or stopped:
         return None
     whole = length_ns // timeline.slice_ns
-    ended = sum(timeline.ok[:whole]) * success_share(window)
-    return ended / (whole * timeline.slice_ns) * 1e9 if whole else None
+    return sum(timeline.ok[:whole]) / (whole * timeline.slice_ns) * 1e9 if whole else None
 
 
 def client_cpu_us(window: Done) -> float | None:
