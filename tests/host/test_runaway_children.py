@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cachemark.host import process, stderr_tail
+import pytest
+
+from cachemark.host import descendants, process, stderr_tail
 
 ESCAPING = """
 import os, sys, time
@@ -138,3 +140,19 @@ def test_no_file_descriptor_stays_open() -> None:
             assert child.wait(60)
         assert child.log_tail() == "x\n"
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("parents", "may"),
+    [
+        ({9: 8, 8: 7, 7: 1, 1: 0}, True),
+        ({9: 8, 8: 1, 7: 1, 1: 0}, False),
+        ({9: 8, 8: 0, 7: 1, 1: 0}, False),
+        # 8 has ended since 9 was read, and 7 is the new parent of 9.
+        ({9: 8, 7: 1, 1: 0}, True),
+        ({9: 8, 8: 9}, True),
+    ],
+    ids=["child", "sibling", "of the kernel", "orphan", "circle"],
+)
+def test_a_process_that_may_be_of_a_child_is_looked_at(parents: dict[int, int], may: bool) -> None:
+    assert descendants.may_descend(9, 7, parents) == may

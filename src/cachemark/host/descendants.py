@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from cachemark.host import prctl
 _MARK = "CACHEMARK_CHILD"
 _PROC = Path("/proc")
 _MAX_ROUNDS = 1000
+_LONGEST_STAT = 4096
 # Fields of /proc/PID/stat behind the name, which may have spaces and brackets: see proc(5).
 _PARENT, _SESSION, _START = 1, 3, 19
 
@@ -86,10 +87,12 @@ def kill_all(child: int) -> None:
 
 def _strays(wanted: bytes) -> Iterator[int]:
     own = os.getpid()
-    pids = [int(folder.name) for folder in _PROC.iterdir() if folder.name.isdecimal()]
+    pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]  # noqa: PTH208  # of all
     processes = {pid: found for pid in pids if (found := _read_process(pid)) is not None}
     living = {running.variable for running in _running.values()}
-    for pid in processes.keys() - {own}:
+    parents = {pid: found.parent for pid, found in processes.items()}
+    # Environments take long to read. All programs of the machine are looked at after each trial.
+    for pid in [pid for pid in processes if pid != own and may_descend(pid, own, parents)]:
         variables = _variables(pid)
         if wanted in variables or (variables.isdisjoint(living) and _is_nobodys(pid, processes)):
             yield pid
@@ -104,10 +107,27 @@ def _variables(pid: int) -> set[bytes]:
 
 def _read_process(pid: int) -> _Process | None:
     with contextlib.suppress(OSError):
-        stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        fields = stat.rpartition(")")[2].split()
+        stat = os.open(f"{_PROC}/{pid}/stat", os.O_RDONLY)
+        try:
+            fields = os.read(stat, _LONGEST_STAT).rpartition(b")")[2].split()
+        finally:
+            os.close(stat)
         return _Process(int(fields[_PARENT]), int(fields[_SESSION]), int(fields[_START]))
     return None
+
+
+def may_descend(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
+    """Whether a process descends from another, as far as the parents of those that ran say.
+
+    One whose line breaks off may: its parent has ended while the others were read.
+    """
+    for _ in parents:
+        if pid == ancestor:
+            return True
+        if pid not in parents:
+            return pid != 0  # the parent of the first process
+        pid = parents[pid]
+    return True  # a circle: numbers were given again meanwhile
 
 
 def _is_nobodys(pid: int, processes: dict[int, _Process]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase as fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -74,10 +75,15 @@ def checks() -> dict[str, ConformanceCase]:
     return data | {case.name(): case for module in modules for case in module.CASES}
 
 
-def known_failures() -> list[KnownFailure]:
+def known_failures() -> tuple[KnownFailure, ...]:
     """The entries of known_failures.toml."""
-    text = (folder() / "known_failures.toml").read_text(encoding="utf-8")
-    return [msgspec.convert(each, KnownFailure) for each in tomllib.loads(text).get("failure", [])]
+    return _parsed_failures((folder() / "known_failures.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed_failures(text: str) -> tuple[KnownFailure, ...]:
+    """Parsed once: every case of every client asks for them."""
+    return msgspec.convert(tomllib.loads(text).get("failure", []), tuple[KnownFailure, ...])
 
 
 def find(driver: WorkerDriver, name: str, case: ConformanceCase) -> Iterator[ConformanceResult]:
