@@ -1,7 +1,8 @@
-"""A host whose worker lies about its times is found and named."""
+"""Over hosts, reads find the writes that a server loses, and older values, as on one host."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
@@ -14,6 +15,7 @@ from cachemark.model.outcome import Outcome
 from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside, inside
+from tests.cli.test_lying_servers import KEYS, changed, liar
 from tests.conftest import ROOT
 
 __all__ = ["inside"]
@@ -23,7 +25,44 @@ pytestmark = [
     pytest.mark.xdist_group("agents"),
 ]
 
+# One host of clients, whose host plays the sitting, and two, which play each slice together.
+ONE = (("both", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 TWO = (("both", "server+client", "127.0.0.1"), ("c", "client", "127.0.0.2"))
+
+
+def _accused(folder: Path) -> dict[str, bool]:
+    """Of each server whether a client found wrong values."""
+    return {
+        o.trial.cell.server: any("wrong value" in reason for reason in o.reasons)
+        for o in read_outcomes(folder)
+        if o.measure is not None
+    }
+
+
+@pytest.mark.parametrize("hosts", [ONE, TWO], ids=["one-host-of-clients", "two"])
+@pytest.mark.parametrize("design", ["trials", "rounds"])
+def test_reads_find_the_lies_over_hosts(
+    inside: Inside,
+    shared_agents: SharedAgents,
+    tmp_path: Path,
+    hosts: tuple[tuple[str, str, str], ...],
+    design: str,
+) -> None:
+    text = TRIALS.replace(*PATIENT) if design == "trials" else ROUNDS
+    text = text.replace("blocks = 2", 'blocks = 1\nnoise = "note"').replace(
+        'twice = "native"\n', ""
+    )
+    if design == "trials":
+        keys, work = KEYS, changed(KEYS, 1000, "ops = 2000")
+    else:  # on a busy machine, few operations are played in the time: of few keys
+        keys, work = 40, changed(40, 4000) | {"slice_ms": "100", "measure_ms": "2400"}
+    lies = [liar(f"{lie} {keys}") for lie in ("lost", "stale")]
+    write(tmp_path, text, servers=json.dumps(["memcached", *lies]), **work)
+    file = str(shared_agents.hosts_file(tmp_path, hosts=hosts))
+    ended = inside("run", "experiment.toml", "--hosts", file)
+    assert _accused(tmp_path) == {"memcached": False} | dict.fromkeys(lies, True), ended.stderr
+
+
 WORKER = [sys.executable, str(ROOT / "tests/runs/trials/lying_worker.py")]
 
 

@@ -73,13 +73,9 @@ def test_two_hosts_do_to_the_count_what_one_does(
     here = inside("run", "2.toml", "--runs", "here")
     assert here.returncode == 0, here.stderr
     several, one = played(tmp_path / "over"), played(tmp_path / "here")
-    # Only callers on one host, which take turns, can tell which write a read has to see.
-    plain, told = several.tape, one.tape
-    assert plain is not None
-    assert told is not None
-    assert told.arguments == [*plain.arguments, "--generations", "2"]
-    same = msgspec.structs.replace(told, sha256=plain.sha256, arguments=plain.arguments)
-    assert same == plain
+    assert several.tape == one.tape
+    assert one.tape is not None
+    assert one.tape.arguments[-2:] == ["--generations", "2"]
     assert counts(several.measure) == counts(one.measure)
     assert counts(several.prefill) == counts(one.prefill)
     parts = [part for part in several.hosts if "client" in part.roles]

@@ -66,14 +66,13 @@ def lying(lie: str, honest_writes: int) -> Generator[str]:
         yield server.addresses[0]
 
 
-def prepared(player: Player, address: str, tape: Path, threads: int = 1) -> Worker:
-    """The worker, with its tape prepared and its keys stored."""
+def prepared(player: Player, address: str, tape: Path, threads: int = 1, **fields: Any) -> Worker:
+    """The worker, with its tape prepared and its keys stored; `fields` are of the request."""
     wire = "text" if "text" in player.ready.capabilities else "binary"
     if threads > 1 and "threads" not in player.ready.capabilities:
         pytest.skip("its callers are processes or tasks")
-    request = worker_driver.patient(
-        tape=str(tape), servers=[address], wire=wire, threads=threads, connections=threads
-    )
+    common = {"servers": [address], "wire": wire, "threads": threads, "connections": threads}
+    request = worker_driver.patient(tape=str(tape), **(common | fields))
     assert isinstance(worker_driver.ask(player.worker, request), Ready)
     done = worker_driver.play(player.worker, RunRequest(phase="prefill"))
     assert done.operations["set"].ok == KEYS
@@ -82,7 +81,8 @@ def prepared(player: Player, address: str, tape: Path, threads: int = 1) -> Work
 
 def wrong_gets(done: Done) -> int:
     """The gets with a wrong value; nothing else failed."""
-    get, put = done.operations["get"], done.operations["set"]
+    put = done.operations.get("set") or done.operations["set_noreply"]
+    get = done.operations["get"]
     assert (get.errors, put.errors, put.wrong_values) == ({}, {}, 0)
     assert get.ok + get.wrong_values == get.attempts
     return get.wrong_values

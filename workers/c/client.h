@@ -19,6 +19,8 @@ struct setup {
 
 /* The value of an option, or what it is where it was not given. */
 const char *option_value(const struct setup *setup, const char *name, const char *otherwise);
+/* Whether one of `words`, with spaces between them, is `word`. */
+bool has_word(const char *words, const char *word);
 
 /* How a call ended. From WRONG_VALUE on it failed. */
 enum status {

@@ -30,9 +30,12 @@ struct player *player_open(
 {
   struct player *p = calloc(1, sizeof *p);
   p->client = client, p->setup = setup, p->tape = tape, p->over_fd = over_fd;
-  bool in_turn = setup->server_count == 1 && setup->connections == setup->threads && setup->depth == 1;
+  /* What has no reply, or is outstanding with others, could be overtaken on its way. */
+  bool in_turn = setup->depth == 1 && !(tape->kinds >> KIND(SET, 1) & 1);
+  bool in_order = in_turn || has_word(client->capabilities, "in_order");
+  bool own = setup->server_count > 0 && setup->connections <= setup->threads;
   bool common = !strcmp(option_value(setup, "profile", "common"), "common");
-  if (!in_turn || !common || tape->lanes != setup->shares * setup->threads)
+  if (!own || !in_order || !common || tape->lanes != setup->shares * setup->threads)
     tape->any_generation = true; /* they are for another way to play the tape */
   p->lane_count = setup->threads;
   p->lanes_in_all = setup->shares * setup->threads;

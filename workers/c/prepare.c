@@ -99,7 +99,7 @@ static bool is_known(const char *options, const struct option *option)
   return false;
 }
 
-static bool has_word(const char *words, const char *word)
+bool has_word(const char *words, const char *word)
 {
   size_t size = strlen(word);
   for (const char *at = words; (at = strstr(at, word)); at += size)

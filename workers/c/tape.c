@@ -152,7 +152,7 @@ static bool check_record(struct error_text to, struct tape *t, struct record r, 
   bool run = batch ? r.run >= 1 : r.run == !keyless;
   uint64_t limit = batch ? t->run_count : t->key_count;
   bool quiet = r.flags & 1, generation = r.flags >> 1;
-  bool may_have = t->lanes && !quiet && r.flags >> 1 < GENERATIONS && (verb & WITH_GENERATIONS);
+  bool may_have = t->lanes && r.flags >> 1 < GENERATIONS && (verb & WITH_GENERATIONS);
   if (!check(to, (!quiet || (verb & MAY_BE_QUIET)) && (!generation || may_have), "bad flags", at)
       || !check(to, run, "a wrong run", at)
       || !check(to, keyless || (uint64_t)r.key + r.run <= limit, "an unknown key", at)

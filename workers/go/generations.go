@@ -12,7 +12,7 @@ func (r *Record) generation() uint8 { return r.Flags >> 1 }
 
 func (t *Tape) mayHaveGeneration(r *Record) bool {
 	verb := r.Verb == Set || r.Verb == Get || r.Verb == Gets || r.Verb == Gat
-	return verb && t.lanes > 0 && r.Flags&1 == 0 && r.generation() < generations
+	return verb && t.lanes > 0 && r.generation() < generations
 }
 
 // value is what a key holds at a length in a generation. Nil where there is none.

@@ -22,6 +22,6 @@ export const generationOf = (word) => (word >>> 9) & 3;
 export function mayHaveFlags(flags, facts, lanes) {
   const quiet = (flags & 1) === 1;
   const generation = flags >>> 1;
-  if (quiet) return generation === 0 && facts.quiet;
+  if (quiet && !facts.quiet) return false;
   return generation === 0 || (generation < RIGHT.length && lanes > 0 && facts.generations);
 }

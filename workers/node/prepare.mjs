@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
-import { KINDS } from './kinds.mjs';
+import { KINDS, SET } from './kinds.mjs';
 
 /** What a client cannot do. */
 export class Unsupported extends Error {}
@@ -36,8 +36,10 @@ export class Prepare {
 
   /** Whether it plays the tape as its generations are for. */
   playsAsMeant() {
-    const inTurn = this.servers.length === 1 && this.connections <= this.threads && this.depth === 1;
-    return inTurn && this.common && this.tape.lanes === this.segment[1] * this.threads;
+    // What has no reply, or is outstanding with others, could be overtaken on its way.
+    const inTurn = this.depth === 1 && !this.tape.kinds.has(SET + 1);
+    const own = this.servers.length > 0 && this.connections <= this.threads;
+    return inTurn && own && this.common && this.tape.lanes === this.segment[1] * this.threads;
   }
 
   check() {

@@ -50,7 +50,7 @@ class TlsContext(ssl.SSLContext):
 class Prepare:
     """What `prepare` asks for, as client files read it."""
 
-    def __init__(self, request, tape):
+    def __init__(self, request, tape, features):
         self.servers = [parse(text) for text in request["servers"]]
         self.wire = request.get("wire", "text")
         self.threads = request.get("threads", 1)
@@ -64,9 +64,12 @@ class Prepare:
         self.tuned = self.options.get("profile") == "tuned"
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
-        in_turn = self.connections == self.threads and self.depth == 1 and len(self.servers) == 1
+        # What has no reply, or is outstanding with others, could be overtaken on its way.
+        in_turn = self.depth == 1 and "set_noreply" not in tape.kinds
+        in_order = in_turn or "in_order" in features
+        own = self.servers and self.connections <= self.threads
         lanes = self.segment[1] * self.threads
-        if not in_turn or not self.common or tape.generation_lanes != lanes:
+        if not own or not in_order or not self.common or tape.generation_lanes != lanes:
             tape.accept_any()
 
     @property

@@ -128,7 +128,7 @@ class Tape:
             self._check(name, f"an unknown verb {verb}", at)
             quiet, generation = flags & 1, flags >> 1
             self._check(not quiet or name in MAY_BE_QUIET, "bad flags", at)
-            may_have = self.generation_lanes and not quiet and name in _WITH_GENERATION
+            may_have = self.generation_lanes and name in _WITH_GENERATION
             self._check(not generation or (generation < GENERATIONS and may_have), "bad flags", at)
             batch = name in BATCHES
             limit, least = (head.run_count, 1) if batch else (head.key_count, name != "version")

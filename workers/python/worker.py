@@ -112,7 +112,7 @@ class Worker:
             tape = Tape(request["tape"])
         except OSError as error:
             return failed("tape", str(error))
-        setup = Prepare(request, tape)
+        setup = Prepare(request, tape, self._client.FEATURES)
         check(setup, self._client, tape)
         try:
             self._player = self._make_player(self._client, setup, tape)

@@ -31,6 +31,7 @@ from cachemark.model.outcome import (
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
 from cachemark.runs.audit import Restrictions
+from cachemark.runs.tapes import Generations
 
 
 class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +48,7 @@ class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
     restrictions: Restrictions
     noise: NoisePolicy
     operation_ns: int = 0
+    generations: Generations | None = None
 
 
 class HostRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -94,6 +96,7 @@ class WriteTape(HostRequest, frozen=True, kw_only=True, tag="write_tape"):
     load: Load
     timing: Timing
     seed: int
+    generations: Generations | None = None
 
 
 class StartServers(HostRequest, frozen=True, kw_only=True, tag="start_servers"):

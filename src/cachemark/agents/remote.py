@@ -89,6 +89,7 @@ def write_tapes(coordinator: Coordinator, setting: Setting, hosts: Sequence[Host
         load=setting.load,
         timing=setting.timing,
         seed=setting.trial.tape_seed,
+        generations=setting.tape.generations,
     )
     names = [host.name for host in hosts]
     tapes = coordinator.ask_each(dict.fromkeys(names, request), TapeFacts, _TAPE_S)

@@ -147,6 +147,7 @@ def _arm(number: int, arm: Setting, server: StartedServer) -> SittingArm:
         restrictions=arm.restrictions,
         noise=arm.noise,
         operation_ns=arm.operation_ns,
+        generations=arm.tape.generations,
     )
 
 

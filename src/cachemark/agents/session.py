@@ -169,7 +169,9 @@ class Session:
 
     def _write_tape(self, request: WriteTape) -> TapeFacts:
         assert self._tapes is not None
-        self._tape = self._tapes.get(request.workload, request.load, request.timing, request.seed)
+        self._tape = self._tapes.get(
+            request.workload, request.load, request.timing, request.seed, request.generations
+        )
         return self._tape.facts
 
     def _start_servers(self, request: StartServers) -> list[ServerStart]:

@@ -60,7 +60,9 @@ def _setting(run: str, arm: SittingArm, place: SittingPlace) -> Setting:
         workload=arm.workload,
         load=arm.load,
         timing=arm.timing,
-        tape=place.tapes.get(arm.workload, arm.load, arm.timing, arm.trial.tape_seed),
+        tape=place.tapes.get(
+            arm.workload, arm.load, arm.timing, arm.trial.tape_seed, arm.generations
+        ),
         server_cpus=arm.started.facts.cpus,
         worker_cpus=place.worker_cpus,
         restrictions=arm.restrictions,

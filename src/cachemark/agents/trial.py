@@ -50,8 +50,6 @@ from cachemark.runs.trials.window import Window, counts_since, tick_s, use_betwe
 class HostsStage:
     """The stage of a run over hosts."""
 
-    is_here = False
-
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._lost: list[str] = []
@@ -68,6 +66,10 @@ class HostsStage:
         announce(f"on {host.name}: are the servers fit to be timed, and the levels what they say?")
         request = AuditServers(experiment=plan.experiment, skipped=plan.skipped)
         return self._coordinator.ask(host, request, Audit, None)
+
+    def hosts_of(self, load: Load) -> int:
+        """How many hosts make a load."""
+        return len(self._coordinator.hosts.makers_of(load))
 
     def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
         """Play a trial. Raises HostLostError if a host was lost before, and the run has to stop."""

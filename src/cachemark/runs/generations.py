@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from cachemark.endpoints.servers import ServerSpec
-from cachemark.model.experiment import Load
+from cachemark.model.experiment import Experiment, Load
+from cachemark.model.plan import Plan
+from cachemark.runs.audit.claims import kinds
+from cachemark.runs.tapes import Generations
+
+# Behind it, what came over one connection need not keep its order.
+_PROXY = "nutcracker"
 
 
-def generation_arguments(load: Load, server: ServerSpec, *, in_rounds: bool) -> list[str]:
-    """The arguments of `tape write` for the generations of a trial; empty if it has none.
+def generations_of(
+    load: Load, server: ServerSpec, *, hosts: int, in_rounds: bool
+) -> Generations | None:
+    """The generations of a trial that so many hosts of clients play; None if it has none.
 
-    Each caller has to play one operation after the other. Nothing else may write the keys: not the
-    generators of a load, and the arms of rounds only by the same tape, if they share a remote
-    server. A cluster or a proxy may answer from another member after a failure that no caller sees.
+    In rounds the arms share a `remote` server, and write the keys by the same tape.
     """
-    in_turn = load.schedule == "closed" and load.think is None and load.depth == 1
-    own = load.connections in (None, load.threads) and load.measure is None
-    if not in_turn or not own or server.inner is not None or server.kind == "none":
+    if no_generations(load) or server.kind == "none":
+        return None
+    if server.kind == _PROXY and load.depth > 1:
+        return None
+    lanes = load.processes * load.threads * hosts
+    return Generations(lanes=lanes, shared_server=in_rounds and server.kind == "remote")
+
+
+def no_generations(load: Load) -> str:
+    """Why nobody can tell in which order the operations of a load reach a key; empty if one can.
+
+    What counts is the order in which one caller's own operations on a key reach its server.
+    """
+    if load.measure is not None:
+        return "other clients make the load, and write the same keys"
+    if load.connections is not None and load.connections > load.threads:
+        return "a caller's operations go over several connections"
+    if load.think is not None and load.depth > 1:
+        return "operations on a connection have times to think of their own"
+    return ""
+
+
+def lines_about_order(plan: Plan) -> list[str]:
+    """What a run says before it begins: where lost and stale writes are not seen. Pure."""
+    experiment = plan.experiment
+    if not any(one.trace or kinds(one) & {"set", "set_noreply"} for one in experiment.workloads):
         return []
-    shared = ["--shared-server"] if in_rounds and server.kind == "remote" else []
-    return ["--generations", str(load.processes * load.threads), *shared]
+    known = [(load.name, _not_seen(load, experiment)) for load in experiment.loads]
+    return [f"{name}: lost and stale writes are not seen{text}" for name, text in known if text]
+
+
+def _not_seen(load: Load, experiment: Experiment) -> str:
+    if why := no_generations(load):
+        return f": {why}"
+    deep = load.depth > 1
+    if not deep and not any("set_noreply" in kinds(one) for one in experiment.workloads):
+        return ""
+    proxy = deep and any(server.startswith(f"{_PROXY}:") for server in experiment.servers)
+    through = f", and through {_PROXY}" if proxy else ""
+    return f" with clients that do not claim `in_order`{through}"

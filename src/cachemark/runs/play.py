@@ -135,7 +135,7 @@ def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display
         audit=audit,
         cpus=host.placement(plan.experiment.placement, usable, host.cores(usable)),
         awake_pid=awake_pid,
-        is_here=stage.is_here,
+        hosts_of=stage.hosts_of,
     )
 
 

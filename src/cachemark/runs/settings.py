@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan
 from cachemark.runs.audit import Auditor
-from cachemark.runs.generations import generation_arguments
+from cachemark.runs.generations import generations_of
 from cachemark.runs.next_trials.schedule import Part
 from cachemark.runs.sittings.sitting import SittingSetting
 from cachemark.runs.stage import Parties
@@ -22,7 +22,7 @@ from cachemark.runs.trials.setting import Setting
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What all trials of a run share. `is_here`: their processes are on this machine."""
+    """What all trials of a run share. `hosts_of`: how many hosts make a load."""
 
     run: str
     plan: Plan
@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     audit: Audit
     cpus: tuple[str, str]
     awake_pid: int | None
-    is_here: bool
+    hosts_of: Callable[[Load], int]
 
     def of_sitting(
         self, part: Part, order_seed: int, outcomes: Sequence[Outcome]
@@ -79,9 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def _without_generators(self, trial: Trial, load: Load) -> Setting:
         workload, timing = self.plan.workload(trial.cell), self.plan.experiment.timing
         server, in_rounds = self.parties.servers[trial.cell.server], bool(self.plan.sittings)
-        generations: list[str] = []
-        if self.is_here:
-            generations = generation_arguments(load, server, in_rounds=in_rounds)
+        hosts = self.hosts_of(load)
+        generations = generations_of(load, server, hosts=hosts, in_rounds=in_rounds)
         return Setting(
             run=self.run,
             trial=trial,

@@ -13,7 +13,7 @@ from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.host import process
 from cachemark.model.audit import Audit
 from cachemark.model.client_name import without_repeat
-from cachemark.model.experiment import Experiment
+from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import NO_SERVER, Plan, Sitting, Skipped, client_labels
 from cachemark.runs.audit import Auditor
@@ -93,9 +93,8 @@ class Display:
 class Stage(Protocol):
     """Checks and plays what a run asks for, with processes of its own."""
 
-    @property
-    def is_here(self) -> bool:
-        """Whether all processes are on this machine, and read its files."""
+    def hosts_of(self, load: Load) -> int:
+        """How many hosts make a load."""
         ...
 
     def unplayable(self, plan: Plan, parties: Parties) -> list[Skipped]:
@@ -118,7 +117,10 @@ class Stage(Protocol):
 class ThisHost:
     """The stage on this machine."""
 
-    is_here = True
+    def hosts_of(self, load: Load) -> int:
+        """One."""
+        del load
+        return 1
 
     def unplayable(self, plan: Plan, parties: Parties) -> list[Skipped]:
         """The cells whose client or server is not on this machine."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,12 +25,23 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     data_bytes: int
 
 
+class Generations(msgspec.Struct, frozen=True, kw_only=True):
+    """Values that show which write a read brought: for so many callers in all.
+
+    `shared_server`: others write the same keys by the same tape.
+    """
+
+    lanes: int
+    shared_server: bool = False
+
+
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
     """A tape on disk, and what the outcome stores about it."""
 
     path: Path
     facts: TapeFacts
     data: DataSet
+    generations: Generations | None = None
 
 
 class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +71,18 @@ class TapeCache:
         load: Load,
         timing: Timing,
         seed: int,
-        generations: Sequence[str] = (),
+        generations: Generations | None = None,
     ) -> Tape:
-        """The tape of a cell and seed, written at first use. Raises UsageError.
-
-        `generations` are the engine's arguments for values that show lost writes.
-        """
+        """The tape of a cell and seed, written at first use. Raises UsageError."""
         if seed != self._seed:
             self._clear()
             self._seed = seed
-        arguments = [*tape_arguments(workload, load, timing, seed), *generations]
+        arguments = tape_arguments(workload, load, timing, seed) + _generations(generations)
         tape = self._tapes.get(tuple(arguments))
         if tape is None:
-            tape = self._write(arguments, seed, f"workload {workload.name!r}, load {load.name!r}")
+            place = f"workload {workload.name!r}, load {load.name!r}"
+            written = self._write(arguments, seed, place)
+            tape = msgspec.structs.replace(written, generations=generations)
             self._tapes[tuple(arguments)] = tape
         return tape
 
@@ -140,6 +149,12 @@ def tape_arguments(workload: Workload, load: Load, timing: Timing, seed: int) ->
         arguments += ["--hit-ratio", f"{workload.hit_ratio:g}"]
     arguments += ["--exptime", str(workload.exptime_s)]
     return [*arguments, *_schedule(load, timing), *_length(workload, load, timing)]
+
+
+def _generations(wanted: Generations | None) -> list[str]:
+    if wanted is None:
+        return []
+    return ["--generations", str(wanted.lanes), *["--shared-server"] * wanted.shared_server]
 
 
 def _length(workload: Workload, load: Load, timing: Timing) -> list[str]:

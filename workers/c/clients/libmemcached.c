@@ -371,7 +371,7 @@ static uint64_t reconnects(void *session)
 /* clang-format off */
 static const struct client libmemcached = {
     .name = "libmemcached", .library = "libmemcached", .version = memcached_lib_version,
-    .capabilities = "text binary threads open_loop unix cluster",
+    .capabilities = "text binary threads in_order open_loop unix cluster",
     .kinds = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
              | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR) | QUIET(SET)
              | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(INCR) | QUIET(DECR),

@@ -13,7 +13,7 @@ use Sockets;
 
 use constant { LIBRARY => 'Cache::Memcached::Fast', MODULE => 'Cache::Memcached::Fast' };
 use constant { PACKAGE => 'libcache-memcached-fast-perl', KETAMA_POINTS => 150 };
-sub FEATURES ($class) { qw(open_loop unix cluster) }
+sub FEATURES ($class) { qw(in_order open_loop unix cluster) }
 sub OPTIONS ($class)  { (hashing => 'default|ketama') }
 
 my %CALLS = (

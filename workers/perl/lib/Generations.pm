@@ -14,8 +14,8 @@ my @RIGHT = ([0 .. 3], [1 .. 3], [2, 1], [3, 1]);
 
 # Whether a record of a verb may have these flags; `$quiet`: it may be without a reply.
 sub may_have_flags ($self, $verb, $flags, $quiet) {
-    return $flags == 1 && $quiet if $flags & 1;
-    return !$flags || $self->{lanes} && $RIGHT[$flags >> 1] && $WITH_GENERATION{$verb};
+    return 0 if $flags & 1 && !$quiet;
+    return $flags < 2 || $self->{lanes} && $RIGHT[$flags >> 1] && $WITH_GENERATION{$verb};
 }
 
 # A phase begins: a prefill that comes once more has failed before, and what it sent may still come.

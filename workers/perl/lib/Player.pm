@@ -33,12 +33,12 @@ sub new ($class, $parent, $setup, $client_class) {
     my $client = eval { $client_class->new($setup, $tape) } // die {kind => 'connect', text => $@ =~ s/\s+$//r};
     my $self   = bless {parent => $parent, setup => $setup, tape => $tape, client => $client}, $class;
     my ($place, $lanes) = $setup->{segment}->@*;
-    my $as_meant = $setup->{servers}->@* == 1 && $client->common && $tape->{lanes} == $lanes;
-    $tape->{any_generation} = 1 unless $as_meant;    # its generations are for another way to play it
+    my $in_order = !$tape->{kinds}{set_noreply} || grep { $_ eq 'in_order' } $client_class->FEATURES;
+    $tape->{any_generation} = 1    # its generations are for another way to play it
+        unless $in_order && $setup->{servers}->@* && $client->common && $tape->{lanes} == $lanes;
     for my $part (qw(lane prefill)) {
         my $script = $tape->$part($place, $lanes);
-        my $group = $part eq 'lane' && !$tape->{open_loop} ? $tape->{group} : 1;
-        $script->{group} = $group;
+        my $group  = $script->{group} = $part eq 'lane' && !$tape->{open_loop} ? $tape->{group} : 1;
         $script->{play} = Lane::compile($client, $script->{ops}, $group > 1) if $script->{ops}->@*;
         $self->{$part} = $script;
     }

@@ -15,7 +15,7 @@ final class Client extends BaseClient
     public const EXTENSION = 'memcached';
     public const PACKAGE = 'php-memcached';
     public const WIRES = ['text', 'binary'];
-    public const FEATURES = ['unix', 'cluster'];
+    public const FEATURES = ['in_order', 'unix', 'cluster'];
     public const OPTIONS = [
         'compression' => 'on|off', 'compression_threshold' => self::COUNT, 'hashing' => 'default|ketama',
     ];

@@ -166,7 +166,7 @@ final class Tape
             $name = self::VERBS[$verb];
             [$quiet, $generation] = [$flags & 1, $flags >> 1];
             $this->check(!$quiet || in_array($name, self::MAY_BE_QUIET, true), 'bad flags', $place);
-            $mayHave = $this->lanes && !$quiet && isset(self::RIGHT[$generation]) && in_array($name, self::WITH_GENERATION, true);
+            $mayHave = $this->lanes && isset(self::RIGHT[$generation]) && in_array($name, self::WITH_GENERATION, true);
             $this->check($generation === 0 || $mayHave, 'bad flags', $place);
             $batch = $name === 'mget' || $name === 'mset';
             $this->check($batch ? $run > 0 : $run === (int) ($name !== 'version'), 'a wrong run', $place);

@@ -38,7 +38,7 @@ LIBRARY = "pylibmc"
 API = "sync"
 KEYS = str
 WIRES = ("text", "binary")
-FEATURES = ("threads", "open_loop", "unix", "cluster")
+FEATURES = ("threads", "open_loop", "in_order", "unix", "cluster")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default", "ketama")}
 UNREACHABLE = (OSError, pylibmc.Error)
 # Longer than a lane is idle, so that the call after a failure meets a server that is down.

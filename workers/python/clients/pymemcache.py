@@ -39,7 +39,7 @@ LIBRARY = "pymemcache"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix", "cluster", "tls", "trailing_space")
+FEATURES = ("threads", "open_loop", "in_order", "unix", "cluster", "tls", "trailing_space")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
 # Its documents (Best Practices) recommend these; they name no time.

@@ -32,7 +32,7 @@ LIBRARY, VERSION = "none", "1"
 API = "sync"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix", "trailing_space")
+FEATURES = ("threads", "open_loop", "in_order", "unix", "trailing_space")
 OPTIONS = {"trailing_space": ("yes",)}
 UNREACHABLE = OSError
 

@@ -22,6 +22,6 @@ module Generations
 
   # Whether a record may have the generation that its flags name.
   def may_have_generation?(flags, name)
-    @lanes.positive? && flags.even? && (flags >> 1) < RIGHT.size && WITH_GENERATION.include?(name)
+    @lanes.positive? && (flags >> 1) < RIGHT.size && WITH_GENERATION.include?(name)
   end
 end

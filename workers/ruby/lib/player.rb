@@ -10,7 +10,7 @@ class Player
     @setup = setup
     @tape = tape
     @prefilled = false
-    in_turn = setup.servers.one? && setup.connections <= setup.threads && setup.depth == 1
+    in_turn = setup.servers.any? && setup.connections <= setup.threads && setup.depth == 1
     as_meant = in_turn && setup.common? && tape.lanes == setup.lanes
     tape.accept_any_generation unless as_meant # its generations are for another way to play it
     # A cache in the process is one for all lanes.

@@ -52,7 +52,7 @@ impl Prepare {
 
     /// Whether it plays the tape as its generations are for.
     pub fn plays_as_meant(&self, tape: &Tape) -> bool {
-        let in_turn = self.servers.len() == 1 && self.connections <= self.threads;
+        let in_turn = !self.servers.is_empty() && self.connections <= self.threads;
         let lanes = (self.segment.1 * self.threads) as u64;
         in_turn && self.depth == 1 && self.common() && tape.generations.lanes == lanes
     }

@@ -240,7 +240,7 @@ impl Tape {
         check(NAMES.iter().any(|(number, _)| *number == verb.0), "an unknown verb", at)?;
         let (quiet, generation) = (flags & 1 == 1, flags >> 1);
         check(!quiet || verb.is(MAY_BE_QUIET), "bad flags", at)?;
-        let known = generation == 0 || (!quiet && self.generations.has(generation, verb));
+        let known = generation == 0 || self.generations.has(generation, verb);
         check(known, "bad flags", at)?;
         let (batch, keyless, step) = (verb.is(BATCHES), verb == Verb::VERSION, verb.is(STEPS));
         check(if batch { run >= 1 } else { run == usize::from(!keyless) }, "a wrong run", at)?;

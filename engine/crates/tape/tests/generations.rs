@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cachemark_tape::{Lane, Op, Schedule, Tape, Verb, Workload, generate, parse_mix};
+use cachemark_tape::{Lane, Op, Schedule, Tape, Think, Verb, Workload, generate, parse_mix};
 
 const LANES: u32 = 3;
 
@@ -68,8 +68,27 @@ fn where_nobody_owns_a_key_all_write_the_same() {
 }
 
 #[test]
+fn a_write_without_a_reply_has_a_generation_too() {
+    let tape = plain("get=2,set_noreply=2").with_generations(LANES, true);
+    let seen =
+        |generation| records(&tape).iter().any(|op| op.noreply && op.generation == generation);
+    assert!([1, 2, 3].into_iter().all(seen));
+}
+
+#[test]
+fn operations_with_times_have_generations_too() {
+    let mix = parse_mix("get=2,set=2").expect("a mix");
+    let workload = Workload { keys: 50, mix, ..Workload::default() };
+    let schedule = Schedule::Closed { ops: 3000, think: Think::Fixed { ns: 1000 } };
+    let bytes = generate(&workload, &schedule, 1).expect("it can be made");
+    let tape = Tape::from_bytes(bytes).expect("our own tape").with_generations(1, true);
+    assert!(tape.is_timed());
+    assert_eq!(tape.generation_lanes(), 1);
+}
+
+#[test]
 fn keys_that_are_stored_otherwise_have_none() {
-    for other in ["add", "replace", "cas", "fetch", "mset", "set_noreply"] {
+    for other in ["add", "replace", "cas", "fetch", "mset"] {
         let tape = plain(&format!("get=1,set=1,{other}=8")).with_generations(1, true);
         assert_eq!(tape.generation_lanes(), 0, "{other}");
         assert!(records(&tape).iter().all(|op| op.generation == 0), "{other}");

@@ -11,6 +11,7 @@ from cachemark.analysis.trace_words import trace_differences
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import MOST_TRIES, Plan
 from cachemark.model.search_steps import TYPICAL_TRIALS
+from cachemark.runs.generations import lines_about_order
 from cachemark.runs.planning.planned_time import Tapes, planned_s
 from cachemark.runs.tapes import Tape
 
@@ -30,7 +31,7 @@ def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
     ]
     more = len(lines) - _MAX_LINES
     shown = lines if more <= 1 else [*lines[:_MAX_LINES], f"and {more} more"]
-    return [*shown, *_differences(plan, tapes)]
+    return [*shown, *_differences(plan, tapes), *lines_about_order(plan)]
 
 
 def _differences(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:

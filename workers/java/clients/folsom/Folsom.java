@@ -70,7 +70,7 @@ public final class Folsom implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster", "tls");
+        return Set.of("threads", "pipeline", "in_order", "open_loop", "shared", "cluster", "tls");
     }
 
     @Override

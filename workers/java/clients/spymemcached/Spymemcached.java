@@ -72,7 +72,7 @@ public class Spymemcached implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster");
+        return Set.of("threads", "pipeline", "in_order", "open_loop", "shared", "cluster");
     }
 
     @Override

@@ -19,6 +19,7 @@ pub fn hello() -> Ready {
     capabilities.extend([
         "threads",
         "pipeline",
+        "in_order",
         "refill_all",
         "open_loop",
         "unix",

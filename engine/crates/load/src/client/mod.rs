@@ -23,7 +23,7 @@ pub use slices::{SliceDriver, SliceLimits};
 pub(crate) use slices::{SlicePlayer, play_slices};
 use threads::{ClientThreads, PhaseContext};
 
-use crate::options::{ClientOptions, IoBackend};
+use crate::options::{Address, ClientOptions, IoBackend};
 use crate::routing::KeyRouting;
 
 /// A client with open connections.
@@ -70,9 +70,11 @@ impl Client {
         let routing = (addresses.len() > 1).then(|| {
             Arc::new(KeyRouting::new(&tape, addresses, *hashing, connection_options.replicas))
         });
-        let in_turn = addresses.len() == 1 && connections == threads && depth == 1;
+        // A lane's operations on a key all go over one connection, in the lane's order.
+        let any_udp = addresses.iter().any(|address| matches!(address, Address::Udp(_)));
+        let in_order = depth == 1 || !(tape.has_think_times() || any_udp);
         let lanes = segment.1.checked_mul(threads as u64);
-        if !in_turn || lanes != Some(tape.generation_lanes()) {
+        if !in_order || connections != threads || lanes != Some(tape.generation_lanes()) {
             tape.accept_any_generation();
         }
         let client_threads = threads::open(&options)

@@ -157,7 +157,7 @@ pub(crate) fn operations(tape: &Tape) -> Result<(), TapeError> {
         if !known || (op.noreply && !op.verb.may_be_noreply()) {
             return reject(format!("record {j} has unknown flags"), at + 1);
         }
-        let may_have = op.verb.has_generation() && !op.noreply && tape.generation_lanes() > 0;
+        let may_have = op.verb.has_generation() && tape.generation_lanes() > 0;
         if op.generation > 0 && !may_have {
             return reject(format!("record {j} has a generation that it cannot have"), at + 1);
         }

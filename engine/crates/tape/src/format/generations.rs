@@ -14,10 +14,9 @@ const SHARE: u32 = 8;
 const FLAGS_AT: usize = 152;
 
 impl Tape {
-    /// The tape with generations for so many lanes. One whose operations have times stays as it is, and so does one
-    /// on which no key can have them.
+    /// The tape with generations for so many lanes. One on which no key can have them stays as it is.
     ///
-    /// A key can have them if nothing but `set` with a reply stores it after the prefill. `owned`: one lane owns each
+    /// A key can have them if nothing but `set` stores it after the prefill. `owned`: one lane owns each
     /// key; if not, all lanes write generation 1, as others may do that play the same tape on the same server.
     pub fn with_generations(self, lanes: u32, owned: bool) -> Tape {
         let able = Able::on(&self);
@@ -81,12 +80,12 @@ struct Able {
 
 impl Able {
     fn on(tape: &Tape) -> Able {
-        let verifies = tape.verifies_values() && !tape.is_timed();
+        let verifies = tape.verifies_values();
         let counter = |k: u32| k >= tape.first_counter();
         let share = (0..tape.key_count()).step_by(SHARE as usize);
         let mut keys: Vec<bool> = share.map(|k| verifies && !counter(k)).collect();
         for op in (0..tape.op_count()).map(|j| tape.op(j)) {
-            let otherwise = op.verb.writes() && (op.verb != Verb::Set || op.noreply);
+            let otherwise = op.verb.writes() && op.verb != Verb::Set;
             for k in tape.run(&op).filter(|k| otherwise && k.is_multiple_of(SHARE)) {
                 keys[(k / SHARE) as usize] = false;
             }
@@ -95,7 +94,7 @@ impl Able {
     }
 
     fn has(&self, op: &Op) -> bool {
-        let key = op.key.is_multiple_of(SHARE) && op.verb.has_generation() && !op.noreply;
+        let key = op.key.is_multiple_of(SHARE) && op.verb.has_generation();
         key && self.keys[(op.key / SHARE) as usize]
     }
 }

@@ -18,7 +18,7 @@ public interface Client {
     /** The library's own choice first; only `none` for a cache in this process. */
     List<String> wires();
 
-    /** Of threads, pipeline, open_loop, unix, shared, cluster, merges. */
+    /** Of threads, pipeline, in_order, open_loop, unix, shared, cluster, merges. */
     Set<String> features();
 
     /** The features, and what the worker's own loops make of them. */

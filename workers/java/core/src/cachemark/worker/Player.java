@@ -47,8 +47,11 @@ final class Player {
         tape = setup.tape;
         int first = setup.share * setup.threads;
         int all = setup.shares * setup.threads;
-        boolean inTurn = setup.servers.size() == 1 && setup.connections <= setup.threads && setup.depth == 1;
-        if (!inTurn || !setup.common() || tape.file.lanes != all) {
+        // What has no reply, or is outstanding with others, could be overtaken on its way.
+        boolean inTurn = setup.depth == 1 && !tape.kinds().contains(Verb.kindName(Verb.SET.kind(true)));
+        boolean inOrder = inTurn || client.features().contains("in_order");
+        boolean own = !setup.servers.isEmpty() && setup.connections <= setup.threads;
+        if (!own || !inOrder || !setup.common() || tape.file.lanes != all) {
             tape.acceptAnyGeneration(); // they are for another way to play the tape
         }
         scripts = tape.scripts(first, setup.threads, all);

@@ -226,7 +226,7 @@ final class TapeFile {
             Verb verb = bytes.get(at) < 0 ? null : Verb.of(bytes.get(at));
             check(verb != null, "record " + j + " has unknown verb " + bytes.get(at), at);
             int flags = bytes.get(at + 1);
-            boolean mayHave = lanes > 0 && (flags & 1) == 0 && flags >> 1 < Tape.RIGHT.length && verb.hasGeneration();
+            boolean mayHave = lanes > 0 && flags >> 1 < Tape.RIGHT.length && verb.hasGeneration();
             boolean flagged = ((flags & 1) == 0 || verb.quiet) && (flags >> 1 == 0 || flags > 0 && mayHave);
             check(flagged, "record " + j + " has unknown flags", at + 1);
             long run = Short.toUnsignedLong(bytes.getShort(at + 2));

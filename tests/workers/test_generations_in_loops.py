@@ -1,0 +1,118 @@
+"""Reads find lost and stale writes in each loop in which a caller's calls keep their order."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.model.protocol import RunRequest
+from tests.workers import worker_driver
+from tests.workers.test_generations import (
+    GENERATIONS,
+    KEYS,
+    NETWORK,
+    OPS,
+    Player,
+    lying,
+    player,
+    prepared,
+    wrong_gets,
+)
+
+__all__ = ["player"]
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("memcached") is None, reason="apt-get install memcached"
+)
+
+# Twice as many: of several servers, each is honest for a while after the prefill.
+_OPS = 2 * OPS
+_RUN = RunRequest(phase="measure", ops=_OPS)
+_KEYS = ("--keys", str(KEYS), "--size", "100")
+_MIXED = (*_KEYS, "--mix", "get=1,set=1")
+_TAPE = (*_MIXED, "--ops", str(_OPS))
+
+
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
+    """Another way to play a tape than one caller's closed loop with one operation at a time.
+
+    `needs` is what a client has to claim, `prepare` are fields of the request.
+    """
+
+    name: str
+    needs: str
+    tape: tuple[str, ...] = _TAPE
+    prepare: dict[str, int] = {}
+    servers: int = 1
+
+
+_AT_TIMES = ("--schedule", "uniform", "--rate", "4000", "--duration", "500ms")
+LOOPS = [
+    Loop(name="open", needs="open_loop", tape=(*_MIXED, *_AT_TIMES)),
+    Loop(name="think", needs="think", tape=(*_TAPE, "--think", "20us")),
+    Loop(name="deep", needs="pipeline", prepare={"depth": 8}),
+    Loop(name="cluster", needs="cluster", servers=2),
+    Loop(
+        name="quiet",
+        needs="set_noreply",
+        tape=(*_KEYS, "--mix", "get=1,set_noreply=1", "--ops", str(_OPS)),
+    ),
+]
+
+
+def _keeps_order(name: str, loop: Loop, can: set[str]) -> bool:
+    return "in_order" in can if loop.name in {"deep", "quiet"} else name in NETWORK
+
+
+def _played() -> list[Any]:
+    """A client of each language with each loop that it claims; and each that claims `in_order`."""
+    known = {name: worker_driver.claims(name) for name in worker_driver.known()}
+    can = {name: set(ready.capabilities) for name, ready in known.items() if ready is not None}
+    return [
+        pytest.param(worker_driver.known()[name], loop, id=f"{name}-{loop.name}")
+        for name in can
+        for loop in LOOPS
+        if loop.needs in can[name] and _keeps_order(name, loop, can[name])
+    ]
+
+
+PLAYED = _played()
+each_loop = pytest.mark.parametrize(("player", "loop"), PLAYED, indirect=["player"])
+
+
+@each_loop
+@pytest.mark.parametrize("lie", ["lost", "stale"])
+def test_other_loops_find_the_lies_too(
+    player: Player, loop: Loop, lie: str, tmp_path: Path
+) -> None:
+    tape = worker_driver.write_tape(tmp_path, *loop.tape, *GENERATIONS)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(lying(lie, KEYS)) for _ in range(loop.servers)]
+        worker = prepared(player, servers[0], tape, servers=servers, **loop.prepare)
+        assert wrong_gets(worker_driver.play(worker, _RUN)) >= 20
+
+
+@each_loop
+def test_other_loops_accuse_no_honest_server(player: Player, loop: Loop, tmp_path: Path) -> None:
+    tape = worker_driver.write_tape(tmp_path, *loop.tape, *GENERATIONS)
+    honest = parse_spec("memcached:threads=2,memory=64")
+    with ExitStack() as stack:
+        started = [stack.enter_context(running(honest)) for _ in range(loop.servers)]
+        servers = [address for server in started for address in server.addresses]
+        worker = prepared(player, servers[0], tape, servers=servers, **loop.prepare)
+        assert [wrong_gets(worker_driver.play(worker, _RUN)) for _ in range(3)] == [0, 0, 0]
+
+
+def test_each_loop_is_played_by_clients_of_several_languages() -> None:
+    """What a worker no longer claims would not be played, and no test would fail."""
+    played = [str(each.id) for each in PLAYED]
+    assert sum(name.endswith("-open") for name in played) >= 8
+    assert sum(name.endswith("-cluster") for name in played) >= 6
+    assert sum(name.endswith("-quiet") for name in played) >= 6
+    assert {"native-deep", "java/folsom-deep", "java/spymemcached-deep"} <= set(played)
