@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from claimed_runs import AT_ONCE, Random, cell, looked
@@ -11,6 +12,8 @@ from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import decide
 from cachemark.analysis.rounds.looks import needed
 from cachemark.analysis.rounds.questions import questions_of
+from cachemark.analysis.rounds.sitting import ratio_of_totals
+from cachemark.model.rounds import Slices
 
 
 def equal_wrongly(arms: int, deviation: float) -> Callable[[Random], bool]:
@@ -32,6 +35,32 @@ def equal_wrongly(arms: int, deviation: float) -> Callable[[Random], bool]:
         )
 
     return wrong
+
+
+def within_holds(rounds: int, correlation: float) -> Callable[[Random], bool]:
+    """Whether the interval within a sitting holds, if each round is like the one before it."""
+
+    def holds(draw: Random) -> bool:
+        first, second = (_slices(draw, rounds, correlation) for _ in range(2))
+        estimate = ratio_of_totals(first, second)
+        ratio = estimate.ratio(0.95) if estimate else None
+        return bool(ratio and ratio.low and ratio.high and ratio.low <= 1 <= ratio.high)
+
+    return holds
+
+
+def _slices(draw: Random, rounds: int, correlation: float) -> Slices:
+    """About 1,000 operations in each slice; the deviation of a slice is 16 %."""
+    logs = draw.normal(0, 0.16, rounds)
+    for number in range(1, rounds):
+        fresh = math.sqrt(1 - correlation**2)
+        logs[number] = correlation * logs[number - 1] + fresh * logs[number]
+    return Slices(
+        square=[0] * rounds,
+        row=list(range(rounds)),
+        ops=[round(1000 * math.exp(log)) for log in logs],
+        elapsed_ns=[30_000_000] * rounds,
+    )
 
 
 def told_settles(sittings: int, deviation: float) -> Callable[[Random], bool]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from claimed_answers import equal_wrongly, told_settles
+from claimed_answers import equal_wrongly, told_settles, within_holds
 from claimed_runs import (
     SITTINGS,
     Random,
@@ -121,6 +121,8 @@ def _winners() -> list[Claim]:
 
 def _others() -> list[Claim]:
     return [
+        Claim("within: interval of 28 rounds, correlation 0", 0.95, within_holds(28, 0.0)),
+        Claim("within: interval of 28 rounds, correlation 0.3", 0.95, within_holds(28, 0.3)),
         Claim("needed: settled after what 6 sittings tell", 0.8, told_settles(6, 0.034)),
         Claim("needed: settled after what 12 sittings tell", 0.8, told_settles(12, 0.034)),
         *[

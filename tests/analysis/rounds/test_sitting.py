@@ -48,6 +48,21 @@ def test_totals_count_cpu_over_all_operations_and_the_rate_over_counted_ones() -
     assert found.worker_cores == pytest.approx(1 / 3)
 
 
+def test_rounds_that_are_alike_are_one_batch() -> None:
+    """Four rounds with the same rates say as much as one that is four times as long."""
+    rates = [90, 110, 130, 95, 105, 120, 80]
+    alike = slices([rate for rate in rates for _ in range(4)])
+    long = slices([4 * rate for rate in rates], elapsed_ns=[4 * SLICE_NS] * 7)
+    of = ratio_of_totals(alike, slices([100] * 28))
+    whole = ratio_of_totals(long, slices([400] * 7, elapsed_ns=[4 * SLICE_NS] * 7))
+    assert of is not None
+    assert whole is not None
+    assert of.degrees_of_freedom == 6
+    by_hand = np.asarray(rates) / sum(rates) - 1 / 7
+    assert of.error == pytest.approx(math.sqrt(7 / 6 * float(by_hand @ by_hand)))
+    assert of.value == pytest.approx(whole.value)
+
+
 def test_what_is_not_available_is_none() -> None:
     found = arm_totals(slices([5, 5], worker_cpu_ns=[10, -1], idle_cpu_ns=[-1, -1]))
     assert (found.worker_cpu_us, found.worker_cores, found.idle_cores) == (None, None, None)

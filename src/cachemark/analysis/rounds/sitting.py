@@ -21,8 +21,9 @@ from cachemark.model.rounds import Slices
 
 # A slice is marked if idle arms used more than this part of a CPU meanwhile.
 IDLE_CPU_LIMIT = 0.02
-# With this many squares they are the batches of an interval within the sitting, else rows are.
-_MIN_SQUARES = 8
+# An interval within the sitting is from so many batches, of so many neighbouring rounds or more.
+_BATCHES = (4, 8)
+_ROUNDS_OF_BATCH = 4
 Column = NDArray[np.float64]
 # The figures that every slice has; percentiles exist only for a whole sitting.
 SliceFigure = Literal["rate", "client-cpu", "server-cpu"]
@@ -181,14 +182,15 @@ def ratio_of_totals(
     """ln of the ratio of two arms' totals, with the error *within* this sitting.
 
     The error is that of a ratio estimator (Cochran, Sampling Techniques, 6.4): the part of each
-    batch in the deviation of both totals, to the first order. Batches are squares, which are
-    balanced, or rows if there are few squares. None without rounds, or if an arm has a total of 0.
+    batch in the deviation of both totals, to the first order. A batch is some rounds in a row: one
+    round is like the next, so with each for itself the error would be too small. None without
+    rounds, or if an arm has a total of 0.
     """
     here, there = _rounds_of_both(first, second)
     parts = _fraction(first, figure), _fraction(second, figure)
     if parts[0] is None or parts[1] is None or not here:
         return None
-    batch = _batches(first, here)
+    batch = _batches(len(here))
     one, two = _deviations(parts[0], here, batch), _deviations(parts[1], there, batch)
     if one is None or two is None:
         return None
@@ -198,12 +200,11 @@ def ratio_of_totals(
     return LogEstimate(value=one[0] - two[0], error=error, degrees_of_freedom=count - 1)
 
 
-def _batches(slices: Slices, rows: list[int]) -> NDArray[np.int64]:
-    """The number of each round's batch."""
-    square = np.asarray(slices.square)[rows]
-    if len(np.unique(square)) >= _MIN_SQUARES:
-        return np.unique(square, return_inverse=True)[1]
-    return np.arange(len(rows))
+def _batches(rounds: int) -> NDArray[np.int64]:
+    """The number of each round's batch, in the order of play."""
+    fewest, most = _BATCHES
+    count = min(rounds, max(fewest, min(most, rounds // _ROUNDS_OF_BATCH)))
+    return np.arange(rounds) * count // rounds
 
 
 def _deviations(
