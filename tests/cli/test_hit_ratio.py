@@ -31,6 +31,42 @@ def _is_theory(fetches: int, misses: int) -> bool:
     return abs(misses - expected) < 4 * math.sqrt(expected * (1 - expected / _KEYS)) + 1
 
 
+_GRID = """
+name = "grid"
+question = "What does a miss cost?"
+design = "trials"
+blocks = 1
+noise = "note"
+clients = ["native"]
+servers = ["memcached"]
+[timing]
+warmup_ms = 0
+[[workloads]]
+name = "gets"
+mix = { get = 1 }
+keys = { count = 20_000 }
+ops = 8_000
+hit_ratio = [0.2, 0.8]
+[[loads]]
+name = "one"
+"""
+
+
+def test_several_hit_ratios_are_one_grid(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text(_GRID, encoding="utf-8")
+    ended = inside("run", "grid.toml")
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, float] = {}
+    for outcome in read_outcomes(tmp_path):
+        assert outcome.measure is not None
+        gets = outcome.measure.operations["get"]
+        found[outcome.trial.cell.workload] = gets.hits / (gets.hits + gets.misses)
+    assert found.keys() == {"gets-0.2-hit_ratio", "gets-0.8-hit_ratio"}
+    for name, ratio in found.items():
+        expected = float(name.split("-")[1])
+        assert abs(ratio - expected) < 4 * math.sqrt(expected * (1 - expected) / 8_000)
+
+
 def test_a_run_that_fills_its_cache_finds_what_theory_says(inside: Inside, tmp_path: Path) -> None:
     ended = inside(*_RUN)
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,4 @@
-"""Lists of load factors, a trace's defaults, and errors that show how a setting is written."""
+"""Lists of factors, a trace's defaults, and errors that show how a setting is written."""
 
 from __future__ import annotations
 
@@ -29,6 +29,20 @@ def test_a_list_of_factors_is_a_load_for_each_value() -> None:
     assert len(read.loads) == 7
 
 
+def test_a_list_of_hit_ratios_is_a_workload_for_each() -> None:
+    work = WORK + 'hit_ratio = [0.5, 0.9, 1.0]\nloads = ["callers"]\n'
+    read = parse(HEAD + work + LOADS, "e.toml")
+    assert [(one.name, one.hit_ratio) for one in read.workloads] == [
+        ("w-0.5-hit_ratio", 0.5), ("w-0.9-hit_ratio", 0.9), ("w-1.0-hit_ratio", 1.0),
+    ]  # fmt: skip
+    assert {len(one.loads or []) for one in read.workloads} == {6}
+    mget = WORK.replace("get = 1", "mget = 1") + "run = [10, 100]\nprefill = [0.5, 1.0]\n"
+    read = parse(HEAD + mget + LOADS, "e.toml")
+    assert [(one.run, one.prefill) for one in read.workloads] == [
+        (10, 0.5), (100, 0.5), (10, 1.0), (100, 1.0),
+    ]  # fmt: skip
+
+
 def test_a_workload_that_names_the_list_is_played_with_all_its_loads() -> None:
     read = parse(HEAD + WORK + 'loads = ["callers"]\n' + LOADS, "e.toml")
     assert read.workloads[0].loads == [load.name for load in read.loads[1:]]
@@ -55,6 +69,8 @@ def test_a_trace_begins_cold_and_is_played_once() -> None:
         ('"one"', '"one"\nschedule = "often"', 'schedule = "poisson", or schedule = "bursts:5:'),
         ("[1, 8]", '[1, "x"]', "e.toml:14: loads[1].depth: Expected `int`"),
         ("[1, 8]", '[1, "x"]', "write depth = 8"),
+        ('"w"\n', '"w"\nhit_ratio = [0.5, 2]\n', "e.toml:7: workloads[0].hit_ratio: Expected"),
+        ('"w"\n', '"w"\nhit_ratio = []\n', "workload 'w': hit_ratio is an empty list"),
         ("[1, 8]", "[]", "load 'callers': depth is an empty list"),
         ("[1, 8]", str(list(range(1, 500))), "load 'callers': 1,497 loads"),
     ],

@@ -71,7 +71,8 @@ class Workload(TomlTable, frozen=True, kw_only=True):
 
     The operations come from one of `mix`, `sequence`, `preset` or `trace`. The measured window ends
     after `timing.measure_ms`, or after `ops` operations, or when the server is full to
-    `fill_percent`; a trace is played once.
+    `fill_percent`; a trace is played once. `hit_ratio`, `prefill` and `run` may be lists: one
+    workload for each value, which is part of its name (`NAME-0.9-hit_ratio`).
     """
 
     name: Annotated[Name, _is("its name in tables", "mixed")]

@@ -1,20 +1,24 @@
-"""An experiment file before it is read: lists of load factors, a trace's defaults. Pure."""
+"""An experiment file before it is read: lists of factors, a trace's defaults. Pure."""
 
 from __future__ import annotations
 
 import math
 import re
 from itertools import product
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from cachemark.model.errors import UsageError
 from cachemark.model.setting_types import MAX_ENTRIES
 
 RawTable = dict[str, Any]
-# Settings of a load that may be a list: one load for each value.
-LOAD_FACTORS = (
-    "threads", "connections", "depth", "hosts", "processes", "rate", "schedule", "think", "wire",
-)  # fmt: skip
+# Settings that may be a list: one workload or load for each value.
+_FACTORS = {
+    "workloads": ("hit_ratio", "prefill", "run"),
+    "loads": (
+        "threads", "connections", "depth", "hosts", "processes", "rate", "schedule", "think",
+        "wire",
+    ),
+}  # fmt: skip
 # A trace begins with a cold cache, without a warm-up that would fill it, and is played once.
 _COLD: RawTable = {"prefill": 0.0, "warmup_ms": 0}
 _MAX_RECORDS = 10_000_000
@@ -29,46 +33,62 @@ def with_trace_defaults(workload: RawTable) -> RawTable:
     return {**cold, **extent, "records": _MAX_RECORDS, **workload}
 
 
-def expand_loads(document: RawTable, where: str) -> tuple[RawTable, list[int]]:
-    """Loads with lists become one load for each value; also the number of each one's table.
+class Expanded(NamedTuple):
+    """A document without lists of factors.
 
-    Raises UsageError.
+    `tables`: for each of its workloads and loads, the number of the table that it was written in.
     """
-    tables: object = document.get("loads")
-    if not isinstance(tables, list):
-        return document, []
-    numbered_loads: list[tuple[int, object]] = []
+
+    document: RawTable
+    tables: dict[str, list[int]]
+
+
+def expand_factors(document: RawTable, where: str) -> Expanded:
+    """Workloads and loads with lists become one for each value. Raises UsageError."""
+    changed = dict(document)
+    numbers: dict[str, list[int]] = {}
     names: dict[str, list[str]] = {}
-    for number, table in enumerate(cast("list[object]", tables)):
+    for key in _FACTORS:
+        tables: object = document.get(key)
+        if isinstance(tables, list):
+            changed[key], numbers[key], renamed = _expand(cast("list[object]", tables), key, where)
+            names = renamed if key == "loads" else names
+    if "workloads" in changed:
+        changed["workloads"] = _renamed(changed["workloads"], names)
+    return Expanded(changed, numbers)
+
+
+def _expand(
+    tables: list[object], key: str, where: str
+) -> tuple[list[object], list[int], dict[str, list[str]]]:
+    """The tables, the number of each one's own, and the names of those that became several."""
+    found: list[tuple[int, object]] = []
+    names: dict[str, list[str]] = {}
+    for number, table in enumerate(tables):
         if not isinstance(table, dict):
-            numbered_loads.append((number, table))
+            found.append((number, table))
             continue
-        load = cast("RawTable", table)
-        loads = _expanded(load, where)
-        numbered_loads += [(number, one) for one in loads]
-        if len(loads) > 1:
-            names[load["name"]] = [one["name"] for one in loads]
-    changed = {**document, "loads": [load for _, load in numbered_loads]}
-    changed["workloads"] = _renamed(document.get("workloads"), names)
-    if changed["workloads"] is None:
-        del changed["workloads"]
-    return changed, [number for number, _ in numbered_loads]
+        old = cast("RawTable", table)
+        ones = _expanded(old, key, where)
+        found += [(number, one) for one in ones]
+        if len(ones) > 1:
+            names[old["name"]] = [one["name"] for one in ones]
+    return [one for _, one in found], [number for number, _ in found], names
 
 
-def _expanded(load: RawTable, where: str) -> list[RawTable]:
-    lists = {name: load[name] for name in LOAD_FACTORS if isinstance(load.get(name), list)}
-    if not lists or not isinstance(load.get("name"), str):
-        return [load]
+def _expanded(table: RawTable, key: str, where: str) -> list[RawTable]:
+    lists = {name: table[name] for name in _FACTORS[key] if isinstance(table.get(name), list)}
+    if not lists or not isinstance(table.get("name"), str):
+        return [table]
+    place = f"{where}: {key.removesuffix('s')} {table['name']!r}"
     empty = next((name for name, values in lists.items() if not values), None)
     if empty is not None:
-        raise UsageError(
-            f"{where}: load {load['name']!r}: {empty} is an empty list", f"write {empty} = [1, 4]"
-        )
+        raise UsageError(f"{place}: {empty} is an empty list", "write a value into it")
     count = math.prod(map(len, lists.values()))
     if count > MAX_ENTRIES:
-        raise UsageError(f"{where}: load {load['name']!r}: {count:,} loads", "shorter lists")
+        raise UsageError(f"{place}: {count:,} {key}", "shorter lists")
     combinations = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-    return [{**load, **one, "name": _name(load["name"], one)} for one in combinations]
+    return [{**table, **one, "name": _name(table["name"], one)} for one in combinations]
 
 
 def _name(stem: str, factors: RawTable) -> str:

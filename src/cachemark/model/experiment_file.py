@@ -12,7 +12,7 @@ import msgspec
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.experiment_checks import check
-from cachemark.model.experiment_document import expand_loads, with_trace_defaults
+from cachemark.model.experiment_document import expand_factors, with_trace_defaults
 from cachemark.model.experiment_settings import example_of, in_words, known_settings
 from cachemark.model.toml_limits import check_toml, read_toml
 
@@ -24,7 +24,7 @@ def parse(text: str, where: str) -> Experiment:
         document = tomllib.loads(text)
     except DECODE_ERRORS as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
-    document, load_tables = expand_loads(document, where)
+    document, written_in = expand_factors(document, where)
     tables = document.get("workloads")
     if isinstance(tables, list):
         document["workloads"] = [
@@ -36,7 +36,7 @@ def parse(text: str, where: str) -> Experiment:
     try:
         experiment = msgspec.convert(document, Experiment)
     except msgspec.ValidationError as error:
-        raise _with_location(error, text, where, load_tables) from error
+        raise _with_location(error, text, where, written_in) from error
     check(experiment, where)
     return experiment
 
@@ -58,18 +58,18 @@ def _beside(workload: Workload, folder: Path) -> Workload:
 
 # msgspec names a location as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
 _PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
-_LOAD = re.compile(r"^loads\[([0-9]+)\]")
+_ONE = re.compile(r"^(loads|workloads)\[([0-9]+)\]")
 _HEADER = re.compile(r"(?:(?P<array>\[\[)|\[)\s*(?P<name>[\w-]+)\s*[.\]]")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
 
 def _with_location(
-    error: msgspec.ValidationError, text: str, where: str, load_tables: list[int]
+    error: msgspec.ValidationError, text: str, where: str, written_in: dict[str, list[int]]
 ) -> UsageError:
     message = str(error)
     match = _PLACE.search(message)
     path = match["path"].lstrip(".") if match else ""
-    path = _LOAD.sub(lambda load: f"loads[{load_tables[int(load[1])]}]", path)
+    path = _ONE.sub(lambda one: f"{one[1]}[{written_in[one[1]][int(one[2])]}]", path)
     what = message[: match.start()] if match else message
     unknown = _UNKNOWN.search(message)
     if unknown:
