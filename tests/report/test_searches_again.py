@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 
 from cachemark.model.histogram import Histogram
 from tests.cli.in_process import Inside, inside
@@ -126,7 +126,7 @@ def interval(searches: list[Searched], best: float) -> tuple[float, float] | Non
     curves = [(width, part) for width in (0.02, 0.04, 0.08, 0.16) for part in (0, 0.05, 0.1, 0.2)]
     best_of = [max(likelihood(middle, *curve) for curve in curves) for middle in middles]
     degrees = len(searches) if len(searches) > 1 else len(plays) - 2
-    fall = stats.t.ppf(0.975, degrees) ** 2 / 2
+    fall = scipy.stats.t.ppf(0.975, degrees) ** 2 / 2
     likely = [at for at, each in enumerate(best_of) if each >= max(best_of) - fall]
     if likely[0] == 0 or likely[-1] == len(middles) - 1:
         return None

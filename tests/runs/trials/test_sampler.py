@@ -118,6 +118,7 @@ keys = { count = 100 }
 
 [[loads]]
 name = "l"
+think = "1ms"
 
 [timing]
 warmup_ms = 0
