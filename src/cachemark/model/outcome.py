@@ -268,6 +268,16 @@ class Generators(Record, frozen=True, kw_only=True):
     observed: Observed | None = None
 
 
+class ServerLoad(Record, frozen=True, kw_only=True):
+    """One of several servers: its commands in a window, and the items that it held at the end.
+
+    `items` is None if the server does not say it.
+    """
+
+    commands: int
+    items: int | None
+
+
 class _Format(Record, frozen=True, kw_only=True):
     format: int = OUTCOME_FORMAT
 
@@ -281,7 +291,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     the sum of theirs, `noise` the worst of theirs, and they started at most `start_skew_ns` apart.
     `generators`: others made the `load`; `measure` is then the measuring client's alone.
     `web_cpu_ns`: the CPU time that the server of the run's own pages used while the trial, or its
-    sitting, was played; None without such pages.
+    sitting, was played; None without such pages. `server_loads`: each server of several, if all of
+    them tell their commands; in turns, those of lead-ins are in them.
     """
 
     format: int = OUTCOME_FORMAT
@@ -318,6 +329,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     stats_before: dict[str, str] = {}
     stats_after: dict[str, str] = {}
     server_use: ServerUse | None = None
+    server_loads: list[ServerLoad] = []
     samples: list[Sample] = []
     noise: HostNoise | None = None
     rounds: Rounds | None = None

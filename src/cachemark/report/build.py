@@ -45,11 +45,11 @@ from cachemark.report import (
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
-from cachemark.report.evictions import eviction_lines
 from cachemark.report.groups import alone_text, make_groups, series_of, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.replays import replay_lines
+from cachemark.report.server_loads import server_lines
 from cachemark.report.trials import trial_rows
 
 # A number that is no part of a name such as p99.
@@ -126,7 +126,7 @@ def _grid_notes(
         *_unplayed(experiment, outcomes),
         *replay_lines(experiment, trials),
         *_notes(experiment, summaries),
-        *eviction_lines(summaries),
+        *server_lines(summaries, outcomes),
         *_trace_notes(outcomes),
         *_rates_without_timeline(outcomes),
         *rounds.adjustment_notes(answers),
@@ -175,7 +175,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         missing=[],
         rejected=[],
         unverified=audited.unverified_lines(audit),
-        notes=[*noise_report.noise_notes(outcomes), *eviction_lines(summaries)],
+        notes=[*noise_report.noise_notes(outcomes), *server_lines(summaries, outcomes)],
         environment=_environment(header, ""),
         sections=[
             *capacity.sections(capacities, text, objective),

@@ -11,7 +11,6 @@ import msgspec
 
 from cachemark.analysis.verdict import (
     Judged,
-    commands_per_server,
     conclude,
     invalid_finding,
     judge,
@@ -38,7 +37,7 @@ from cachemark.runs.trials.callers import callers_of, demand_of, processes_of, r
 from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
-from cachemark.runs.trials.window import Window, all_played, play_window
+from cachemark.runs.trials.window import Window, all_played, play_window, server_loads
 
 _LOG_CHARS = 4000
 
@@ -85,7 +84,6 @@ class TrialRun:
             progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
         )
         self._ticks: list[CommandCount] = []
-        self._server_commands: list[int] = []
         self._fleet: Fleet | None = None
         self.generators = (
             TrialRun(setting.generators, lambda _: None) if setting.generators else None
@@ -203,7 +201,6 @@ class TrialRun:
         if use is not None and empty is not None:
             use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
         self._ticks = window.command_counts
-        self._server_commands = commands_per_server(window.before, window.after)
         self.record(
             measure_started_at=instant_text(window.began_unix_ns),
             measure=window.done,
@@ -211,6 +208,7 @@ class TrialRun:
             stats_before=dict(merge_stats(window.before)),
             stats_after=dict(merge_stats(window.after)),
             server_use=use,
+            server_loads=server_loads(window),
             noise=window.noise,
             rounds=window.rounds,
             generators=self._generated(window.generated, window.generated_observed),
@@ -245,7 +243,7 @@ class TrialRun:
             after=stats.after,
             shared_server=setting.server.kind == "remote",
             partial_counters=stats.partial,
-            server_commands=self._server_commands,
+            server_commands=[each.commands for each in outcome.server_loads],
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
             command_counts=self._ticks_with_due(),
             generated=outcome.generated,

@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.analysis.verdict import commands_per_server
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.merging import merge_kinds
-from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
+from cachemark.model.outcome import (
+    CommandCount,
+    HostNoise,
+    Observed,
+    Sample,
+    ServerLoad,
+    ServerUse,
+)
 from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
@@ -105,6 +113,16 @@ def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUs
         rss_peak_bytes=after.rss_peak_bytes,
         threads=after.threads,
     )
+
+
+def server_loads(window: Window) -> list[ServerLoad]:
+    """What each of several servers did and held; empty for one, and where one does not say."""
+    commands = commands_per_server(window.before, window.after)
+    loads = [
+        ServerLoad(commands=count, items=stats.number("curr_items"))
+        for count, stats in zip(commands, window.after, strict=bool(commands))
+    ]
+    return loads if len(loads) > 1 else []
 
 
 def counts_since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:

@@ -1,0 +1,45 @@
+"""What servers did: evictions, and how a client distributes its keys over several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.analysis.statistics import CellSummary
+from cachemark.model.outcome import Cell, Outcome, ServerLoad
+from cachemark.model.plan import is_repeat
+from cachemark.report.evictions import eviction_lines
+
+
+def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
+    """What the servers evicted, and what each of several held and did."""
+    return [*eviction_lines(summaries), *server_load_lines(outcomes)]
+
+
+def server_load_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each cell with several servers, in the order in which clients are given them.
+
+    Shares of commands are those of all valid trials; items are those after the last one.
+    """
+    by_cell: dict[Cell, list[Sequence[ServerLoad]]] = {}
+    for outcome in outcomes:
+        cell = outcome.trial.cell
+        if outcome.verdict == "VALID" and outcome.server_loads and not is_repeat(cell):
+            by_cell.setdefault(cell, []).append(outcome.server_loads)
+    places = {(cell.workload, cell.load) for cell in by_cell}
+    return [
+        _line(cell, trials, f", {cell.workload}, {cell.load}" if len(places) > 1 else "")
+        for cell, trials in by_cell.items()
+    ]
+
+
+def _line(cell: Cell, trials: Sequence[Sequence[ServerLoad]], place: str) -> str:
+    commands = [sum(each.commands for each in of) for of in zip(*trials, strict=True)]
+    shares = [f"{100 * count / max(1, sum(commands)):.1f} %" for count in commands]
+    text = f"Each server of {cell.server}, {cell.client}{place}: {_listed(shares)} of the commands"
+    held = [each.items for each in trials[-1]]
+    items = [f"{count:,}" for count in held if count is not None]
+    return f"{text}; {_listed(items)} items." if len(items) == len(held) else f"{text}."
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
