@@ -17,7 +17,7 @@ from cachemark.runs.trace_files import shown_trace, written_trace
 
 
 @dataclass(frozen=True)
-class Reading:
+class TraceReading:
     """How a trace of lines is read."""
 
     trace_format: Annotated[
@@ -64,7 +64,7 @@ def trace(
         ),
     ] = None,
     *,
-    reading: Annotated[Reading | None, Parameter(name="*")] = None,
+    reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
     conversion: Annotated[Conversion | None, Parameter(name="*")] = None,
     keys: Annotated[
         str | None,
@@ -78,7 +78,7 @@ def trace(
     OUT is a page with pictures of them. A trace is never in memory as a whole. cachemark's own
     format is compact, and keeps what is known besides the operations: docs/trace-format.md.
     """
-    words = ["trace", action, *(reading or Reading()).words]
+    words = ["trace", action, *(reading or TraceReading()).words]
     if action == "show":
         if conversion is not None and conversion != Conversion():
             raise UsageError("trace show: --anonymous and --sample", "they are for `trace convert`")
