@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from cachemark.report.compare import CellFilter, terminal
+from cachemark.report.compare import RENDERERS, CellFilter
 from cachemark.report.compare.stored import compare_stored
 from cachemark.runs.storage.store import Run, open_run, run_names
 
@@ -108,7 +108,7 @@ def main() -> None:
             (watched if viewers else alone).append(run)
             spent += [cpu] if viewers else []
     compared = compare_stored(alone, watched, CellFilter(), FIGURES, None)
-    print(terminal.render(compared, 160))
+    print(RENDERERS["table"](compared, 160))
     print(f"CPU time of the server of pages: {max(spent):.2f} s at most in a run")
 
 

@@ -6,12 +6,11 @@ import msgspec
 import pytest
 
 from cachemark.model.outcome import Outcome
-from cachemark.report import html, markdown
 from cachemark.report.answers import render as answers
 from cachemark.report.build import build
 from cachemark.report.default_settings import TITLE
+from cachemark.report.formats import RENDERERS
 from cachemark.report.model import Report, Section
-from cachemark.report.terminal import render as terminal
 from tests.builders import rounds
 from tests.builders.outcomes import LOAD, WORKLOAD, experiment, header, measured
 
@@ -110,7 +109,7 @@ def test_in_turns_the_ratio_is_that_of_sittings() -> None:
 
 def test_every_form_has_the_words() -> None:
     report = in_trials({"ruby/dalli": 2000, OWN: 1000}, {"ruby/dalli": 1000, OWN: 400})
-    for text in (terminal(report, None), markdown.render(report, None), html.render(report, None)):
+    for text in (RENDERERS[form](report, None) for form in ("table", "markdown", "html")):
         assert TITLE in text
         assert LINE in text
     line = f"{LINE} It stored 40.0 B for each item; 100 B with the common settings."

@@ -13,9 +13,9 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Finding, HostNoise, Outcome
 from cachemark.model.plan import make_plan
-from cachemark.report import markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.compare.selection import trials_by_cell
+from cachemark.report.formats import RENDERERS
 from cachemark.report.html.render import render
 from cachemark.report.series import build_exported_run
 from cachemark.report.tables import self_comparison
@@ -47,7 +47,7 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
         r"a, played twice, has 1\.\d+ \(.+–.+\) × its own ops/s; differences below \d\.\d % are",
         said,
     )
-    for form in (markdown.render, terminal.render):
+    for form in (RENDERERS["markdown"], RENDERERS["table"]):
         assert said[:40] in form(report, 200)
     assert said in html.unescape(render(report, None))
 

@@ -10,9 +10,10 @@ import pytest
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Outcome
 from cachemark.model.run_header import HostsOfRun
-from cachemark.report import answers, markdown, terminal
+from cachemark.report import answers
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
+from cachemark.report.formats import RENDERERS
 from cachemark.report.model import Report
 from tests.builders.outcomes import header
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
@@ -82,7 +83,7 @@ def test_several_searches_give_a_median_and_a_range() -> None:
     assert "up to 1.25 k (1.00 k–1.50 k in 3 searches) operations per second" in text
 
 
-@pytest.mark.parametrize("form", [answers.render, terminal.render, markdown.render])
+@pytest.mark.parametrize("form", [RENDERERS[form] for form in ("answers", "table", "markdown")])
 def test_each_form_has_a_row_for_each_client(form: Callable[[Report, int], str]) -> None:
     made = report(closed("a", 2000), at_rate("a", 1000, FAST), closed("b", 4000),
                   at_rate("b", 2000, SLOW), at_rate("b", 1000, FAST))  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cachemark.model.audit import Audit, Fitness
 from cachemark.model.probe_result import CONSERVATION, ProbeResult
-from cachemark.report import answers, markdown, terminal
+from cachemark.report import answers
 from cachemark.report.build import build
+from cachemark.report.formats import RENDERERS
 from cachemark.report.html import render as html
 from cachemark.report.model import Report
 from tests.builders.outcomes import experiment, header, measured
@@ -27,8 +28,8 @@ def test_a_server_that_confirmed_no_counts_is_said_first_and_is_no_note() -> Non
     assert line.startswith(SAID)
     assert line not in made.notes
     assert made.warnings == [line, *made.notes]
-    assert f"## Notes\n\n- {line}" in markdown.render(made, None)
-    for render in (answers.render, terminal.render):
+    assert f"## Notes\n\n- {line}" in RENDERERS["markdown"](made, None)
+    for render in (answers.render, RENDERERS["table"]):
         assert " ".join(render(made, 2000).split()).count(SAID) == 1
     assert html(made, None).count("did not confirm all counts") == 1
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cachemark.report import wide_tables
-from cachemark.report.console import text_console, text_of
-from cachemark.report.model import Section
-from cachemark.report.tables import Table, plain_table
-from cachemark.report.terminal import print_section
+from cachemark.report.document import Document, DocumentPart, Table, plain_table
+from cachemark.report.terminal import draw
 
 NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
 FIGURES = [f"{number}.123456" for number in range(12)]
@@ -19,10 +17,8 @@ WIDE = plain_table(
 
 
 def printed(table: Table, width: int) -> str:
-    console = text_console(width)
-    section = Section(title="t", columns=table.titles, rows=table.rows, notes=["a note"])
-    print_section(console, section)
-    return text_of(console)
+    part = DocumentPart(title="t", table=table, whole=True, items=["a note"])
+    return draw(Document(title="", parts=[part]), width)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200, 400])

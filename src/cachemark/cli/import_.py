@@ -8,11 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli.output import print_text
-from cachemark.report import csv_file, markdown, terminal
 from cachemark.report.exports.registry import EXPORTS
-from cachemark.report.formats import load_report
+from cachemark.report.formats import RENDERERS, load_report
 from cachemark.report.history.index import index_rows
-from cachemark.report.json_text import render_json
 from cachemark.report.plots import plots
 from cachemark.report.series import build_exported_run
 from cachemark.runs.storage.archive import check_contents, import_run
@@ -42,8 +40,8 @@ def rehearse(run: Run) -> None:
     check_contents(run)
     index_rows(run, "")
     report = load_report(run)
-    for render in (terminal.render, markdown.render, csv_file.render, render_json):
-        render(report, _WIDTH)
+    for form in ("table", "markdown", "csv", "json"):
+        RENDERERS[form](report, _WIDTH)
     plots(report, _PLOT_WIDTH)
     exported = build_exported_run(run.header, run.outcomes())
     for render_export in EXPORTS.values():

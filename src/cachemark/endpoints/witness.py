@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter
 
 
-class Reading(NamedTuple):
+class WitnessReading(NamedTuple):
     """An instant, and the CPU time of a worker until then. `after_ns` is just after both."""
 
     at_ns: int
@@ -30,21 +30,21 @@ class Witness:
     def __init__(self, pid: int, began_ns: int, duration_ns: int | None) -> None:
         self._meter = CpuMeter([pid])
         self._least_end_ns = 0 if duration_ns is None else began_ns + duration_ns
-        self._silent: Reading | None = None
-        self._told: tuple[int, Reading] | None = None
+        self._silent: WitnessReading | None = None
+        self._told: tuple[int, WitnessReading] | None = None
         # The window had begun at the first of both, and not ended at the second.
-        self._first: Reading | None = None
-        self._last: Reading | None = None
+        self._first: WitnessReading | None = None
+        self._last: WitnessReading | None = None
 
-    def read(self) -> Reading:
+    def read(self) -> WitnessReading:
         """The worker's CPU time now; to be handed to `silent` if no message has come since."""
         at_ns = time.monotonic_ns()
-        reading = Reading(at_ns, self._meter.read_ns(), time.monotonic_ns())
+        reading = WitnessReading(at_ns, self._meter.read_ns(), time.monotonic_ns())
         if reading.after_ns <= self._least_end_ns:
             self._last = reading
         return reading
 
-    def silent(self, reading: Reading) -> None:
+    def silent(self, reading: WitnessReading) -> None:
         """The worker's pipe was empty after a reading."""
         self._silent = reading
 

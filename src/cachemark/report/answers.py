@@ -10,14 +10,10 @@ from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
+from cachemark.report.document import Table, plain_table
 from cachemark.report.model import RatesSection, Report, ranked_figure
 from cachemark.report.replays import replay_lines
-from cachemark.report.tables import (
-    Table,
-    group_title,
-    plain_table,
-    ranking_table,
-)
+from cachemark.report.tables import group_title, ranking_table
 from cachemark.report.terminal import rich_table
 
 # What answers the question; all other columns are in the report.

@@ -16,6 +16,7 @@ from cachemark.report.json_text import render_json
 from cachemark.report.model import Report
 from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
+from cachemark.report.tables import document
 from cachemark.runs.calibrate.calibration_store import load_calibrations
 from cachemark.runs.resilience import ResilienceRun
 from cachemark.runs.storage.store import Run
@@ -29,9 +30,9 @@ def _html(report: Report, width: int | None) -> str:
 
 
 RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
-    "table": terminal.render,
+    "table": terminal.form(document),
     "answers": answers.render,
-    "markdown": markdown.render,
+    "markdown": markdown.form(document),
     "csv": csv_file.render,
     "json": render_json,
     "html": _html,

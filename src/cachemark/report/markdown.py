@@ -1,50 +1,44 @@
-"""The report as Markdown."""
+"""A document as Markdown."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from cachemark.model.foreign_text import clean_all
-from cachemark.report.absences import absence_text
-from cachemark.report.model import Report
-from cachemark.report.tables import (
-    Table,
-    group_title,
-    operation_table,
-    ranking_table,
-    section_table,
-    self_comparison,
-)
+from cachemark.report.document import Document, DocumentPart, Table
+
+_Value = TypeVar("_Value")
 
 
-def render(report: Report, width: int | None) -> str:
-    """The report as a Markdown document; `width` is not used."""
-    del width
-    report = clean_all(report, "markdown")
-    experiment = report.header.experiment
-    lines = [f"# {experiment.name}", "", f"**{one_line(report.header.title)}**", ""]
-    lines += [f"- {one_line(answer)}" for answer in report.answers]
-    for group in report.groups:
-        lines += ["", f"## {one_line(group_title(group))}", "", *table_lines(ranking_table(group))]
-        if group.itself:
-            lines += ["", self_comparison(group)]
-        of_kinds = operation_table(group)
-        if of_kinds:
-            lines += ["", *table_lines(of_kinds)]
-    for section in report.sections:
-        lines += ["", f"## {section.title}", ""]
-        lines += table_lines(section_table(section))
-        lines += ["", *[f"- {note}" for note in section.notes]]
-    parts = (
-        ("Not played", [absence_text(absence, code=True) for absence in report.absences]),
-        ("Trials that do not count", report.rejected),
-        ("Notes", report.warnings),
-        ("Environment", report.environment),
-    )
-    for heading, items in parts:
-        if items:
-            lines += ["", f"## {heading}", "", *[f"- {one_line(item)}" for item in items]]
-    if experiment.analysis:
-        lines += ["", "## Analysis", "", experiment.analysis.strip()]
-    return "\n".join(lines) + "\n"
+def form(made: Callable[[_Value], Document]) -> Callable[[_Value, int | None], str]:
+    """The renderer of what `made` makes a document of."""
+
+    def render(value: _Value, width: int | None) -> str:
+        del width  # a line of Markdown has any length
+        return draw(made(value))
+
+    return render
+
+
+def draw(document: Document) -> str:
+    """The document as Markdown text, with one line end at its end."""
+    document = clean_all(document, "markdown")
+    blocks = [f"# {one_line(document.title)}"]
+    if document.lines:
+        blocks.append("\n".join(f"{one_line(line)}  " for line in document.lines))
+    blocks += [block for part in document.parts_on("page") for block in _blocks(part)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _blocks(part: DocumentPart) -> list[str]:
+    blocks = [f"## {one_line(part.title)}"] if part.title else []
+    if part.table:
+        blocks.append("\n".join(table_lines(part.table)))
+    blocks += [f"**{one_line(text)}**" if part.strong else text for text in part.paragraphs]
+    if part.items:
+        blocks.append("\n".join(f"- {one_line(item)}" for item in part.items))
+    return blocks
 
 
 def table_lines(table: Table) -> list[str]:

@@ -1,10 +1,6 @@
-"""The tables of a report as text cells, which the terminal and Markdown renderers draw."""
+"""A report as a document: its tables as text cells, its answers, and what did not count."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-import msgspec
 
 from cachemark.analysis.number_format import (
     count_of,
@@ -17,47 +13,9 @@ from cachemark.analysis.number_format import (
 )
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary, Comparison, Interval, KindSummary
-from cachemark.report.model import ClientRow, Group, Metric, Section
-
-
-class TableColumn(msgspec.Struct, frozen=True):
-    """A column by its title, which is shown, and its `id`, by which it is found.
-
-    `words`: text, not figures. A narrow terminal does first without the column whose `spare` is 1,
-    then without the next; 0: never.
-    """
-
-    title: str
-    id: str = ""
-    words: bool = False
-    spare: int = 0
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and rows. The first column is text; with `prose`, all columns are text."""
-
-    columns: list[TableColumn]
-    rows: list[list[str]]
-    prose: bool = False
-
-    @property
-    def titles(self) -> list[str]:
-        """What is written above the columns."""
-        return [column.title for column in self.columns]
-
-    def only(self, chosen: Sequence[int]) -> Table:
-        """The table with these columns alone."""
-        return Table(
-            columns=[self.columns[at] for at in chosen],
-            rows=[[row[at] for at in chosen] for row in self.rows],
-            prose=self.prose,
-        )
-
-
-def plain_table(columns: Sequence[str], rows: list[list[str]], *, prose: bool = False) -> Table:
-    """A table of which every column is shown, and none is asked for."""
-    return Table(columns=[TableColumn(title) for title in columns], rows=rows, prose=prose)
-
+from cachemark.report.absences import absence_text
+from cachemark.report.document import Document, DocumentPart, Table, TableColumn, plain_table
+from cachemark.report.model import ClientRow, Group, Metric, Report, Section
 
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
 _REFUSED = TableColumn("refused")
@@ -70,6 +28,47 @@ _PERCENTILES = (
 _RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
 # The same where nobody is named first.
 _NO_FIRST_HEADING = "of the top row"
+
+
+def document(report: Report) -> Document:
+    """The report's groups and sections, then its lists. A page has the answers first."""
+    experiment = report.header.experiment
+    analysis = [text] if (text := experiment.analysis.strip()) else []
+    return Document(
+        title=experiment.name,
+        parts=[
+            DocumentPart(paragraphs=[report.header.title], strong=True),
+            DocumentPart(items=report.answers, on="page"),
+            *[part for group in report.groups for part in _group_parts(group)],
+            *map(section_part, report.sections),
+            DocumentPart(items=report.answers, on="console"),
+            DocumentPart(
+                title="Not played", items=[*map(absence_text, report.absences)], on="console"
+            ),
+            DocumentPart(
+                title="Not played",
+                items=[absence_text(absence, code=True) for absence in report.absences],
+                on="page",
+            ),
+            DocumentPart(title="Trials that do not count", items=report.rejected),
+            DocumentPart(items=report.warnings, on="console"),
+            DocumentPart(title="Notes", items=report.warnings, on="page"),
+            DocumentPart(title="Environment", items=report.environment, on="page"),
+            DocumentPart(title="Analysis", paragraphs=analysis, on="page"),
+        ],
+    )
+
+
+def _group_parts(group: Group) -> list[DocumentPart]:
+    itself = [self_comparison(group)] if group.itself else []
+    ranking = DocumentPart(title=group_title(group), table=ranking_table(group), paragraphs=itself)
+    return [ranking, DocumentPart(table=operation_table(group))]
+
+
+def section_part(section: Section) -> DocumentPart:
+    """A section's table, whole in a narrow terminal, and its notes."""
+    table = section_table(section)
+    return DocumentPart(title=section.title, table=table, whole=True, items=section.notes)
 
 
 def section_table(section: Section) -> Table:

@@ -1,75 +1,61 @@
-"""The report as terminal tables."""
+"""A document as text for a terminal."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from cachemark.report.absences import absence_text
 from cachemark.report.console import print_words, text_console, text_of
-from cachemark.report.model import Report, Section
-from cachemark.report.tables import (
-    Table,
-    group_title,
-    operation_table,
-    ranking_table,
-    section_table,
-    self_comparison,
-)
+from cachemark.report.document import Document, DocumentPart, Table
 from cachemark.report.wide_tables import parts, widths
 
 # Columns of a name that is never folded.
 _SHORT = 32
 
+_Value = TypeVar("_Value")
 
-def render(report: Report, width: int | None) -> str:
-    """The report as text of at most `width` columns."""
+
+def form(made: Callable[[_Value], Document]) -> Callable[[_Value, int | None], str]:
+    """The renderer of what `made` makes a document of."""
+
+    def render(value: _Value, width: int | None) -> str:
+        return draw(made(value), width)
+
+    return render
+
+
+def draw(document: Document, width: int | None) -> str:
+    """The document as text of at most `width` columns."""
     console = text_console(width)
-    print_line = console.print
-    print_words(console, report.header.title, wrapped=True)
-    for group in report.groups:
-        print_line()
-        print_line(escape(group_title(group)))
-        print_line(rich_table(ranking_table(group), console.width))
-        if group.itself:
-            print_words(console, self_comparison(group), wrapped=True, style="dim")
-        of_kinds = operation_table(group)
-        if of_kinds:
-            print_line(rich_table(of_kinds, console.width))
-    for section in report.sections:
-        print_section(console, section)
-    _lists(console, report)
+    for number, part in enumerate(document.parts_on("console")):
+        # A table without a title belongs to the part before it.
+        if number and (part.title or not part.table):
+            console.print()
+        _print_part(console, part)
     return text_of(console)
 
 
-def print_section(console: Console, section: Section) -> None:
-    """Print a section: its title, its table and its notes."""
-    table = section_table(section)
-    console.print()
-    console.print(escape(section.title))
+def _print_part(console: Console, part: DocumentPart) -> None:
+    table = part.table
+    if part.title:
+        print_words(console, part.title if table else f"{part.title}:", wrapped=True)
+    if table and part.whole:
+        _print_whole(console, table)
+    elif table:
+        console.print(rich_table(table, console.width))
+    for text in [*part.paragraphs, *part.items]:
+        print_words(console, " ".join(text.split()), wrapped=True)
+
+
+def _print_whole(console: Console, table: Table) -> None:
     for number, part in enumerate([table] if table.prose else parts(table, console.width)):
         if number:
             console.print()
         console.print(rich_table(part, None) if part.prose else _figures(part, console.width))
-    for note in section.notes:
-        print_words(console, note, wrapped=True, style="dim")
-
-
-def _lists(console: Console, report: Report) -> None:
-    parts = (
-        ("", report.answers),
-        ("Not played:", [absence_text(absence) for absence in report.absences]),
-        ("Trials that do not count:", report.rejected),
-        ("", report.warnings),
-    )
-    for heading, lines in parts:
-        if lines:
-            console.print()
-        if lines and heading:
-            console.print(heading)
-        for line in lines:
-            print_words(console, " ".join(line.split()), wrapped=True)
 
 
 def _figures(table: Table, width: int) -> RichTable:

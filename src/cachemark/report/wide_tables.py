@@ -5,7 +5,7 @@ What does not fit side by side becomes several tables below each other, each wit
 
 from __future__ import annotations
 
-from cachemark.report.tables import Table
+from cachemark.report.document import Table
 
 # Between two columns.
 _GAP = 2

@@ -11,9 +11,9 @@ from cachemark.analysis.statistics.censored_times import censoring_threshold_ns
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
-from cachemark.report import markdown
 from cachemark.report.build import build
 from cachemark.report.csv_file import render as csv
+from cachemark.report.formats import RENDERERS
 from tests.builders.outcomes import experiment, header, measured
 
 MS = 1_000_000
@@ -77,7 +77,7 @@ def test_a_summary_keeps_them_apart_and_forms_print_them_as_bounds() -> None:
     assert percentile(times, 99.0) == "1.00 ms"
     assert max(point.ns for point in times.curve) < 2 * MS
     report = build(header(experiment(["a"], 2)), outcomes)
-    assert "| ≥250 ms |" in markdown.render(report, None)
+    assert "| ≥250 ms |" in RENDERERS["markdown"](report, None)
     assert not any("needs 3688" in note for note in report.notes)
     assert "250" not in csv(report, None).splitlines()[1].split(",")[13]
 

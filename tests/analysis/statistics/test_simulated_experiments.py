@@ -30,7 +30,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation, Timeline
 from cachemark.report.build import build
-from cachemark.report.markdown import render
+from cachemark.report.formats import RENDERERS
 from tests.builders.compared import BY_BLOCK, compared
 from tests.builders.outcomes import WORKLOAD, experiment, header, measured
 
@@ -254,7 +254,7 @@ def test_the_p99_of_a_row_is_the_one_that_it_is_ranked_by() -> None:
         window = msgspec.structs.replace(trial.measure, operations={"get": gets})
         outcomes.append(msgspec.structs.replace(trial, measure=window, load=load))
     made = msgspec.structs.replace(experiment(["a"], 3), loads=[load])
-    text = render(build(header(made), outcomes), None)
+    text = RENDERERS["markdown"](build(header(made), outcomes), None)
     assert "a p99 of 64.0 ms" in text
     assert "| 64.0 ms −98/+0.0 % |" in text
     assert "4.00 ms" not in text

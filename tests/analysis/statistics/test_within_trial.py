@@ -15,7 +15,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Sections
 from cachemark.report.build import build
-from cachemark.report.markdown import render
+from cachemark.report.formats import RENDERERS
 from tests.builders.outcomes import LOAD, experiment, header, measured
 
 EACH = 2000
@@ -128,7 +128,7 @@ def test_only_a_cell_with_one_trial_has_it() -> None:
 
 
 def test_a_report_says_that_it_is_within_one_trial() -> None:
-    text = render(build(header(experiment(["made/a"], 1)), [trial(LEVELS)]), None)
+    text = RENDERERS["markdown"](build(header(experiment(["made/a"], 1)), [trial(LEVELS)]), None)
     assert "## Within one trial" in text
     assert "± is the interval within one trial" in text
     assert "p99 needs at least 11,040 operations in each section" in text

@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.report.compare import csv_file, junit, markdown, terminal
+from cachemark.report import markdown, terminal
+from cachemark.report.compare import csv_file, junit
 from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, gate_line, gated
 from cachemark.report.compare.in_turns import compare_in_turns
 from cachemark.report.compare.model import SCHEMA, ComparisonReport, ComparisonRow, Gate
 from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.stored import compare_stored
+from cachemark.report.compare.tables import document
 from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
@@ -30,8 +32,8 @@ def _json(compared: ComparisonReport, width: int | None) -> str:
 
 
 RENDERERS: dict[str, Callable[[ComparisonReport, int | None], str]] = {
-    "table": terminal.render,
-    "markdown": markdown.render,
+    "table": terminal.form(document),
+    "markdown": markdown.form(document),
     "csv": csv_file.render,
     "json": _json,
     "junit": junit.render,

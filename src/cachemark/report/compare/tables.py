@@ -11,12 +11,30 @@ from cachemark.analysis.number_format import (
 )
 from cachemark.analysis.statistics import FIGURES, Answer, Comparison, Figure, Interval
 from cachemark.report.cells import CELL_FIELDS
+from cachemark.report.compare.gate import gate_line
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.tables import Table, TableColumn
+from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 
 _ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
 NO_ANSWER = "no answer"
 _ABSENT = "–"
+
+
+def document(compared: ComparisonReport) -> Document:
+    """The comparison: its sides, a table for each figure, its lists, and the answer."""
+    first, *lines = [line for line in [*head(compared), common_fields(compared)] if line]
+    answers = [tally(compared), *([gate_line(compared)] if compared.gate else [])]
+    return Document(
+        title=first,
+        lines=lines,
+        parts=[
+            DocumentPart(items=[first, *lines], on="console"),
+            DocumentPart(paragraphs=answers, strong=True, on="page"),
+            *[DocumentPart(title=name, table=table) for name, table in tables(compared)],
+            *[DocumentPart(title=heading, items=items) for heading, items in text_lists(compared)],
+            DocumentPart(items=answers, on="console"),
+        ],
+    )
 
 
 def head(compared: ComparisonReport) -> list[str]:

@@ -6,8 +6,8 @@ from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import value
+from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
-from cachemark.report.tables import Table, TableColumn
 
 _ABSENT = "–"
 # What a narrow terminal does without, first to go first.
@@ -15,6 +15,12 @@ _DISPENSABLE = (
     "runtime", "cachemark", "name", "made", "p99", "server", "host", "valid", "library", "played",
     "experiment", "first",
 )  # fmt: skip
+
+
+def document(history: History) -> Document:
+    """The history: its tables and its notes."""
+    parts = [DocumentPart(title=title, table=table) for title, table in tables(history)]
+    return Document(title="History", parts=[*parts, DocumentPart(items=notes(history))])
 
 
 def tables(history: History) -> list[tuple[str, Table]]:

@@ -11,6 +11,7 @@ from cachemark.analysis.number_format import count_of, number, size
 from cachemark.report import csv_file
 from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
+from cachemark.report.document import plain_table
 from cachemark.report.html import descriptions
 from cachemark.report.html.inline_svg import inline_svg
 from cachemark.report.html.page_values import (
@@ -30,7 +31,6 @@ from cachemark.report.plots.ranking import leader
 from cachemark.report.tables import (
     group_title,
     operation_table,
-    plain_table,
     ranking_table,
     section_table,
     self_comparison,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.report.conclusions import ConclusionRow
+from cachemark.report.document import Table
 from cachemark.report.model import Absence
-from cachemark.report.tables import Table
 
 
 class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):

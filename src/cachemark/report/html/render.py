@@ -9,11 +9,11 @@ from importlib import resources
 from markupsafe import Markup
 
 from cachemark.model.foreign_text import clean_all
+from cachemark.report.document import Table
 from cachemark.report.html.environment import environment
 from cachemark.report.html.page import page
 from cachemark.report.html.theme import plot_colour_rules, variables
 from cachemark.report.model import Report
-from cachemark.report.tables import Table
 
 
 def render(report: Report, width: int | None) -> str:

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 
-from cachemark.report.jmh import csv_file, html, markdown, terminal
+from cachemark.report import markdown, terminal
+from cachemark.report.jmh import csv_file, html
 from cachemark.report.jmh.build import build
 from cachemark.report.jmh.model import JmhReport
+from cachemark.report.jmh.tables import document
 from cachemark.report.json_text import render_json
 
 RENDERERS: dict[str, Callable[[JmhReport, int | None], str]] = {
-    "table": terminal.render,
-    "markdown": markdown.render,
+    "table": terminal.form(document),
+    "markdown": markdown.form(document),
     "csv": csv_file.render,
     "json": render_json,
     "html": html.render,

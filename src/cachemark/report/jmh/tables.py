@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cachemark.analysis.number_format import number, time
+from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate
-from cachemark.report.tables import Table, TableColumn
+from cachemark.report.tables import section_part
 
 _CELL = (
     *[TableColumn(title, words=True) for title in ("client", "wire", "operation")],
@@ -13,6 +14,23 @@ _CELL = (
 # Times: only the mode `latency` has them.
 _PERCENTILES = ("50.0", "99.0", "99.9")
 _ABSENT = "–"
+
+
+def document(report: JmhReport) -> Document:
+    """JMH's figures, their notes, the published ones, and the benchmarks without a figure."""
+    table = figures_table(report)
+    return Document(
+        title=report.title,
+        parts=[
+            DocumentPart(table=table, on="page"),
+            DocumentPart(title=report.title, table=table, on="console"),
+            DocumentPart(title="No figure", items=report.failures, on="console"),
+            DocumentPart(items=report.notes),
+            *map(section_part, report.sections),
+            DocumentPart(title="No figure", items=report.failures, on="page"),
+            DocumentPart(title="Environment", items=report.jvm, on="page"),
+        ],
+    )
 
 
 def figures_table(report: JmhReport) -> Table:

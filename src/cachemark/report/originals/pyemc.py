@@ -16,11 +16,11 @@ from statistics import fmean
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
+from cachemark.report.document import plain_table
 from cachemark.report.markdown import table_lines
 from cachemark.report.originals import fills
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
-from cachemark.report.tables import plain_table
 
 # The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
 _RATE_MB = 1e6

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number
+from cachemark.report.document import Table, plain_table
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table, group_title, plain_table
+from cachemark.report.tables import group_title
 
 
 def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:

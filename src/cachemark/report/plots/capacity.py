@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number
+from cachemark.report.document import plain_table
 from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import plain_table
 
 
 def capacity(section: Section, width: int) -> list[Plot]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import interval, microseconds, size
 from cachemark.analysis.statistics import Interval
+from cachemark.report.document import Table, plain_table
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table, group_title, plain_table
+from cachemark.report.tables import group_title
 
 _SIDES: tuple[tuple[ColourRole, str], ...] = (("series1", "client"), ("series2", "server"))
 _LABEL = "format(datum.value, '~r') + ' µs'"

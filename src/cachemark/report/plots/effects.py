@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from cachemark.report.document import Table, plain_table
 from cachemark.report.factors import Factor, FactorLevel, factors
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import Table, plain_table
 
 _LABEL = "format(datum.value, '~r') + ' ×'"
 

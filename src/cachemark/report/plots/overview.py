@@ -9,6 +9,7 @@ import msgspec
 from cachemark.analysis.number_format import size, size_with_error
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
+from cachemark.report.document import Table, plain_table
 from cachemark.report.model import ClientRow, Metric, Report, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
@@ -16,7 +17,7 @@ from cachemark.report.plots.palette import SERIES, ColourRole, identity
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
-from cachemark.report.tables import Table, plain_table, ratio_heading, share_text
+from cachemark.report.tables import ratio_heading, share_text
 
 _Getter = Callable[[ClientRow], Interval | None]
 _Formatter = Callable[[Interval | None], str]

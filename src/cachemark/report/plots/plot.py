@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from cachemark.report.document import Table
 from cachemark.report.file_name import shortened
 from cachemark.report.plots.palette import light
-from cachemark.report.tables import Table
 
 _TITLE_HEIGHT = 52
 

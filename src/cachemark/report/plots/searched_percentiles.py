@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from cachemark.analysis.number_format import number, time
+from cachemark.report.document import plain_table
 from cachemark.report.model import RatePoint, Section
 from cachemark.report.plots.line_chart import (
     ChartLine,
@@ -15,7 +16,6 @@ from cachemark.report.plots.line_chart import (
     unnamed_note,
 )
 from cachemark.report.plots.plot import Plot, slug
-from cachemark.report.tables import plain_table
 
 
 def searched_percentiles(section: Section, width: int) -> list[Plot]:

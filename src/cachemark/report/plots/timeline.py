@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean
 
 from cachemark.analysis.number_format import number, size
+from cachemark.report.document import Table, plain_table
 from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
 from cachemark.report.plots.plot import Plot, Spec, slug
-from cachemark.report.tables import Table, group_title, plain_table
+from cachemark.report.tables import group_title
 
 _Getter = Callable[[TimelinePoint], float | None]
 _Mean = Callable[[Sequence[float]], float]

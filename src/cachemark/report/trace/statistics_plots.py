@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from cachemark.analysis.number_format import number, size
 from cachemark.model.trace_statistics import SizeDistribution, TimeWindow, TraceStatistics
+from cachemark.report.document import plain_table
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart
 from cachemark.report.plots.plot import Plot, Spec
-from cachemark.report.tables import plain_table
 
 _HEIGHT = 240
 _SHARE_OF_ALL = "format(100 * datum.value, '~r') + ' %'"

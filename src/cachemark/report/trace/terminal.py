@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from cachemark.report.console import print_words, text_console, text_of
-from cachemark.report.terminal import print_section
+from cachemark.report.document import Document, DocumentPart
+from cachemark.report.tables import section_part
+from cachemark.report.terminal import draw
 from cachemark.report.trace.document import TraceDocument
 
 
 def render(document: TraceDocument, width: int | None) -> str:
     """The document as text of at most `width` columns."""
-    console = text_console(width)
-    print_words(console, document.title, wrapped=True)
     facts = " · ".join(f"{name}: {value}" for name, value in document.facts)
-    print_words(console, facts, wrapped=True)
-    for part in document.parts:
-        if not part.only_page:
-            print_section(console, part.section)
-    if document.warnings:
-        console.print()
-    for warning in document.warnings:
-        print_words(console, warning, wrapped=True)
-    return text_of(console)
+    sections = [part.section for part in document.parts if not part.only_page]
+    parts = [
+        DocumentPart(items=[document.title, facts]),
+        *map(section_part, sections),
+        DocumentPart(items=document.warnings),
+    ]
+    return draw(Document(title=document.title, parts=parts), width)

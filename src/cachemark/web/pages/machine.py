@@ -11,7 +11,7 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
 from cachemark.model.doctor_check import Check
-from cachemark.report.tables import Table, plain_table
+from cachemark.report.document import Table, plain_table
 from cachemark.web.context import context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
