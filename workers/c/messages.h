@@ -2,7 +2,7 @@
 #ifndef MESSAGES_H
 #define MESSAGES_H
 
-#include "player.h"
+#include "slices.h"
 
 #include <jansson.h>
 

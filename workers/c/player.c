@@ -51,7 +51,6 @@ struct player *player_open(
 
 void player_close(struct player *p)
 {
-  slices_end(p);
   for (uint64_t t = 0; t < p->lane_count; t++) {
     struct lane *lane = &p->lanes[t];
     if (lane->session)

@@ -5,11 +5,26 @@
 #include "call_log.h"
 #include "groups.h"
 #include "recorder.h"
-#include "slices.h"
 #include "timeline.h"
 #include "window.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
+
+/* The sections of a lane's recorders that slices use. */
+enum { COUNTED, LEAD_IN };
+
+/* How its slices go, which slices.c plays. */
+struct slices {
+  bool open;             /* the lanes have threads */
+  bool played;           /* the lanes' recorders hold lead-ins */
+  bool ending;           /* the threads are to end */
+  _Atomic uint32_t turn; /* number of slices that were asked for; the lanes' threads wait for it to change */
+  uint64_t length_ns, lead_in_ns;
+  uint64_t tape_ns;     /* the tape's time at the end of the last slice */
+  struct rusage before; /* the slice's begin */
+  struct totals totals; /* of all slices */
+};
 
 struct lane {
   _Alignas(64) struct player *player;

@@ -1,5 +1,5 @@
 /* See slices.h. Between slices the lanes' threads wait on a futex; nothing is allocated. */
-#include "player.h"
+#include "slices.h"
 
 #include <limits.h>
 #include <linux/futex.h>

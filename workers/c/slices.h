@@ -2,25 +2,7 @@
 #ifndef SLICES_H
 #define SLICES_H
 
-#include "window.h"
-
-#include <sys/resource.h>
-
-struct player;
-
-/* The sections of a lane's recorders that slices use. */
-enum { COUNTED, LEAD_IN };
-
-struct slices {
-  bool open;             /* the lanes have threads */
-  bool played;           /* the lanes' recorders hold lead-ins */
-  bool ending;           /* the threads are to end */
-  _Atomic uint32_t turn; /* number of slices that were asked for; the lanes' threads wait for it to change */
-  uint64_t length_ns, lead_in_ns;
-  uint64_t tape_ns;     /* the tape's time at the end of the last slice */
-  struct rusage before; /* the slice's begin */
-  struct totals totals; /* of all slices */
-};
+#include "player.h"
 
 struct slice_result {
   uint64_t ops, errors, lead_in_ops, elapsed_ns, half_ops, half_ns;

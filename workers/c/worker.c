@@ -102,6 +102,15 @@ static json_t *hello(void)
       capabilities);
 }
 
+static void close_player(void)
+{
+  if (!player)
+    return;
+  slices_end(player);
+  player_close(player);
+  player = NULL;
+}
+
 static json_t *prepare(json_t *request)
 {
   char text[TEXT_SIZE] = "";
@@ -109,9 +118,7 @@ static json_t *prepare(json_t *request)
     return error_message("protocol", text, true);
   json_decref(setup_request);
   setup_request = json_incref(request);
-  if (player)
-    player_close(player);
-  player = NULL;
+  close_player();
   const char *path = json_string_value(json_object_get(request, "tape"));
   struct tape *tape = tape_open(path, text, sizeof text);
   if (!tape)
@@ -325,7 +332,6 @@ int main(int argc, char **argv)
   bool ended = false;
   for (char *line; (line = next_line(true, &ended)) && serve_one(line);)
     ;
-  if (player)
-    player_close(player);
+  close_player();
   return 0;
 }

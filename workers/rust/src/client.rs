@@ -1,7 +1,7 @@
-//! What a client file gives to the worker; README.md says what each part has to do.
+//! What a client file gives to the worker, and what of a trial it refuses; README.md says what each part has to do.
 
 use crate::prepare::Prepare;
-use crate::tape::{Kind, Operation, Tape, Verb};
+use crate::tape::{Kind, Operation, Tape, Verb, kind_name};
 use crate::verify::{ReplyStatus, Verified};
 
 /// Who a client is and what it can do.
@@ -64,4 +64,45 @@ pub trait Session: Sized + Send + 'static {
     fn reconnects(&self) -> u64 {
         0
     }
+}
+
+/// What of a trial cannot be played, before anything is timed.
+pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
+    let client = S::CLIENT;
+    let own: Vec<_> = client.kinds().collect();
+    let missing: Vec<_> =
+        tape.kinds.iter().filter(|kind| !own.contains(kind)).map(|kind| kind_name(*kind)).collect();
+    let unix = setup.servers.iter().any(|server| server.starts_with("unix:"));
+    let can = |feature: &str| client.features.contains(&feature);
+    let option = setup.options.iter().find(|(name, value)| {
+        !client
+            .options
+            .iter()
+            .any(|(known, values)| known == name && values.contains(&value.as_str()))
+    });
+    let numbers = [setup.threads, setup.connections, setup.depth, setup.timeout_ms as usize];
+    let checks = [
+        (
+            numbers.contains(&0) || setup.segment.0 >= setup.segment.1,
+            "numbers that mean nothing".to_owned(),
+        ),
+        (
+            client.in_process() && !setup.servers.is_empty(),
+            "it is in this process and takes no servers".into(),
+        ),
+        (!client.in_process() && setup.servers.is_empty(), "it needs a server".into()),
+        (!client.wires.contains(&setup.wire.as_str()), format!("no wire {}", setup.wire)),
+        (unix && !can("unix"), "no Unix sockets".into()),
+        (setup.servers.len() > 1 && !can("cluster"), "one server only".into()),
+        (tape.thinks, "no time to think between operations".into()),
+        (setup.depth > 1, "one operation at a time on a connection (depth 1)".into()),
+        (
+            !client.in_process() && setup.connections != setup.threads,
+            "one connection for each thread".into(),
+        ),
+        (!missing.is_empty(), format!("no {}", missing.join(", "))),
+        (option.is_some(), format!("no option {option:?}; it has: {:?}", client.options)),
+    ];
+    let refused = checks.into_iter().find(|(refused, _)| *refused).map(|(_, reason)| reason);
+    refused.or_else(|| S::refuse(setup, tape).map(str::to_owned))
 }

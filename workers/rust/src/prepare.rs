@@ -1,11 +1,10 @@
-//! What `prepare` asks for, and what of it is refused before anything is timed.
+//! What `prepare` asks for.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::client::Session;
-use crate::tape::{Tape, kind_name};
+use crate::tape::Tape;
 
 /// What `prepare` asks for.
 #[derive(Deserialize)]
@@ -66,45 +65,4 @@ impl Prepare {
     pub fn timeout(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.timeout_ms)
     }
-}
-
-/// What of a trial cannot be played, before anything is timed.
-pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
-    let client = S::CLIENT;
-    let own: Vec<_> = client.kinds().collect();
-    let missing: Vec<_> =
-        tape.kinds.iter().filter(|kind| !own.contains(kind)).map(|kind| kind_name(*kind)).collect();
-    let unix = setup.servers.iter().any(|server| server.starts_with("unix:"));
-    let can = |feature: &str| client.features.contains(&feature);
-    let option = setup.options.iter().find(|(name, value)| {
-        !client
-            .options
-            .iter()
-            .any(|(known, values)| known == name && values.contains(&value.as_str()))
-    });
-    let numbers = [setup.threads, setup.connections, setup.depth, setup.timeout_ms as usize];
-    let checks = [
-        (
-            numbers.contains(&0) || setup.segment.0 >= setup.segment.1,
-            "numbers that mean nothing".to_owned(),
-        ),
-        (
-            client.in_process() && !setup.servers.is_empty(),
-            "it is in this process and takes no servers".into(),
-        ),
-        (!client.in_process() && setup.servers.is_empty(), "it needs a server".into()),
-        (!client.wires.contains(&setup.wire.as_str()), format!("no wire {}", setup.wire)),
-        (unix && !can("unix"), "no Unix sockets".into()),
-        (setup.servers.len() > 1 && !can("cluster"), "one server only".into()),
-        (tape.thinks, "no time to think between operations".into()),
-        (setup.depth > 1, "one operation at a time on a connection (depth 1)".into()),
-        (
-            !client.in_process() && setup.connections != setup.threads,
-            "one connection for each thread".into(),
-        ),
-        (!missing.is_empty(), format!("no {}", missing.join(", "))),
-        (option.is_some(), format!("no option {option:?}; it has: {:?}", client.options)),
-    ];
-    let refused = checks.into_iter().find(|(refused, _)| *refused).map(|(_, reason)| reason);
-    refused.or_else(|| S::refuse(setup, tape).map(str::to_owned))
 }

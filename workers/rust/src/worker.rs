@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::call_log::CallLog;
-use crate::client::Session;
+use crate::client::{Session, refusal};
 use crate::give_up::GivingUp;
 use crate::lane::{Lane, Task, punctual_sleeps};
 use crate::panics;
 use crate::player::{Player, Run, Totals, done, usage};
-use crate::prepare::{Prepare, refusal};
+use crate::prepare::Prepare;
 use crate::slices::{Slice, Slices, Turn};
 use crate::tape::{Refusal, Tape, kind_name};
 use crate::watch::Watch;
