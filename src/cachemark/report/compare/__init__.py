@@ -1,6 +1,6 @@
 """Comparisons of two runs, or of clients, servers or loads of one run.
 
-A comparison is one value, built once; there is one file for each renderer.
+A comparison is one value, built once. Each form of it is one file, and for text one document.
 """
 
 from collections.abc import Callable
