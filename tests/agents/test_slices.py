@@ -56,6 +56,7 @@ class Workers:
 
     workers = ()
     slice_late_ns = 7
+    slice_paused_ns = 0
 
     def __init__(self, act: Callable[[], None] = lambda: None) -> None:
         self.starts: list[int] = []

@@ -24,7 +24,7 @@ from cachemark.agents.slice_messages import PlayedSlice, TurnCost
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import differing_hosts
-from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS, judge_void
+from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
@@ -56,9 +56,14 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
         return any(part.done is None for part in self.parts.values())
 
     @property
-    def void(self) -> bool:
+    def apart(self) -> bool:
         """Whether the hosts did not play it together."""
         return self.missing or self.skew_ns > SKEW_LIMIT_NS
+
+    @property
+    def paused_ns(self) -> int:
+        """How much longer than planned it was on a host where there was a pause; 0: on none."""
+        return max(part.paused_ns for part in self.parts.values())
 
     @property
     def wall_ns(self) -> int:
@@ -159,9 +164,12 @@ class FleetArm(TrialRun):
         self._played_ns += done.elapsed_ns
         for name, part in parts.items():
             self._slices_ns[name] += part.done.elapsed_ns if part.done else 0
-        if slice_.void:
+        if slice_.apart:
             self._void_slices += 1
             self._void_ops += done.ops + done.errors
+            return
+        if slice_.paused_ns:
+            self._log.add_paused(done, _cpu_of_all(list(parts.values())), slice_.paused_ns)
             return
         late_ns = {name: part.late_ns for name, part in parts.items()}
         self._late_ns = {name: max(ns, self._late_ns[name]) for name, ns in late_ns.items()}
@@ -221,9 +229,7 @@ class FleetArm(TrialRun):
 
     def judged_besides(self) -> Judged:
         """Void slices, and what was found about the hosts."""
-        assert self.outcome.measure is not None
-        assert self.outcome.rounds is not None
-        void = judge_void(self.outcome.measure, self.outcome.rounds)
+        void = super().judged_besides()
         return Judged(findings=[*void.findings, *self._findings], withheld=void.withheld)
 
     def _rounds(self, common: Rounds) -> Rounds:
@@ -235,8 +241,10 @@ class FleetArm(TrialRun):
             warmup_rounds=len(self.warm_up_slices),
             turn_cost_ns=self._turn_cost.wall_ns,
             turn_cpu_ns=self._turn_cost.cpu_ns,
-            void_slices=self._void_slices,
-            void_ops=self._void_ops,
+            void_slices=self._void_slices + self._log.paused_slices,
+            void_ops=self._void_ops + self._log.void_ops,
+            paused_slices=self._log.paused_slices,
+            paused_ns=self._log.paused_ns,
             slices=self._log.slices(),
         )
 

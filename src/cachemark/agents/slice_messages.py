@@ -22,13 +22,15 @@ class PlayedSlice(msgspec.Struct, frozen=True, kw_only=True):
 
     `late_ns`: how long after the planned start its workers were asked. `stepped_ns`: how far the
     clock had been set since the first slice of the request. `wall_ns`: from the planned start to
-    the last answer. CPU times are those of `Slices`; -1: not available.
+    the last answer. `paused_ns`: how much longer than planned it was, if a worker was stopped in
+    it or the host paused. CPU times are those of `Slices`; -1: not available.
     """
 
     late_ns: int
     stepped_ns: int = 0
     done: SliceDone | None = None
     wall_ns: int = 0
+    paused_ns: int = 0
     worker_cpu_ns: int = -1
     server_cpu_ns: int = -1
     idle_cpu_ns: int = -1

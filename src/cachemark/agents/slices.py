@@ -115,6 +115,7 @@ class SlicePlayer:
             stepped_ns=stepped_ns,
             done=done,
             wall_ns=wall_ns,
+            paused_ns=fleet.slice_paused_ns,
             worker_cpu_ns=worker_ns,
             server_cpu_ns=server_ns,
             idle_cpu_ns=sum(max(0, ns) for ns in idle_ns),

@@ -13,6 +13,7 @@ import msgspec
 from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.witness import Witness
 from cachemark.endpoints.worker import Worker
+from cachemark.host.pauses import Pauses
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Observed
@@ -33,6 +34,10 @@ _SLICE_AHEAD_NS = 1_000_000
 _TICK_S = 0.2
 # A slice or a phase may last two time-outs longer than it should, and a machine may pause.
 _GRACE_S = 5.0
+# So much later than planned a slice is late: why, is looked at then.
+_LATE_S = 0.1
+# A thread wakes later than this only if the machine halts.
+_HALT_NS = 50_000_000
 
 
 class RunMonitor(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +72,9 @@ class Fleet:
         self.ready: Ready | None = None
         # How long after its planned start the last slice was asked of the last worker.
         self.slice_late_ns = 0
+        # How much longer than planned it was, if a worker was stopped in it or the machine halted.
+        self.slice_paused_ns = 0
+        self._pauses = Pauses()
         self.timeout_s = 0.0
         # What was seen from outside while the last phase was played.
         self.observed: Observed | None = None
@@ -87,6 +95,10 @@ class Fleet:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def _pids(self) -> list[int]:
+        return [worker.pid for worker in self.workers]
 
     def hello(self, timeout_s: float) -> Ready:
         """Send `hello` to all workers; returns the answer of the first. Raises TrialError."""
@@ -160,22 +172,35 @@ class Fleet:
             return self._common_slice(msgspec.structs.replace(request, start_unix_ns=start))
         if request is not self._slice[0]:
             self._slice = request, encode(request)
+        began_ns = time.monotonic_ns()
+        self._pauses.watch(self._pids)
         (worker,) = self.workers
         worker.send_line(self._slice[1])
-        return worker.slice_done(self._slice_limit_s(request))
+        return self._slices_done(request, began_ns)[0]
 
     def _common_slice(self, request: Slice) -> SliceDone:
         line = encode(request)
+        self._pauses.watch(self._pids)
         for worker in self.workers:
             worker.send_line(line)
-        self.slice_late_ns = max(0, time.time_ns() - request.start_unix_ns)
-        limit_s = self._slice_limit_s(request)
-        done = merge_slices([worker.slice_done(limit_s) for worker in self.workers])
+        late_ns = time.time_ns() - request.start_unix_ns
+        self.slice_late_ns = max(0, late_ns)
+        began_ns = time.monotonic_ns() - min(0, late_ns)
+        done = merge_slices(self._slices_done(request, began_ns))
         self._slices_elapsed_ns += done.elapsed_ns
         return done
 
-    def _slice_limit_s(self, request: Slice) -> float:
-        return request.length_us / 1e6 + 2 * self.timeout_s + _GRACE_S
+    def _slices_done(self, request: Slice, began_ns: int) -> list[SliceDone]:
+        """The answers of all workers to a slice that begins at a monotonic time."""
+        ahead_s = max(0, began_ns - time.monotonic_ns()) / 1e9
+        limit_s = request.length_us / 1e6 + 2 * self.timeout_s + _GRACE_S
+        due_s = ahead_s + request.length_us / 1e6 + _LATE_S
+        done = [worker.slice_done(due_s, limit_s, self._pauses) for worker in self.workers]
+        pauses = self._pauses
+        paused = pauses.stopped_ns or (pauses.longest_halt_ns or 0) > _HALT_NS
+        planned_ns = began_ns + request.length_us * 1000
+        self.slice_paused_ns = max(0, time.monotonic_ns() - planned_ns) if paused else 0
+        return done
 
     def end_slices(self, timeout_s: float = 60.0) -> Done:
         """End the slices; returns the sum of all counted parts. Raises TrialError."""

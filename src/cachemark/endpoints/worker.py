@@ -17,6 +17,7 @@ from contextlib import ExitStack
 
 from cachemark.host import process
 from cachemark.host.memory_guard import guard
+from cachemark.host.pauses import Pauses
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
@@ -41,6 +42,8 @@ from cachemark.model.protocol import (
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
+# How often a slice that is late is looked at.
+_LOOK_S = 0.02
 _SLOW = "a long tape or a busy machine takes its time: an experiment may raise timing.ready_ms"
 # Of a reason in a worker's own words, which reports repeat.
 _MAX_REASON = 2000
@@ -119,14 +122,32 @@ class Worker:
         self.send(BeginSlices())
         return self._ready("begin_slices", timeout_s)
 
-    def slice_done(self, timeout_s: float) -> SliceDone:
-        """Wait for the answer to a `slice` that was sent. Raises TrialError."""
-        answer = self.poll_answer() if self._poll.poll(timeout_s * 1e3) else None
+    def slice_done(self, due_s: float, timeout_s: float, pauses: Pauses) -> SliceDone:
+        """Wait for the answer to a `slice` that was sent. Raises TrialError.
+
+        After `due_s` it is late: `pauses` sees why.
+        """
+        answer = self.poll_answer() if self._wait(due_s, timeout_s, pauses) else None
         if answer is None:  # in parts, or not at all
             answer = self.receive(timeout_s)
         if isinstance(answer, SliceDone):
             return answer
         raise self._unexpected("slice", answer, timeout_s)
+
+    def _wait(self, due_s: float, timeout_s: float, pauses: Pauses) -> bool:
+        """Wait until there is something to read, and look every now and then once it is late."""
+        wanted_s, left_s = due_s, timeout_s
+        while left_s > 0:
+            began_ns = time.monotonic_ns()
+            ready = self._poll.poll(wanted_s * 1e3)
+            took_ns = time.monotonic_ns() - began_ns
+            if not ready or took_ns > wanted_s * 1e9:
+                pauses.slept(round(wanted_s * 1e9), took_ns)
+            if ready:
+                return True
+            left_s -= took_ns / 1e9
+            wanted_s = _LOOK_S
+        return False
 
     def end_slices(self, timeout_s: float) -> Done:
         """Send `end_slices`; returns the sum of all slices. Raises TrialError."""

@@ -12,6 +12,7 @@ import msgspec
 from cachemark.host import counters
 from cachemark.host.files import read
 from cachemark.host.kernel_log import KernelLogTail
+from cachemark.host.pauses import FLOOR_NS, Pauses
 from cachemark.host.process import cpu_ns
 from cachemark.model.kernel_patterns import matching_lines
 from cachemark.model.outcome import HostNoise
@@ -71,9 +72,6 @@ def foreign_percent(
 class SleepOvershoot:
     """How late a sleeping thread wakes up. It wakes late if the machine pauses."""
 
-    # Less than this is the normal delay of the timer and the interpreter.
-    FLOOR_NS = 1_000_000
-
     def __init__(self) -> None:
         self.longest_ns: int | None = None
         self.paused_ns = 0
@@ -82,7 +80,7 @@ class SleepOvershoot:
         """Record a sleep: the requested and the real duration."""
         late_ns = max(0, took_ns - wanted_ns)
         self.longest_ns = max(self.longest_ns or 0, late_ns)
-        if late_ns > self.FLOOR_NS:
+        if late_ns > FLOOR_NS:
             self.paused_ns += late_ns
 
 
@@ -103,15 +101,12 @@ class NoiseMonitor:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._own: list[int] = []
-        self._watched: Sequence[int] = ()
         self._awake: list[int] = []
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
         self._log: KernelLogTail | None = None
         self.sleep_overshoot = SleepOvershoot()
-        self._stopped_ns = 0
-        self._waited_ns: int | None = None
-        self._longest_halt_ns: int | None = None
+        self._pauses = Pauses(root)
 
     def start(
         self, own_pids: list[int], awake_pid: int | None = None, workers: Sequence[int] = ()
@@ -123,10 +118,10 @@ class NoiseMonitor:
         `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
         its time on run queues does not count.
         """
-        self._own, self._watched = own_pids, workers
+        self._own = own_pids
         self._log = KernelLogTail(self._root)
         self._awake = [] if awake_pid is None else [awake_pid]
-        self._waited_ns = self._waited()
+        self._pauses.watch(workers)
         self._begin = self._reading()
 
     def sample_frequencies(self) -> None:
@@ -134,26 +129,9 @@ class NoiseMonitor:
         self._mhz += counters.cpu_frequencies_mhz(self._root)
 
     def slept(self, wanted_ns: int, took_ns: int) -> None:
-        """A thread of this process has slept: the requested and the real duration.
-
-        A worker that is stopped now was so while it slept.
-        """
+        """A thread of this process has slept: the requested and the real duration."""
         self.sleep_overshoot.add(wanted_ns, took_ns)
-        if any(is_stopped(pid, self._root) for pid in self._watched):
-            self._stopped_ns += took_ns
-        late_ns = took_ns - wanted_ns
-        if late_ns <= SleepOvershoot.FLOOR_NS:
-            return
-        before, self._waited_ns = self._waited_ns, self._waited()
-        if before is not None and self._waited_ns is not None:
-            # Another thread may have waited for a CPU with the interpreter's lock: all count.
-            halted_ns = max(0, late_ns - max(0, self._waited_ns - before))
-            self._longest_halt_ns = max(self._longest_halt_ns or 0, halted_ns)
-
-    def _waited(self) -> int | None:
-        """How long this process's threads were runnable without a CPU, in ns; None: not known."""
-        scheduled = counters.run_and_wait_ns([os.getpid()], self._root)
-        return scheduled[1] if scheduled else None
+        self._pauses.slept(wanted_ns, took_ns)
 
     def stop(self) -> HostNoise:
         """End the window. What could not be read at its start or end is missing."""
@@ -175,8 +153,8 @@ class NoiseMonitor:
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
             longest_pause_ns=self.sleep_overshoot.longest_ns,
             paused_ns=self.sleep_overshoot.paused_ns,
-            longest_halt_ns=self._longest_halt_ns,
-            stopped_ns=self._stopped_ns,
+            longest_halt_ns=self._pauses.longest_halt_ns,
+            stopped_ns=self._pauses.stopped_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
             kernel_log=None if lines is None else matching_lines(lines, within_window=True),
         )
@@ -211,13 +189,6 @@ class NoiseMonitor:
         used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
-
-
-def is_stopped(pid: int, root: Path = Path("/")) -> bool:
-    """Whether a signal or a debugger has stopped a process."""
-    # The name in parentheses may hold anything, also spaces and parentheses.
-    state = read(root / f"proc/{pid}/stat").rpartition(")")[2].split()
-    return bool(state) and state[0] in ("T", "t")
 
 
 def _waited_percent(begin: tuple[int, int] | None, end: tuple[int, int] | None) -> float | None:

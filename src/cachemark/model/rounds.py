@@ -66,9 +66,10 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few. The
     CPU time of each slice includes it; figures of CPU time per operation do not.
     `retired`: the arm left the sitting's later squares, as its questions were answered.
-    `void_slices`, only where several hosts play the arm together: those that they may not have
-    started together, which are not in `slices`. The workers counted `void_ops` operations in them,
-    failed ones too.
+    `void_slices`: those that are not in `slices`, as several hosts may not have started them
+    together, or as there was a pause. The workers counted `void_ops` operations in them, failed
+    ones too. `paused_slices` are those of them in which the client was stopped, or the machine
+    paused; they were `paused_ns` longer than planned in all.
     """
 
     arms: list[str]
@@ -83,4 +84,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     retired: bool = False
     void_slices: int = 0
     void_ops: int = 0
+    paused_slices: int = 0
+    paused_ns: int = 0
     slices: Slices

@@ -170,7 +170,9 @@ RULES: dict[str, Explanation] = {
     ),
     "long-pause": Explanation(
         meaning="The client was stopped, or the machine stood still, for a part of the window of a "
-        "closed loop. The rate is too low by this part. Above 5 % the figures do not count.",
+        "closed loop. The rate is too low by this part. Above 5 % the figures do not count. In "
+        "rounds, a slice with a pause is in no rate, and percentiles that its times can have moved "
+        "too far are withheld; with more than a tenth of such slices, the arm does not count.",
         remedy="Find what stops the client (a debugger, a job control) or the machine (a snapshot, "
         "suspend, a full host); or play more and longer windows.",
     ),

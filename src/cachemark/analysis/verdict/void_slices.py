@@ -1,9 +1,9 @@
-"""Slices that several hosts play together: which are void, and what these do to an arm. Pure.
+"""Slices of a sitting that are void, and what these do to an arm. Pure.
 
-A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart. The workers have
-counted its operations by then, and their histograms have its times. So the rate is that of the
-other slices. A percentile is shown if the times of the void slices cannot have moved it too far,
-whatever they were.
+A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart, or if the client was
+stopped or the machine paused in it. The workers have counted its operations by then, and their
+histograms have its times. So the rate is that of the other slices. A percentile is shown if the
+times of the void slices cannot have moved it too far, whatever they were.
 """
 
 from __future__ import annotations
@@ -70,20 +70,29 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
     gone = f"; withheld: {', '.join(f'p{percent:g}' for percent in sorted(shown))}" if shown else ""
     planned = rounds.void_slices + len(rounds.slices.ops)
     too_many = rounds.void_slices > _VOID_PART * planned
-    return Judged(
-        findings=[
-            Finding(
-                rule="void-slices",
-                weight="INVALID" if too_many else "withheld" if withheld else "note",
-                text=f"{rounds.void_slices} of {planned} slices are void: hosts may have started "
-                f"them more than {SKEW_LIMIT_NS / 1e6:g} ms apart{gone}",
-                figure=rounds.void_slices,
-                limit=_VOID_PART * planned,
-                unit="slices",
-            )
-        ],
-        withheld=withheld,
-    )
+    weight = "INVALID" if too_many else "withheld" if withheld else "note"
+    paused, apart = rounds.paused_slices, rounds.void_slices - rounds.paused_slices
+    findings = [
+        Finding(
+            rule="void-slices",
+            weight=weight,
+            text=f"{apart} of {planned} slices are void: hosts may have started them more than "
+            f"{SKEW_LIMIT_NS / 1e6:g} ms apart{gone}",
+            figure=apart,
+            limit=_VOID_PART * planned,
+            unit="slices",
+        ),
+        Finding(
+            rule="long-pause",
+            weight=weight,
+            text=f"{paused} of {planned} slices are void: the client was stopped or the machine "
+            f"paused in them, for {rounds.paused_ns / 1e9:.3g} s in all{gone}",
+            figure=paused,
+            limit=_VOID_PART * planned,
+            unit="slices",
+        ),
+    ]
+    return Judged(findings=[each for each in findings if each.figure], withheld=withheld)
 
 
 def _withheld(measure: Done, void_ops: int) -> list[Withheld]:

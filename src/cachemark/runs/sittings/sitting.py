@@ -27,7 +27,7 @@ from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Slice, SliceDone
-from cachemark.model.rounds import Rounds, Slices
+from cachemark.model.rounds import Rounds
 from cachemark.runs.sittings.arm import Arm, do_side_by_side, start_side_by_side, starting_threads
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import (
@@ -208,6 +208,9 @@ class _Sitting:
         last = [meter.read_ns() for meter in self._meters]
         steal = self._steal.read_ns() - steal
         cpu = cpu_reading(first, last, arm.meter, steal)
+        if ends.fleet.slice_paused_ns:
+            arm.log.add_paused(done, cpu, ends.fleet.slice_paused_ns)
+            return
         place = SlicePlace(turn, before, began - self._began_ns, wall_ns)
         arm.log.add(place, done, cpu)
 
@@ -224,7 +227,7 @@ class _Sitting:
             began_unix_ns=arm.began_unix_ns,
             before=arm.before,
             after=ends.server.member_stats(),
-            use=_server_use(ends, slices),
+            use=_server_use(ends, sum(slices.server_cpu_ns) + arm.log.void_cpu_ns),
             command_counts=[],
             noise=noise,
             rounds=Rounds(
@@ -237,6 +240,10 @@ class _Sitting:
                 warmup_rounds=len(arm.warm_up),
                 turn_cost_ns=arm.turn_cost[0],
                 turn_cpu_ns=arm.turn_cost[1],
+                void_slices=arm.log.paused_slices,
+                void_ops=arm.log.void_ops,
+                paused_slices=arm.log.paused_slices,
+                paused_ns=arm.log.paused_ns,
                 slices=slices,
             ),
         )
@@ -308,7 +315,7 @@ def _pids(ends: Endpoints) -> list[int]:
     return [worker.pid for worker in ends.fleet.workers] + ends.server.pids
 
 
-def _server_use(ends: Endpoints, slices: Slices) -> ServerUse | None:
+def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:
     """Its CPU time is that of the arm's own slices, since nobody uses the server in between."""
     use = use_between(ends.empty, ends.server.use())
-    return msgspec.structs.replace(use, cpu_ns=sum(slices.server_cpu_ns)) if use else None
+    return msgspec.structs.replace(use, cpu_ns=cpu_ns) if use else None

@@ -19,6 +19,7 @@ from cachemark.analysis.verdict import (
     with_more,
 )
 from cachemark.analysis.verdict.slice_bias import slice_bias_findings
+from cachemark.analysis.verdict.void_slices import judge_void
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.loaded_fleet import LoadedFleet
@@ -271,8 +272,11 @@ class TrialRun:
         )
 
     def judged_besides(self) -> Judged:
-        """What else is judged in a trial that is played in another way."""
-        return Judged()
+        """What else is judged in a trial that is played in another way: void slices of rounds."""
+        outcome = self.outcome
+        if outcome.measure is None or outcome.rounds is None:
+            return Judged()
+        return judge_void(outcome.measure, outcome.rounds)
 
     @property
     def elapsed_ns(self) -> int:
