@@ -58,6 +58,7 @@ VERBS = {
         "clients": "List the clients, and what each needs to run on this machine",
         "servers": "List the kinds of servers",
         "trace": "Show what the traffic of a trace is, or convert it to another format",
+        "predict": "Predict from a trace how many reads miss with more or less memory",
         "export": "Write a run to one file",
         "import": "Import a run that was exported elsewhere",
     },

@@ -1,14 +1,11 @@
-"""Trace files: the engine records, converts and describes them."""
+"""Trace files: the engine records, converts and describes them, and predicts from them."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-
 import msgspec
 
-from cachemark.host.process import binary_path
-from cachemark.model.errors import UsageError, engine_error_text
+from cachemark.host.engine_output import engine_output
+from cachemark.model.miss_ratio import PredictedTrace
 from cachemark.model.trace_statistics import ShownTrace, TraceOrigin, TraceSummary
 
 _REMEDY = (
@@ -29,36 +26,15 @@ class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 def written_trace(arguments: list[str]) -> WrittenTrace:
     """Let the engine write a trace: `trace convert …` or `record …`. Raises UsageError."""
-    return msgspec.json.decode(_printed(arguments), type=WrittenTrace)
+    printed = engine_output(arguments, _REMEDY, stops=arguments[0] == "record")
+    return msgspec.json.decode(printed, type=WrittenTrace)
 
 
 def shown_trace(arguments: list[str]) -> ShownTrace:
     """Let the engine tell what is in a trace: `trace show …`. Raises UsageError."""
-    return msgspec.json.decode(_printed(arguments), type=ShownTrace)
+    return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ShownTrace)
 
 
-def _printed(arguments: list[str]) -> str:
-    """What the engine printed. Raises UsageError.
-
-    Ctrl-C or SIGTERM ends a recording, whose file is whole all the same.
-    """
-    # A group of its own: a terminal's Ctrl-C would reach the engine too, beside the signal below.
-    with subprocess.Popen(
-        [binary_path(), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0,
-    ) as engine:  # fmt: skip
-        try:
-            stdout, stderr = engine.communicate()
-        except KeyboardInterrupt:
-            engine.send_signal(signal.SIGTERM)
-            stdout, stderr = engine.communicate()
-            if arguments[0] != "record":
-                raise
-        finally:
-            if engine.poll() is None:
-                engine.kill()
-    if engine.returncode:
-        raise UsageError(
-            engine_error_text(stderr) or f"the engine ended: {engine.returncode}", _REMEDY
-        )
-    return stdout
+def predicted_trace(arguments: list[str]) -> PredictedTrace:
+    """Let the engine predict from a trace: `trace predict …`. Raises UsageError."""
+    return msgspec.json.decode(engine_output(arguments, _REMEDY), type=PredictedTrace)

@@ -26,9 +26,9 @@ def traffic(of: TraceStatistics, width: int) -> list[Plot]:
     lines = [_over(of, name, rate(name), lambda y: f"{number(y)}/s") for name in names]
     ratio = _over(of, "hit ratio", lambda window: window.reads.hit_ratio, _percent, zero=True)
     return [
-        *_plot("requests", "Requests over time", lines, width, x=_time(of, width),
+        *drawn("requests", "Requests over time", lines, width, x=_time(of, width),
                unit="requests per second", labels=SI_LABEL, write=number),
-        *_plot("hits", "Hit ratio over time", [ratio], width, x=_time(of, width),
+        *drawn("hits", "Hit ratio over time", [ratio], width, x=_time(of, width),
                unit="share of reads that hit", labels=SHARE_LABEL, write=_percent, shares=True),
     ]  # fmt: skip
 
@@ -38,9 +38,9 @@ def over_time(of: TraceStatistics, width: int) -> list[Plot]:
     new = _over(of, "new keys", lambda window: window.new_keys / of.window_s, number)
     alive = _over(of, "alive", lambda window: window.live_bytes, size)
     return [
-        *_plot("churn", "New keys over time", [new], width, x=_time(of, width),
+        *drawn("churn", "New keys over time", [new], width, x=_time(of, width),
                unit="new keys per second", labels=SI_LABEL, write=number),
-        *_plot("alive", "Bytes alive over time", [alive], width, x=_time(of, width),
+        *drawn("alive", "Bytes alive over time", [alive], width, x=_time(of, width),
                unit="bytes of keys and values", labels=MEMORY_LABEL, write=size),
     ]  # fmt: skip
 
@@ -54,10 +54,10 @@ def sizes(of: TraceStatistics, width: int) -> list[Plot]:
     ]
     ttls = [_distribution("writes that expire", of.ttls.seconds, lambda y: f"{y:,.0f} s")]
     return [
-        *_plot("sizes", "Sizes of keys and values", bytes_, width, x=_log("bytes", width),
+        *drawn("sizes", "Sizes of keys and values", bytes_, width, x=_log("bytes", width),
                unit="part of requests with at most so many", labels=SHARE_LABEL, write=_percent,
                shares=True),
-        *_plot("ttls", "Expiry times", ttls, width, x=_log("seconds", width),
+        *drawn("ttls", "Expiry times", ttls, width, x=_log("seconds", width),
                unit="part of writes with at most so many", labels=SHARE_LABEL, write=_percent,
                shares=True),
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def keys(of: TraceStatistics, width: int) -> list[Plot]:
         for each in of.keys.ranks
     ]
     line = ChartLine(label="share", marks=marks)
-    return _plot("ranks", "Popularity of keys", [line], width, x=_log("rank of the key", width),
+    return drawn("ranks", "Popularity of keys", [line], width, x=_log("rank of the key", width),
                  unit="share of all requests", labels=_SHARE_OF_ALL, write=_percent)  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def bursts(of: TraceStatistics, width: int) -> list[Plot]:
         if each.index > 0
     ]
     line = ChartLine(label="index", marks=marks)
-    return _plot("bursts", "Bursts", [line], width, x=_log("seconds of a window", width),
+    return drawn("bursts", "Bursts", [line], width, x=_log("seconds of a window", width),
                  unit="index of dispersion", labels=SI_LABEL, write=number)  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def _over(
     return ChartLine(label=label, marks=marks)
 
 
-def _plot(
+def drawn(
     name: str,
     title: str,
     lines: Sequence[ChartLine],
@@ -128,6 +128,7 @@ def _plot(
     labels: str,
     write: Callable[[float], str],
     shares: bool = False,
+    caption: str = "",
 ) -> list[Plot]:
     """The plot; none if no line has two points."""
     lines = [line for line in lines if len(line.marks) > 1]
@@ -140,7 +141,7 @@ def _plot(
         Plot(
             name=name,
             title=title,
-            caption="",
+            caption=caption,
             alt=f"Line chart of {unit}: {ends}.",
             spec=line_chart(
                 lines, width, _HEIGHT, x=x, y_title=unit, y_labels=labels, shares=shares

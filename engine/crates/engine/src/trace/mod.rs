@@ -1,6 +1,8 @@
 //! The verb `trace`: convert traces, and tell what is in them.
 
 mod convert;
+mod play;
+mod predict;
 mod show;
 
 use std::process::ExitCode;
@@ -23,6 +25,10 @@ enum Action {
     Convert(convert::Arguments),
     /// Print what the traffic of a trace is, in JSON: mix, sizes, keys, popularity, bursts
     Show(show::Arguments),
+    /// Predict how many reads miss with more or less memory, and print it in JSON
+    Predict(predict::Arguments),
+    /// Play a trace against a server with fills after misses, and print what its reads found, in JSON
+    Play(play::Arguments),
 }
 
 /// How a trace of lines is read.
@@ -51,6 +57,8 @@ pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Convert(arguments) => convert::convert(&arguments),
         Action::Show(arguments) => show::show(&arguments),
+        Action::Predict(arguments) => predict::predict(&arguments),
+        Action::Play(arguments) => play::play(&arguments),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }

@@ -1,0 +1,76 @@
+//! Which keys are followed: a part of them by their hash, all requests or none of each key (SHARDS; Waldspurger et al.
+//! 2015), and all of the hottest. Whether a hot key is in a part by chance would move the whole curve.
+
+use crate::hottest::HottestKey;
+
+const PLACES: usize = 1 << 14;
+/// Half of the places stay free, so that a search ends soon.
+pub(crate) const MOST_HOT: usize = PLACES / 2;
+
+/// Chooses keys.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Keys whose hash is lower are followed.
+    below: u64,
+    part: f64,
+    /// The hottest keys, each at one of the places that its hash has.
+    hot: Vec<u64>,
+    hot_keys: usize,
+}
+
+impl Choice {
+    /// Follow this part of the keys (1: all), and these keys.
+    pub fn new(part: f64, hot: &[HottestKey]) -> Choice {
+        let all = part >= 1.0;
+        let hot = if all { &[][..] } else { hot };
+        let mut choice = Choice {
+            below: if all { u64::MAX } else { (part * 2f64.powi(64)) as u64 },
+            part: part.min(1.0),
+            hot: vec![0; PLACES],
+            hot_keys: 0,
+        };
+        for hash in hot.iter().map(|key| key.hash).filter(|hash| *hash != 0).take(MOST_HOT) {
+            let mut place = Choice::place(hash);
+            while choice.hot[place] != 0 {
+                place = (place + 1) % PLACES;
+            }
+            choice.hot[place] = hash;
+            choice.hot_keys += 1;
+        }
+        choice
+    }
+
+    /// The part of the keys that is followed, besides the hottest.
+    pub fn part(&self) -> f64 {
+        self.part
+    }
+
+    pub fn hot_keys(&self) -> usize {
+        self.hot_keys
+    }
+
+    #[inline]
+    fn place(hash: u64) -> usize {
+        // Not the highest bits, which choose keys.
+        (hash >> 20) as usize % PLACES
+    }
+
+    #[inline]
+    fn is_hot(&self, hash: u64) -> bool {
+        let mut place = Choice::place(hash);
+        loop {
+            let at = self.hot[place];
+            if at == hash || at == 0 {
+                return at != 0;
+            }
+            place = (place + 1) % PLACES;
+        }
+    }
+
+    /// `None`: the key is not followed. Else whether it is one of the hottest.
+    #[inline]
+    pub fn follows(&self, hash: u64) -> Option<bool> {
+        let is_hot = self.is_hot(hash);
+        (is_hot || hash <= self.below).then_some(is_hot)
+    }
+}

@@ -1,0 +1,150 @@
+//! What a request does to a cache with another content than that of the server where the trace was recorded.
+//!
+//! The rule for fills. A program that misses usually stores the value then: the log has a set behind the get. In a
+//! larger cache some of these gets hit, and their sets would not have happened; in a smaller one other gets miss, whose
+//! sets are not in the log.
+//!
+//! - A set is a fill if the request of its key before was a get that missed, or one of which the trace does not say
+//!   what came of it. A fill stores only where the key is not: where the get hit, it would not have happened.
+//! - A get that misses here and hit in the log is followed by a fill at once: with the size that the trace has for it,
+//!   or had for it last, and with the key's last expiry time.
+//! - A get that missed in the log is followed by nothing: its fill is in the log, or the program made none.
+//! - A get of which the trace does not say what came of it is followed by a fill, if its value's size is known.
+//! - All other sets store, whatever is there.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use crate::request::{NO_SIZE, Operation, Request};
+
+/// A value that a program stores after a miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    pub value_bytes: u32,
+    pub ttl_s: u32,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Read; after a miss, store the fill.
+    Get(Option<Fill>),
+    Set(Fill),
+    /// Store if nothing is there: adds, and sets that are fills.
+    Add(Fill),
+    /// Store if something is there.
+    Replace(Fill),
+    Delete,
+    /// A new expiry time for what is there.
+    Touch(u32),
+    /// A read that is not counted.
+    Use,
+}
+
+/// A request as a cache sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub hash: u64,
+    pub at_s: u32,
+    pub key_bytes: u8,
+    /// The size of the key's value, as far as the trace has told it.
+    pub value_bytes: Option<u32>,
+    pub task: Task,
+}
+
+/// How often the rule applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FillCounts {
+    /// Sets that are fills, and sets that are not.
+    pub fills: u64,
+    pub updates: u64,
+    /// Gets that are followed by a fill if they miss, and gets that are not.
+    pub filled_gets: u64,
+    pub unfilled_gets: u64,
+    /// Of the gets that are not: those that hit, or of which nothing is known, whose size is not in the trace so far.
+    pub gets_without_size: u64,
+    /// Writes of unknown size, which store nothing.
+    pub without_size: u64,
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy)]
+struct Known {
+    value_bytes: u32,
+    ttl_s: u32,
+    /// The request before was a get that did not hit, as far as the trace says.
+    missed: bool,
+}
+
+/// Applies the rule to the requests of a trace, in their order.
+#[derive(Default)]
+pub struct Fills {
+    keys: HashMap<u64, Known, FixedState>,
+    pub counts: FillCounts,
+}
+
+impl Fills {
+    /// The step of the next request. `None` if it does nothing.
+    pub fn step(&mut self, request: &Request) -> Option<Step> {
+        let key = self.keys.entry(request.hash).or_insert(Known {
+            value_bytes: NO_SIZE,
+            ttl_s: 0,
+            missed: false,
+        });
+        let missed = std::mem::replace(&mut key.missed, false);
+        let counts = &mut self.counts;
+        let task = match request.operation {
+            Operation::Get => {
+                let hit = request.succeeded == Some(true);
+                key.missed = !hit;
+                if request.value_bytes != NO_SIZE && (hit || request.value_bytes > 0) {
+                    key.value_bytes = request.value_bytes;
+                }
+                let fill = key.fill().filter(|_| request.succeeded != Some(false));
+                counts.filled_gets += u64::from(fill.is_some());
+                counts.unfilled_gets += u64::from(fill.is_none());
+                let may_have_hit = request.succeeded != Some(false);
+                counts.gets_without_size += u64::from(fill.is_none() && may_have_hit);
+                Task::Get(fill)
+            }
+            Operation::Set | Operation::Add | Operation::Replace => {
+                if request.value_bytes != NO_SIZE {
+                    key.value_bytes = request.value_bytes;
+                }
+                key.ttl_s = request.ttl_s;
+                let Some(fill) = key.fill() else {
+                    counts.without_size += 1;
+                    return None;
+                };
+                match request.operation {
+                    Operation::Replace => Task::Replace(fill),
+                    Operation::Set if !missed => {
+                        counts.updates += 1;
+                        Task::Set(fill)
+                    }
+                    _ => {
+                        counts.fills += 1;
+                        Task::Add(fill)
+                    }
+                }
+            }
+            Operation::Delete => Task::Delete,
+            Operation::Touch => {
+                key.ttl_s = request.ttl_s;
+                Task::Touch(request.ttl_s)
+            }
+            Operation::Change => Task::Use,
+        };
+        let value_bytes = key.fill().map(|fill| fill.value_bytes);
+        let Request { hash, at_s, key_bytes, .. } = *request;
+        Some(Step { hash, at_s, key_bytes, value_bytes, task })
+    }
+}
+
+impl Known {
+    fn fill(&self) -> Option<Fill> {
+        let Known { value_bytes, ttl_s, .. } = *self;
+        (value_bytes != NO_SIZE).then_some(Fill { value_bytes, ttl_s })
+    }
+}

@@ -1,0 +1,115 @@
+//! A first pass over a trace: how many keys there are, and which are so hot that a part must not leave them to chance.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use crate::choice::MOST_HOT;
+use crate::request::{NO_SIZE, Request};
+use crate::slabs::{SlabClasses, item_bytes};
+
+/// A key with this part of all requests is hot.
+const HOT_PART: f64 = 1.0 / 20_000.0;
+/// Counts that are this part of all requests too low are forgotten (lossy counting; Manku, Motwani 2002).
+const FORGOTTEN_PART: f64 = HOT_PART / 4.0;
+const MOST_FOLLOWED: usize = 1 << 14;
+
+/// What is known of a trace after the first pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Population {
+    pub requests: u64,
+    /// About how many keys there are.
+    pub keys: f64,
+    pub last_s: u32,
+    /// Keys with more than a 20,000th of all requests, the hottest first, as far as they can all be followed.
+    pub hot: Vec<HottestKey>,
+    /// The mean that memcached charges for an item, of the requests that have a size.
+    pub mean_charged_bytes: f64,
+}
+
+/// A key, its part of all requests, and what memcached charges for its item.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HottestKey {
+    pub hash: u64,
+    pub share: f64,
+    pub charged_bytes: u32,
+}
+
+impl Population {
+    /// The hot keys with at least this part of all requests.
+    pub fn hotter(&self, share: f64) -> Vec<HottestKey> {
+        self.hot.iter().copied().filter(|key| key.share >= share).collect()
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    requests: u64,
+    charged_bytes: u32,
+}
+
+/// Collects it.
+#[derive(Default)]
+pub struct Hottest {
+    requests: u64,
+    last_s: u32,
+    counts: HashMap<u64, Count, FixedState>,
+    sized: u64,
+    sized_bytes: u64,
+    slabs: SlabClasses,
+    forgotten_at: u64,
+    keys: HashSet<u64, FixedState>,
+    shift: u32,
+}
+
+impl Hottest {
+    pub fn add(&mut self, request: &Request) {
+        let hash = request.hash;
+        self.requests += 1;
+        self.last_s = self.last_s.max(request.at_s);
+        let count = self.counts.entry(hash).or_default();
+        count.requests += 1;
+        if request.value_bytes != NO_SIZE {
+            let bytes = item_bytes(request.key_bytes, request.value_bytes);
+            count.charged_bytes = self.slabs.charged_bytes(bytes).unwrap_or(0);
+            self.sized += 1;
+            self.sized_bytes += u64::from(count.charged_bytes);
+        }
+        let step = (1.0 / FORGOTTEN_PART) as u64;
+        if self.requests - self.forgotten_at >= step {
+            self.forgotten_at = self.requests;
+            self.counts.retain(|_, count| {
+                count.requests -= 1;
+                count.requests > 0
+            });
+        }
+        if self.shift == 0 || hash >> (64 - self.shift) == 0 {
+            self.keys.insert(hash);
+            while self.keys.len() > MOST_FOLLOWED {
+                self.shift += 1;
+                let shift = self.shift;
+                self.keys.retain(|hash| hash >> (64 - shift) == 0);
+            }
+        }
+    }
+
+    pub fn population(self) -> Population {
+        let all = self.requests as f64;
+        let hot_key = |(hash, count): (&u64, &Count)| HottestKey {
+            hash: *hash,
+            share: count.requests as f64 / all,
+            charged_bytes: count.charged_bytes,
+        };
+        let is_hot = |key: &HottestKey| key.share >= HOT_PART - FORGOTTEN_PART;
+        let mut hot: Vec<_> = self.counts.iter().map(hot_key).filter(is_hot).collect();
+        hot.sort_unstable_by(|a, b| b.share.total_cmp(&a.share).then(a.hash.cmp(&b.hash)));
+        hot.truncate(MOST_HOT);
+        Population {
+            requests: self.requests,
+            keys: self.keys.len() as f64 * 2f64.powi(self.shift as i32),
+            last_s: self.last_s,
+            hot,
+            mean_charged_bytes: self.sized_bytes as f64 / self.sized.max(1) as f64,
+        }
+    }
+}

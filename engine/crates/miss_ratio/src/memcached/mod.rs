@@ -1,0 +1,351 @@
+//! memcached's own policy: slab classes, a segmented LRU in each (HOT, WARM, COLD), and pages that move between classes.
+//!
+//! As in memcached 1.5 and later with its default options. A new item is in HOT. An item is active from its second hit
+//! on. A maintainer moves the oldest of HOT and WARM when they have more than 20 % and 40 % of their class, or are older
+//! than 0.2 and 2 times the oldest of COLD: to COLD, or to WARM if it is active. An active item of COLD goes to WARM when
+//! it is hit. Only COLD is evicted from. Once a second a page moves from the class with the oldest items to the one with
+//! the youngest that evicts, if their ages differ by more than 20 %.
+
+mod automove;
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
+use crate::fills::{Fill, Step, Task};
+use crate::list::{END, Links, List};
+use crate::slabs::{SlabClasses, item_bytes};
+use automove::{Second, WINDOW_S};
+
+const HOT: usize = 0;
+const WARM: usize = 1;
+const COLD: usize = 2;
+const HOT_PERCENT: u64 = 20;
+const WARM_PERCENT: u64 = 40;
+const HOT_AGE: f64 = 0.2;
+const WARM_AGE: f64 = 2.0;
+const PAGE_BYTES: f64 = (1 << 20) as f64;
+/// The maintainer's most moves in a row.
+const MOST_MOVES: usize = 500;
+/// Of the tail that the maintainer looks at.
+const TRIES: usize = 5;
+
+#[derive(Clone, Copy)]
+struct Item {
+    hash: u64,
+    until_s: u32,
+    /// When it was stored or bumped.
+    time_s: u32,
+    class: u8,
+    chunks: u8,
+    lru: u8,
+    fetched: bool,
+    active: bool,
+    has_look: bool,
+}
+
+#[derive(Default)]
+struct Class {
+    chunks_of_page: u32,
+    pages: u32,
+    /// The chunks that its pages have: fewer than memcached's, if only a part of the keys is followed.
+    capacity: u64,
+    used: u64,
+    lists: [List; 3],
+    counts: [u64; 3],
+    evicted: u64,
+    history: [Second; WINDOW_S],
+    evicted_before: u64,
+    pages_before: u32,
+}
+
+/// A memcached with some memory.
+pub struct Memcached {
+    /// The part of the keys that is followed: so much of a page is there for them.
+    part: f64,
+    pages_left: u32,
+    free_pages: u32,
+    slabs: SlabClasses,
+    classes: Vec<Class>,
+    numbers: HashMap<u64, u32, FixedState>,
+    items: Vec<Item>,
+    links: Vec<Links>,
+    free: Vec<u32>,
+    deadlines: Deadlines,
+    second: u32,
+    seconds: usize,
+}
+
+impl Memcached {
+    /// A memcached with so many bytes (`-m`), of which only this part of the keys is followed.
+    pub fn new(memory_bytes: u64, part: f64) -> Memcached {
+        let slabs = SlabClasses::default();
+        let class = |class: &crate::slabs::SlabClass| Class {
+            chunks_of_page: class.chunks_of_page,
+            ..Class::default()
+        };
+        Memcached {
+            part,
+            pages_left: (memory_bytes as f64 / PAGE_BYTES) as u32,
+            free_pages: 0,
+            classes: slabs.all().iter().map(class).collect(),
+            slabs,
+            numbers: HashMap::default(),
+            items: Vec::new(),
+            links: Vec::new(),
+            free: Vec::new(),
+            deadlines: Deadlines::default(),
+            second: 0,
+            seconds: 0,
+        }
+    }
+
+    /// Used chunks of each class now, and its pages.
+    pub fn classes(&self) -> Vec<(u64, u32)> {
+        self.classes.iter().map(|class| (class.used, class.pages)).collect()
+    }
+
+    /// Play a step. `Some(hit)` for a get.
+    pub fn play(&mut self, step: &Step) -> Option<bool> {
+        self.pass_time(step.at_s);
+        let found = self.numbers.get(&step.hash).copied();
+        match step.task {
+            Task::Get(fill) => {
+                match (found, fill) {
+                    (Some(item), _) => self.bump(item),
+                    (None, Some(fill)) => self.store(step, None, fill),
+                    (None, None) => {}
+                }
+                return Some(found.is_some());
+            }
+            Task::Set(fill) => self.store(step, found, fill),
+            Task::Add(fill) if found.is_none() => self.store(step, None, fill),
+            Task::Replace(fill) if found.is_some() => self.store(step, found, fill),
+            Task::Add(_) | Task::Replace(_) => {}
+            Task::Delete => found.map_or((), |item| self.unlink(item)),
+            Task::Touch(ttl_s) => {
+                if let Some(item) = found {
+                    self.items[item as usize].until_s = deadline_s(step.at_s, ttl_s);
+                    self.look_later(item);
+                    self.bump(item);
+                }
+            }
+            Task::Use => found.map_or((), |item| self.bump(item)),
+        }
+        None
+    }
+
+    fn store(&mut self, step: &Step, replaced: Option<u32>, fill: Fill) {
+        let bytes = item_bytes(step.key_bytes, fill.value_bytes);
+        let Some(class) = self.slabs.class_of(bytes) else {
+            return replaced.map_or((), |item| self.unlink(item));
+        };
+        // The new item gets its memory before the old one gives up its own.
+        let chunks = self.slabs.chunks_of(bytes);
+        let has_room = self.make_room(class, chunks);
+        if let Some(item) = self.numbers.get(&step.hash).copied() {
+            self.unlink(item);
+        }
+        if !has_room {
+            return;
+        }
+        let item = self.new_item(Item {
+            hash: step.hash,
+            until_s: deadline_s(step.at_s, fill.ttl_s),
+            time_s: step.at_s,
+            class: class as u8,
+            chunks,
+            lru: HOT as u8,
+            fetched: false,
+            active: false,
+            has_look: false,
+        });
+        self.numbers.insert(step.hash, item);
+        self.link(item, HOT);
+        self.classes[class].used += u64::from(chunks);
+        self.look_later(item);
+        self.maintain(class);
+    }
+
+    fn new_item(&mut self, item: Item) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.items[number as usize] = item;
+                number
+            }
+            None => {
+                self.items.push(item);
+                self.links.push(Links::NONE);
+                self.items.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A hit: the first marks an item as fetched, the second as active, which takes it out of COLD.
+    fn bump(&mut self, number: u32) {
+        let now_s = self.second;
+        let item = &mut self.items[number as usize];
+        if item.active {
+            return;
+        }
+        if !item.fetched {
+            item.fetched = true;
+            return;
+        }
+        item.time_s = now_s;
+        if item.lru as usize != COLD {
+            item.active = true;
+            return;
+        }
+        let class = item.class as usize;
+        self.take(number);
+        self.link(number, WARM);
+        self.maintain(class);
+    }
+
+    /// Make chunks free in a class. False if that cannot be done.
+    fn make_room(&mut self, class: usize, chunks: u8) -> bool {
+        let is_full = |of: &Class| of.used + u64::from(chunks) > of.capacity.max(u64::from(chunks));
+        // One key may stand for many, and so need many pages.
+        while is_full(&self.classes[class]) && self.add_page(class) {}
+        for _ in 0..TRIES * 2 {
+            if !is_full(&self.classes[class]) {
+                return true;
+            }
+            match self.oldest_alive(class, COLD) {
+                Some(item) => {
+                    self.classes[class].evicted += 1;
+                    self.unlink(item);
+                }
+                None => drop(self.pull(class, HOT, 0, u32::MAX)),
+            }
+        }
+        false
+    }
+
+    /// Give a class a page, if there is one or if it has none.
+    fn add_page(&mut self, class: usize) -> bool {
+        if self.free_pages > 0 {
+            self.free_pages -= 1;
+        } else if self.pages_left > 0 {
+            self.pages_left -= 1;
+        } else if self.classes[class].pages > 0 {
+            return false;
+        }
+        self.set_pages(class, self.classes[class].pages + 1);
+        true
+    }
+
+    fn set_pages(&mut self, class: usize, pages: u32) {
+        let of = &mut self.classes[class];
+        of.pages = pages;
+        let chunks = f64::from(pages) * f64::from(of.chunks_of_page) * self.part;
+        of.capacity = (chunks.round() as u64).max(1);
+    }
+
+    /// The maintainer's work on a class, as it does some milliseconds after a change.
+    fn maintain(&mut self, class: usize) {
+        for _ in 0..MOST_MOVES {
+            let of = &self.classes[class];
+            let cold_age = match of.lists[COLD].oldest {
+                END => 0.0,
+                oldest => f64::from(self.second - self.items[oldest as usize].time_s),
+            };
+            let total: u64 = of.counts.iter().sum();
+            let (hot, warm) = (total * HOT_PERCENT / 100, total * WARM_PERCENT / 100);
+            let moved = self.pull(class, HOT, hot, (cold_age * HOT_AGE) as u32)
+                || self.pull(class, WARM, warm, (cold_age * WARM_AGE) as u32);
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Look at the oldest items of HOT or WARM: active ones become the newest of WARM, one of too many or too old goes
+    /// to COLD. Whether any moved.
+    fn pull(&mut self, class: usize, lru: usize, most: u64, most_age_s: u32) -> bool {
+        let mut moved = false;
+        for _ in 0..TRIES {
+            let oldest = self.classes[class].lists[lru].oldest;
+            if oldest == END {
+                break;
+            }
+            let item = &mut self.items[oldest as usize];
+            let age_s = self.second - item.time_s;
+            if std::mem::take(&mut item.active) {
+                self.take(oldest);
+                self.link(oldest, WARM);
+                moved = true;
+                if lru == HOT {
+                    break;
+                }
+            } else if self.classes[class].counts[lru] > most || age_s > most_age_s {
+                self.take(oldest);
+                self.link(oldest, COLD);
+                return true;
+            } else {
+                break;
+            }
+        }
+        moved
+    }
+
+    fn oldest_alive(&self, class: usize, lru: usize) -> Option<u32> {
+        let oldest = self.classes[class].lists[lru].oldest;
+        (oldest != END).then_some(oldest)
+    }
+
+    fn link(&mut self, number: u32, lru: usize) {
+        let item = &mut self.items[number as usize];
+        item.lru = lru as u8;
+        let class = &mut self.classes[item.class as usize];
+        class.counts[lru] += 1;
+        class.lists[lru].add_newest(&mut self.links, number);
+    }
+
+    fn take(&mut self, number: u32) {
+        let item = self.items[number as usize];
+        let class = &mut self.classes[item.class as usize];
+        class.counts[item.lru as usize] -= 1;
+        class.lists[item.lru as usize].remove(&mut self.links, number);
+    }
+
+    fn unlink(&mut self, number: u32) {
+        self.take(number);
+        let item = self.items[number as usize];
+        self.classes[item.class as usize].used -= u64::from(item.chunks);
+        self.numbers.remove(&item.hash);
+        self.free.push(number);
+    }
+
+    fn look_later(&mut self, number: u32) {
+        let item = &mut self.items[number as usize];
+        if !item.has_look && item.until_s != NEVER_S {
+            item.has_look = true;
+            self.deadlines.look_at(item.until_s, item.hash);
+        }
+    }
+
+    /// Seconds pass: items expire, and pages move.
+    fn pass_time(&mut self, now_s: u32) {
+        while let Some(hashes) = self.deadlines.due(now_s) {
+            for hash in hashes {
+                let Some(&number) = self.numbers.get(&hash) else { continue };
+                self.items[number as usize].has_look = false;
+                if self.items[number as usize].until_s <= now_s {
+                    self.unlink(number);
+                } else {
+                    self.look_later(number);
+                }
+            }
+        }
+        // In a longer pause nothing changes after this.
+        let passed = now_s.saturating_sub(self.second).min(2 * WINDOW_S as u32);
+        for second in (0..passed).rev() {
+            self.second = now_s - second;
+            self.move_page();
+        }
+        self.second = self.second.max(now_s);
+    }
+}

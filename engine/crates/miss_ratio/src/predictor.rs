@@ -1,0 +1,279 @@
+//! All curves of a trace, in one pass over its requests.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use serde::Serialize;
+
+use crate::choice::Choice;
+use crate::deadlines::deadline_s;
+use crate::embedded::Embedded;
+use crate::fills::{FillCounts, Fills, Step, Task};
+use crate::hottest::Population;
+use crate::lru_curve::LruCurve;
+use crate::memcached::Memcached;
+use crate::request::{Operation, Request};
+use crate::tally::{Ratio, Tally};
+
+/// A simulated store of the embedded server holds real bytes: at most so many. With fewer than the least, what it needs
+/// besides items would be too much of it.
+const MOST_STORED_BYTES: f64 = (32 << 20) as f64;
+const LEAST_STORED_BYTES: f64 = (8 << 20) as f64;
+/// In a miniature, a key is never evicted if what is used between two of its requests is this part of the memory.
+const NEVER_EVICTED: f64 = 1.0 / 8.0;
+
+/// What decides which item gives way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// The least recently used item of all, without classes.
+    Lru,
+    Memcached,
+    /// The embedded server: S3-FIFO.
+    Embedded,
+}
+
+impl Policy {
+    pub const ALL: [Policy; 3] = [Policy::Memcached, Policy::Embedded, Policy::Lru];
+}
+
+/// What to predict.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// In bytes, the smallest first.
+    pub sizes: Vec<u64>,
+    pub policies: Vec<Policy>,
+    /// The part of the trace's keys to follow, besides the hottest: 1 is exact.
+    pub part: f64,
+    /// The trace has one key of so many.
+    pub sampled: u32,
+    /// Requests of this part of the trace, its first, fill the caches and are not counted.
+    pub warm_up: f64,
+}
+
+/// A size of memory, and the part of reads, and of their bytes, that misses.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    pub memory_bytes: u64,
+    /// The part of the keys that was followed, besides the hottest.
+    pub part: f64,
+    pub misses: Ratio,
+    pub byte_misses: Ratio,
+}
+
+/// A policy at all sizes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    pub policy: Policy,
+    pub points: Vec<Point>,
+}
+
+/// What was predicted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    pub requests: u64,
+    /// Reads that were counted.
+    pub reads: u64,
+    /// Of these: what the trace itself says, where it does.
+    pub recorded_hits: u64,
+    pub recorded_misses: u64,
+    /// About how many keys there are, and how many of the hottest were all followed.
+    pub keys: f64,
+    pub hot_keys: usize,
+    pub fills: FillCounts,
+    pub curves: Vec<Curve>,
+}
+
+/// Predicts.
+pub struct Predictor {
+    plan: Plan,
+    population: Population,
+    /// Whom any policy follows.
+    widest: Choice,
+    fills: Fills,
+    lru_choice: Choice,
+    lru: Option<LruCurve>,
+    simulations: Vec<Simulation>,
+    seen: u64,
+    first_counted: u64,
+    reads: u64,
+    recorded_hits: u64,
+    recorded_misses: u64,
+}
+
+impl Predictor {
+    /// A predictor for a trace with this population.
+    pub fn new(plan: Plan, population: Population) -> Predictor {
+        let lru_choice = Choice::new(plan.part, &population.hot);
+        let weight = 1.0 / lru_choice.part();
+        let of_trace = |size: &u64| size / u64::from(plan.sampled);
+        let sizes: Vec<u64> = plan.sizes.iter().map(of_trace).collect();
+        let lru = plan.policies.contains(&Policy::Lru).then(|| LruCurve::new(&sizes, weight));
+        let simulated = plan.policies.iter().filter(|policy| **policy != Policy::Lru);
+        let simulations: Vec<Simulation> = simulated
+            .flat_map(|policy| plan.sizes.iter().map(|size| (*policy, *size)))
+            .map(|(policy, size)| Simulation::new(policy, size, &plan, &population))
+            .collect();
+        let parts = simulations.iter().map(|simulation| simulation.choice.part());
+        let widest = Choice::new(parts.fold(plan.part, f64::max), &population.hot);
+        Predictor {
+            first_counted: (population.requests as f64 * plan.warm_up) as u64,
+            plan,
+            population,
+            widest,
+            lru_choice,
+            fills: Fills::default(),
+            lru,
+            simulations,
+            seen: 0,
+            reads: 0,
+            recorded_hits: 0,
+            recorded_misses: 0,
+        }
+    }
+
+    /// The next request of the trace.
+    #[inline]
+    pub fn play(&mut self, request: &Request) {
+        let counts = self.seen >= self.first_counted;
+        self.seen += 1;
+        if counts && request.operation == Operation::Get {
+            self.reads += 1;
+            self.recorded_hits += u64::from(request.succeeded == Some(true));
+            self.recorded_misses += u64::from(request.succeeded == Some(false));
+        }
+        if self.widest.follows(request.hash).is_some() {
+            self.follow(request, counts);
+        }
+    }
+
+    #[inline(never)]
+    fn follow(&mut self, request: &Request, counts: bool) {
+        let Some(step) = self.fills.step(request) else { return };
+        if let (Some(lru), Some(is_hot)) = (&mut self.lru, self.lru_choice.follows(step.hash)) {
+            lru.play(&step, is_hot, counts);
+        }
+        for simulation in &mut self.simulations {
+            simulation.play(&step, counts);
+        }
+    }
+
+    pub fn prediction(&self) -> Prediction {
+        let curve = |policy: &Policy| match (policy, &self.lru) {
+            (Policy::Lru, Some(lru)) => {
+                let part = self.lru_choice.part();
+                self.curve(*policy, lru.tallies().iter().map(|tally| (part, *tally)))
+            }
+            _ => {
+                let own = self.simulations.iter().filter(|simulation| simulation.policy == *policy);
+                self.curve(*policy, own.map(|each| (each.choice.part(), each.tally)))
+            }
+        };
+        Prediction {
+            requests: self.seen,
+            reads: self.reads,
+            recorded_hits: self.recorded_hits,
+            recorded_misses: self.recorded_misses,
+            keys: self.population.keys,
+            hot_keys: self.lru_choice.hot_keys(),
+            fills: self.fills.counts,
+            curves: self.plan.policies.iter().map(curve).collect(),
+        }
+    }
+
+    fn curve(&self, policy: Policy, tallies: impl Iterator<Item = (f64, Tally)>) -> Curve {
+        let point = |(size, (part, tally)): (&u64, (f64, Tally))| {
+            let is_part = part < 1.0 || self.plan.sampled > 1;
+            Point {
+                memory_bytes: *size,
+                part,
+                misses: tally.miss_ratio((self.reads, tally.reads().0), is_part),
+                byte_misses: tally.byte_miss_ratio(1.0 / part, is_part),
+            }
+        };
+        Curve { policy, points: self.plan.sizes.iter().zip(tallies).map(point).collect() }
+    }
+}
+
+/// A cache of one size, with a part of the keys and as much less memory (miniature simulation; Waldspurger et al. 2017).
+struct Simulation {
+    policy: Policy,
+    choice: Choice,
+    cache: Cache,
+    hot: HotItems,
+    tally: Tally,
+}
+
+enum Cache {
+    Memcached(Memcached),
+    Embedded(Embedded),
+}
+
+impl Simulation {
+    fn new(policy: Policy, memory_bytes: u64, plan: &Plan, population: &Population) -> Simulation {
+        // What the trace's own keys have of the memory.
+        let memory = memory_bytes as f64 / f64::from(plan.sampled);
+        let part = match policy {
+            Policy::Embedded => stored_part(plan.part, memory, population),
+            _ => plan.part,
+        };
+        let hot = population.hotter(population.mean_charged_bytes / (memory * NEVER_EVICTED));
+        let choice = Choice::new(part, &hot);
+        // The hottest keys are not in the miniature. They have their room first.
+        let hot_bytes: u64 = hot.iter().map(|key| u64::from(key.charged_bytes)).sum();
+        let is_miniature = choice.part() < 1.0;
+        let taken = hot_bytes.saturating_mul(u64::from(plan.sampled)).min(memory_bytes / 2);
+        let left = memory_bytes - if is_miniature { taken } else { 0 };
+        let of_memory = choice.part() / f64::from(plan.sampled);
+        let cache = match policy {
+            Policy::Embedded => Cache::Embedded(Embedded::new(left, of_memory)),
+            _ => Cache::Memcached(Memcached::new(left, of_memory)),
+        };
+        Simulation { policy, choice, cache, hot: HotItems::default(), tally: Tally::default() }
+    }
+
+    fn play(&mut self, step: &Step, counts: bool) {
+        let Some(is_hot) = self.choice.follows(step.hash) else { return };
+        let hit = match (&mut self.cache, is_hot) {
+            (_, true) => self.hot.play(step),
+            (Cache::Memcached(cache), false) => cache.play(step),
+            (Cache::Embedded(cache), false) => cache.play(step),
+        };
+        if let Some(hit) = hit.filter(|_| counts) {
+            self.tally.count(step.hash, is_hot, !hit, step.value_bytes);
+        }
+    }
+}
+
+/// The part of the keys for a store whose bytes are real.
+fn stored_part(part: f64, memory: f64, population: &Population) -> f64 {
+    let held = memory.min(population.keys * population.mean_charged_bytes).max(1.0);
+    part.max(LEAST_STORED_BYTES / memory).min(MOST_STORED_BYTES / held).min(1.0)
+}
+
+/// The hottest items: they are never evicted, only expire or are deleted.
+#[derive(Default)]
+struct HotItems {
+    until_s: HashMap<u64, u32, FixedState>,
+}
+
+impl HotItems {
+    fn play(&mut self, step: &Step) -> Option<bool> {
+        let until_s = self.until_s.get(&step.hash).copied().filter(|until_s| *until_s > step.at_s);
+        let stored = match (step.task, until_s.is_some()) {
+            (Task::Set(fill), _)
+            | (Task::Add(fill) | Task::Get(Some(fill)), false)
+            | (Task::Replace(fill), true) => Some(fill.ttl_s),
+            (Task::Touch(ttl_s), true) => Some(ttl_s),
+            (Task::Delete, _) => {
+                self.until_s.remove(&step.hash);
+                None
+            }
+            _ => None,
+        };
+        if let Some(ttl_s) = stored {
+            self.until_s.insert(step.hash, deadline_s(step.at_s, ttl_s));
+        }
+        matches!(step.task, Task::Get(_)).then_some(until_s.is_some())
+    }
+}

@@ -1,0 +1,92 @@
+//! Counts of reads that missed, and the error that comes from taking a part of the keys.
+
+/// Keys are divided into so many groups by their hash; their differences show the error.
+pub const GROUPS: usize = 16;
+
+/// Reads of one size of memory, by group, and of the hottest keys beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    groups: [Reads; GROUPS],
+    hot: Reads,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reads {
+    reads: u64,
+    misses: u64,
+    bytes: u64,
+    missed_bytes: u64,
+}
+
+/// A part of reads, and its standard error: 0 if all keys were followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Ratio {
+    pub value: f64,
+    pub error: f64,
+}
+
+/// The group of a key.
+fn group_of(hash: u64) -> usize {
+    // The highest bits choose keys.
+    (hash as usize >> 8) % GROUPS
+}
+
+impl Tally {
+    /// Count a read of so many bytes, if they are known.
+    #[inline]
+    pub fn count(&mut self, hash: u64, is_hot: bool, missed: bool, bytes: Option<u32>) {
+        let reads = if is_hot { &mut self.hot } else { &mut self.groups[group_of(hash)] };
+        let (missed, bytes) = (u64::from(missed), u64::from(bytes.unwrap_or(0)));
+        reads.reads += 1;
+        reads.misses += missed;
+        reads.bytes += bytes;
+        reads.missed_bytes += bytes * missed;
+    }
+
+    /// The part of all reads that missed. `hot_reads` and `reads` are those of the whole trace; `is_part`: of other keys
+    /// only a part was followed.
+    pub fn miss_ratio(&self, population: (u64, u64), is_part: bool) -> Ratio {
+        self.ratio(population, is_part, |reads| (reads.reads, reads.misses))
+    }
+
+    /// The part of all bytes that were asked for and missed. The bytes of the other keys are weighed as reads are.
+    pub fn byte_miss_ratio(&self, scale: f64, is_part: bool) -> Ratio {
+        let of = |reads: &Reads| (reads.bytes, reads.missed_bytes);
+        let bytes: u64 = self.groups.iter().map(|reads| reads.bytes).sum();
+        let population = ((bytes as f64 * scale) as u64 + self.hot.bytes, self.hot.bytes);
+        self.ratio(population, is_part, of)
+    }
+
+    /// `population`: all of the trace, and those of the hottest keys.
+    fn ratio(
+        &self,
+        population: (u64, u64),
+        is_part: bool,
+        of: impl Fn(&Reads) -> (u64, u64),
+    ) -> Ratio {
+        let (all, hot_all) = population;
+        if all == 0 {
+            return Ratio::default();
+        }
+        let groups = self.groups.each_ref().map(&of);
+        let (asked, missed) =
+            groups.iter().fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+        let (_, hot_missed) = of(&self.hot);
+        let part = all.saturating_sub(hot_all) as f64 / all as f64;
+        let ratio = if asked == 0 { 0.0 } else { missed as f64 / asked as f64 };
+        let value = part * ratio + hot_missed as f64 / all as f64;
+        let squares: f64 = groups
+            .iter()
+            .map(|(asked, missed)| (*missed as f64 - ratio * *asked as f64).powi(2))
+            .sum();
+        // The ratio estimator's error, from groups as clusters.
+        let number = GROUPS as f64;
+        let error = (number / (number - 1.0) * squares).sqrt() / asked.max(1) as f64;
+        Ratio { value, error: if is_part { part * error } else { 0.0 } }
+    }
+
+    /// Reads of keys that were followed: of the hottest, and of others.
+    pub fn reads(&self) -> (u64, u64) {
+        (self.hot.reads, self.groups.iter().map(|reads| reads.reads).sum())
+    }
+}

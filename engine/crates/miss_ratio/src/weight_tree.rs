@@ -1,0 +1,59 @@
+//! Sums of weights behind a place, in steps of 32.
+
+const WIDTH: usize = 32;
+
+/// Weights by place. A change and a sum take one step for each level; a level has 32 times fewer sums than the one below.
+#[derive(Clone, Debug, Default)]
+pub struct WeightTree {
+    levels: Vec<Vec<u64>>,
+}
+
+impl WeightTree {
+    /// A tree of so many places, all without weight.
+    pub fn new(places: usize) -> WeightTree {
+        let mut levels = Vec::new();
+        let mut count = places.max(1);
+        loop {
+            count = count.next_multiple_of(WIDTH);
+            levels.push(vec![0; count]);
+            if count == WIDTH {
+                return WeightTree { levels };
+            }
+            count /= WIDTH;
+        }
+    }
+
+    pub fn places(&self) -> usize {
+        self.levels[0].len()
+    }
+
+    #[inline]
+    pub fn add(&mut self, place: usize, weight: u64) {
+        let mut at = place;
+        for level in &mut self.levels {
+            level[at] += weight;
+            at /= WIDTH;
+        }
+    }
+
+    #[inline]
+    pub fn subtract(&mut self, place: usize, weight: u64) {
+        let mut at = place;
+        for level in &mut self.levels {
+            level[at] -= weight;
+            at /= WIDTH;
+        }
+    }
+
+    /// The weight of all places behind this one.
+    #[inline]
+    pub fn behind(&self, place: usize) -> u64 {
+        let (mut at, mut sum) = (place, 0);
+        for level in &self.levels {
+            let end = (at / WIDTH + 1) * WIDTH;
+            sum += level[at + 1..end].iter().sum::<u64>();
+            at /= WIDTH;
+        }
+        sum
+    }
+}

@@ -1,0 +1,226 @@
+//! Predictions from a part of the keys beside exact ones, and the rule for fills.
+
+use cachemark_miss_ratio::{
+    Fill, Fills, Hottest, Memcached, Operation, Plan, Policy, Prediction, Predictor, Request,
+    SlabClasses, Step, Task, item_bytes,
+};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Zipf};
+
+fn hash(key: u64) -> u64 {
+    let mut hash = key.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash ^ (hash >> 27)
+}
+
+fn get(key: u64, at_s: u32, value_bytes: u32, ttl_s: u32) -> Request {
+    Request {
+        hash: hash(key),
+        at_s,
+        ttl_s,
+        value_bytes,
+        key_bytes: 20,
+        operation: Operation::Get,
+        succeeded: None,
+    }
+}
+
+/// Gets by Zipf's law; sizes belong to keys; some expire.
+fn requests(exponent: f64, keys: u64, count: usize, ttl_s: u32) -> Vec<Request> {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let law = Zipf::new(keys as f64, exponent).unwrap();
+    let mut requests = Vec::with_capacity(count);
+    for number in 0..count {
+        let key = law.sample(&mut random) as u64;
+        let at_s = (number / 1000) as u32;
+        let size = 50 + (hash(key) >> 32) as u32 % 1000;
+        let mut request = get(key, at_s, size, 0);
+        if random.random_ratio(1, 20) || number < 1000 {
+            request.operation = Operation::Set;
+            request.ttl_s = if key.is_multiple_of(2) { ttl_s } else { 0 };
+        }
+        requests.push(request);
+    }
+    requests
+}
+
+fn plan(sizes: &[u64], policies: &[Policy], part: f64) -> Plan {
+    let (sizes, policies) = (sizes.to_vec(), policies.to_vec());
+    Plan { sizes, policies, part, sampled: 1, warm_up: 0.2 }
+}
+
+fn predict(requests: &[Request], sizes: &[u64], policies: &[Policy], part: f64) -> Prediction {
+    predict_by(requests, plan(sizes, policies, part))
+}
+
+fn predict_by(requests: &[Request], plan: Plan) -> Prediction {
+    let mut first = Hottest::default();
+    requests.iter().for_each(|request| first.add(request));
+    let mut predictor = Predictor::new(plan, first.population());
+    requests.iter().for_each(|request| predictor.play(request));
+    predictor.prediction()
+}
+
+#[test]
+fn a_part_of_the_keys_predicts_what_all_do() {
+    for (exponent, ttl_s) in [(0.9, 0), (1.1, 60)] {
+        let requests = requests(exponent, 100_000, 200_000, ttl_s);
+        let sizes: Vec<u64> = (0..5).map(|step| (2 << 20) << step).collect();
+        let all = predict(&requests, &sizes, &Policy::ALL, 1.0);
+        let part = predict(&requests, &sizes, &Policy::ALL, 0.4);
+        assert!(part.hot_keys > 10 && all.hot_keys == 0);
+        for (exact, sampled) in all.curves.iter().zip(&part.curves) {
+            let differences = exact.points.iter().zip(&sampled.points).map(|(exact, sampled)| {
+                let difference = (exact.misses.value - sampled.misses.value).abs();
+                assert_eq!(sampled.misses.error > 0.0, sampled.part < 1.0);
+                let error = exact.misses.error + sampled.misses.error;
+                assert!(difference < 4.0 * error + 0.02, "{exact:?} {sampled:?}");
+                difference
+            });
+            let mean = differences.sum::<f64>() / sizes.len() as f64;
+            println!(
+                "{:?} of {exponent}: mean difference {:.3} points",
+                exact.policy,
+                100.0 * mean
+            );
+            assert!(mean < 0.01, "{:?}: {mean}", exact.policy);
+        }
+    }
+}
+
+#[test]
+fn a_trace_with_a_part_of_the_keys_stands_for_all() {
+    let all = requests(0.8, 100_000, 400_000, 0);
+    let kept = |request: &&Request| (request.hash >> 50).is_multiple_of(4);
+    let part: Vec<Request> = all.iter().filter(kept).copied().collect();
+    let sizes = [16 << 20, 48 << 20];
+    let exact = predict(&all, &sizes, &Policy::ALL, 1.0);
+    let plan = Plan { sampled: 4, ..plan(&sizes, &Policy::ALL, 1.0) };
+    let stood_for = predict_by(&part, plan);
+    for (of_all, of_part) in exact.curves.iter().zip(&stood_for.curves) {
+        for (all, part) in of_all.points.iter().zip(&of_part.points) {
+            assert!(part.misses.error > 0.0 && part.memory_bytes == all.memory_bytes);
+            let difference = (all.misses.value - part.misses.value).abs();
+            assert!(difference < 4.0 * part.misses.error, "{all:?} {part:?}");
+            assert!(part.misses.error < 0.06, "{part:?}");
+        }
+    }
+}
+
+#[test]
+fn more_memory_misses_less_and_all_is_the_least() {
+    let requests = requests(1.0, 20_000, 300_000, 0);
+    let sizes = [1 << 20, 4 << 20, 16 << 20, 256 << 20];
+    let prediction = predict(&requests, &sizes, &Policy::ALL, 1.0);
+    let lowest: Vec<f64> =
+        prediction.curves.iter().map(|curve| curve.points[3].misses.value).collect();
+    assert!(lowest.iter().all(|misses| (misses - lowest[0]).abs() < 1e-9), "{lowest:?}");
+    for curve in &prediction.curves {
+        let misses: Vec<f64> = curve.points.iter().map(|point| point.misses.value).collect();
+        assert!(misses.is_sorted_by(|a, b| a >= b), "{curve:?}");
+        assert!(curve.points.iter().all(|point| point.byte_misses.value <= 1.0));
+    }
+}
+
+#[test]
+fn the_hottest_keys_come_first_and_are_not_too_many() {
+    let mut hottest = Hottest::default();
+    // 10,000 keys with two requests each, and one with 100.
+    (0..20_000u64).for_each(|number| hottest.add(&get(number % 10_000, 0, 100, 0)));
+    (0..100).for_each(|_| hottest.add(&get(77_777, 0, 100, 0)));
+    let hot = hottest.population().hot;
+    assert_eq!((hot[0].hash, hot.len()), (hash(77_777), 8192));
+    assert_eq!(hot[0].charged_bytes, 192);
+}
+
+#[test]
+fn the_rule_for_fills() {
+    let mut fills = Fills::default();
+    let mut task = |operation, succeeded, value_bytes| {
+        let request = Request { operation, succeeded, value_bytes, ..get(1, 0, 0, 7) };
+        fills.step(&request).map(|step| step.task)
+    };
+    let unknown = u32::MAX;
+    // Nothing is known of its size: a miss stays one.
+    assert_eq!(task(Operation::Get, Some(true), unknown), Some(Task::Get(None)));
+    assert_eq!(task(Operation::Get, Some(false), unknown), Some(Task::Get(None)));
+    assert!(matches!(task(Operation::Set, Some(true), 30), Some(Task::Add(_))), "a fill");
+    assert!(matches!(task(Operation::Set, Some(true), 40), Some(Task::Set(_))), "an update");
+    let Some(Task::Get(Some(fill))) = task(Operation::Get, Some(true), unknown) else {
+        panic!("a get that hit is followed by a fill, where it misses");
+    };
+    assert_eq!((fill.value_bytes, fill.ttl_s), (40, 7));
+    assert!(matches!(task(Operation::Set, Some(true), 50), Some(Task::Set(_))));
+    assert_eq!(task(Operation::Get, Some(false), unknown), Some(Task::Get(None)));
+    assert!(matches!(task(Operation::Add, Some(true), 50), Some(Task::Add(_))));
+    let counts = fills.counts;
+    assert_eq!((counts.fills, counts.updates), (2, 2));
+    assert_eq!((counts.filled_gets, counts.unfilled_gets, counts.gets_without_size), (1, 3, 1));
+}
+
+fn played(cache: &mut Memcached, request: Request, fill_bytes: Option<u32>) -> Option<bool> {
+    let fill = fill_bytes.map(|value_bytes| Fill { value_bytes, ttl_s: request.ttl_s });
+    let task = match (request.operation, fill) {
+        (Operation::Set, Some(fill)) => Task::Set(fill),
+        _ => Task::Get(fill),
+    };
+    let Request { hash, at_s, key_bytes, .. } = request;
+    cache.play(&Step { hash, at_s, key_bytes, value_bytes: fill_bytes, task })
+}
+
+/// Keys are read three times every 10 s, and meanwhile more than fits is read once: an LRU would keep none of them.
+#[test]
+fn items_that_were_hit_twice_survive_a_scan() {
+    let mut cache = Memcached::new(1 << 20, 1.0);
+    let scanned = 885 + 200;
+    for round in 0..10 {
+        let mut hits = [0; 3];
+        for (read, key) in (0..3).flat_map(|read| (0..100).map(move |key| (read, key))) {
+            let hit = played(&mut cache, get(key, 10 * round, 0, 0), Some(1000)) == Some(true);
+            hits[read] += u32::from(hit);
+        }
+        // Until COLD has items, their age is 0, and every older item goes there.
+        let first = [0, 40, 100][(round as usize).min(2)];
+        assert_eq!(hits, [first, 100, 100], "{round}");
+        for place in 0..scanned {
+            let key = u64::from(1000 + round * scanned + place);
+            let at_s = 10 * round + 10 * place / scanned;
+            assert_eq!(played(&mut cache, get(key, at_s, 0, 0), Some(1000)), Some(false));
+        }
+    }
+}
+
+#[test]
+fn an_item_expires_at_its_second() {
+    let mut cache = Memcached::new(1 << 20, 1.0);
+    played(&mut cache, Request { operation: Operation::Set, ..get(1, 10, 0, 5) }, Some(100));
+    assert_eq!(played(&mut cache, get(1, 14, 0, 0), None), Some(true));
+    assert_eq!(played(&mut cache, get(1, 15, 0, 0), None), Some(false));
+}
+
+#[test]
+fn large_items_take_two_chunks() {
+    let mut cache = Memcached::new(4 << 20, 1.0);
+    for key in 0..8 {
+        played(&mut cache, get(key, 0, 0, 0), Some(600_000));
+    }
+    assert_eq!(cache.classes().last(), Some(&(8, 4)));
+    let held = (0..8).filter(|key| played(&mut cache, get(*key, 0, 0, 0), None) == Some(true));
+    assert_eq!(held.count(), 4);
+    assert_eq!(played(&mut cache, get(9, 0, 0, 0), Some(1 << 20)), Some(false));
+    assert_eq!(played(&mut cache, get(9, 0, 0, 0), None), Some(false));
+}
+
+#[test]
+fn items_have_the_classes_of_memcached() {
+    let slabs = SlabClasses::default();
+    let chunks: Vec<u32> = slabs.all().iter().map(|class| class.chunk_bytes).collect();
+    assert_eq!(chunks[..8], [96, 120, 152, 192, 240, 304, 384, 480]);
+    assert_eq!((chunks.len(), chunks[38]), (39, 524_288));
+    assert_eq!(item_bytes(2, 3), 64);
+    assert_eq!(slabs.class_of(96), Some(0));
+    assert_eq!(slabs.class_of(97), Some(1));
+    assert_eq!(slabs.class_of(1 << 21), None);
+    assert_eq!(slabs.charged_bytes(100), Some(120));
+}

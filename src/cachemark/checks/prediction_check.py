@@ -1,0 +1,115 @@
+"""A prediction beside real servers: the trace is played against them, as it was predicted.
+
+What the trace needs is the time in which it was recorded, as items expire and memcached's pages
+move by the clock. A longer trace is played faster, with expiry times as much shorter; then the
+prediction beside it is one for the trace as it is played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from cachemark.endpoints.servers import ServerSpec, parse_spec, running_unencrypted, with_memory
+from cachemark.host.engine_output import engine_output
+from cachemark.model.errors import UsageError
+from cachemark.model.miss_ratio import (
+    CachePolicy,
+    CurvePoint,
+    PredictedTrace,
+    PredictionCheck,
+)
+from cachemark.model.units import MIB
+
+_LONGEST_S = 60.0
+# What one connection surely plays in a second.
+_PLAYED_PER_S = 10_000
+_REMEDY = "docs/size-a-fleet.md describes --check"
+_POLICIES: dict[str, CachePolicy] = {"memcached": "memcached", "embedded": "embedded"}
+
+
+class _Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine's `trace play` counted."""
+
+    reads: int
+    misses: int
+    refused: int
+    late_s: float
+
+
+def checked_servers(texts: Sequence[str], predicted: Sequence[str]) -> list[ServerSpec]:
+    """The servers to play against, when these policies are predicted.
+
+    Raises UsageError for a server that nothing is predicted for.
+    """
+    specs = [parse_spec(text) for text in texts]
+    for spec in specs:
+        if _POLICIES.get(spec.kind) not in predicted:
+            known = [name for name in _POLICIES if name in predicted]
+            remedy = " or ".join(known) or "add memcached to --policies"
+            raise UsageError(f"server {spec.text!r}: nothing is predicted for it", remedy)
+        if "memory" in spec.options:
+            raise UsageError(
+                f"server {spec.text!r}: its memory is that of --memory", "leave it out"
+            )
+    return specs
+
+
+def play_speed(predicted: PredictedTrace) -> float:
+    """How many times as fast as recorded the trace is played."""
+    if not predicted.duration_s:
+        return 1.0
+    requests_s = predicted.prediction.requests / _PLAYED_PER_S
+    played_s = max(min(predicted.duration_s, _LONGEST_S), requests_s)
+    return max(1.0, predicted.duration_s / played_s)
+
+
+class PlayedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace to play. `words` say how it is read; `predicted` is for the speed of playing."""
+
+    path: Path
+    words: list[str]
+    predicted: PredictedTrace
+
+
+def check(
+    spec: ServerSpec, trace: PlayedTrace, progress: Callable[[str], None]
+) -> list[PredictionCheck]:
+    """Play the trace against a server at each size of its curve. Raises UsageError, TrialError."""
+    curves = trace.predicted.prediction.curves
+    points = next(curve.points for curve in curves if curve.policy == _POLICIES[spec.kind])
+    return [_check(spec, trace, point, progress) for point in points]
+
+
+def _check(
+    spec: ServerSpec, trace: PlayedTrace, point: CurvePoint, progress: Callable[[str], None]
+) -> PredictionCheck:
+    mib = point.memory_bytes // MIB
+    limited = with_memory(spec, f"{mib}m")
+    assert limited is not None
+    progress(f"playing the trace against {limited.text}")
+    as_played = trace.predicted
+    uncounted = math.floor(as_played.prediction.requests * as_played.warm_up)
+    options = [*trace.words, f"--speed={as_played.speed!r}", f"--uncounted={uncounted}"]
+    with running_unencrypted(limited) as server:
+        [address] = server.addresses
+        printed = engine_output(
+            ["trace", "play", *options, "--", str(trace.path), address], _REMEDY
+        )
+        version = server.facts.version
+    played = msgspec.json.decode(printed, type=_Played)
+    return PredictionCheck(
+        server=spec.text,
+        version=version,
+        policy=_POLICIES[spec.kind],
+        memory_bytes=point.memory_bytes,
+        speed=as_played.speed,
+        predicted=point.misses,
+        measured=played.misses / played.reads if played.reads else 0.0,
+        reads=played.reads,
+        refused=played.refused,
+        late_s=played.late_s,
+    )

@@ -1,0 +1,135 @@
+"""`cachemark predict`: how many reads of a trace miss with more or less memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.checks.prediction_check import PlayedTrace, check, checked_servers, play_speed
+from cachemark.cli.exit_status import OK
+from cachemark.cli.memory import progress_lines
+from cachemark.cli.output import print_text, terminal_width, write_out
+from cachemark.cli.trace import TraceReading
+from cachemark.endpoints.servers import ServerSpec
+from cachemark.model.errors import UsageError
+from cachemark.model.miss_ratio import CheckedTrace, PredictedTrace, PredictionCheck
+from cachemark.report.json_text import json_text
+from cachemark.runs.trace_files import predicted_trace
+
+_MOST_CHECKS = 10
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether to play the trace against real servers, too."""
+
+    sizes: Annotated[
+        int,
+        Parameter(
+            name="--check",
+            help="play the trace against real servers at so many of the sizes, and print predicted "
+            "beside measured",
+        ),
+    ] = 0
+    server: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            help="the servers of --check: memcached and embedded, with their options; default: "
+            "those of --policies",
+        ),
+    ] = ()
+
+    def specs(self, policies: str) -> list[ServerSpec]:
+        """The servers to play against. Raises UsageError if they do not go with the policies."""
+        if not 0 <= self.sizes <= _MOST_CHECKS:
+            raise UsageError(f"--check {self.sizes}: 0 to {_MOST_CHECKS} sizes", "such as 2")
+        if self.server and not self.sizes:
+            raise UsageError("--server: nothing is played", "add --check 2")
+        if not self.sizes:
+            return []
+        predicted = policies.split(",")
+        texts = self.server or [policy for policy in predicted if policy != "lru"]
+        specs = checked_servers(texts, predicted)
+        if not specs:
+            raise UsageError("--check: no server has the policy lru", "add memcached to --policies")
+        return specs
+
+
+def predict(
+    source: Annotated[Path, Parameter(help="the trace; also .zst and .gz")],
+    *,
+    memory: Annotated[str, Parameter(help="sizes: 64m,256m,1g, or 64m..4g, which is ten sizes")],
+    policies: Annotated[
+        str, Parameter(help="memcached, embedded and lru, or some of them")
+    ] = "memcached,embedded,lru",
+    sample: Annotated[
+        str,
+        Parameter(help="the keys to follow: 1/100, all, or auto, which is about 65,000 of them"),
+    ] = "auto",
+    warm_up: Annotated[
+        float, Parameter(help="the first part of the trace, which fills the caches: not counted")
+    ] = 0.2,
+    reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
+    checking: Annotated[Check | None, Parameter(name="*")] = None,
+    out: Annotated[Path | None, Parameter(help="a page with the curve, .html")] = None,
+    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+) -> int:
+    """Predict how many reads miss with more or less memory, by simulating servers on a trace.
+
+    memcached is simulated with expiry, slab classes, HOT, WARM and COLD, and pages that move; the
+    embedded server by its own store; LRU is a reference. If only a part of the keys is followed,
+    each figure has its standard error. docs/size-a-fleet.md says what is assumed.
+    """
+    words = (reading or TraceReading()).words
+    asked = [f"--policies={policies}", f"--sample={sample}", f"--warm-up={warm_up!r}"]
+    checking = checking or Check()
+    # Before the work, which may take minutes.
+    specs = checking.specs(policies)
+    options = ["trace", "predict", *words, *asked, f"--memory={memory}", "--", str(source)]
+    predicted = predicted_trace(options)
+    checks: list[PredictionCheck] = []
+    if specs:
+        trace = _as_played(checking.sizes, source, words, asked, predicted)
+        with progress_lines() as progress:
+            checks = [each for spec in specs for each in check(spec, trace, progress)]
+    return _show(CheckedTrace(predicted=predicted, checks=checks), source, out, json=json)
+
+
+def _as_played(
+    number: int, source: Path, words: list[str], asked: list[str], predicted: PredictedTrace
+) -> PlayedTrace:
+    """The trace with a prediction for some of the sizes, at the speed at which it is played."""
+    if predicted.origin.sampled > 1:
+        text = f"--check: the trace has one key of {predicted.origin.sampled}"
+        raise UsageError(text, "a server can only be checked with a trace of all keys")
+    sizes = [point.memory_bytes for point in predicted.prediction.curves[0].points]
+    memory = ",".join(str(size) for size in _spread(sizes, number))
+    speed = [f"--speed={play_speed(predicted)!r}", f"--memory={memory}"]
+    as_played = predicted_trace(["trace", "predict", *words, *asked, *speed, "--", str(source)])
+    return PlayedTrace(path=source, words=words, predicted=as_played)
+
+
+def _spread(sizes: list[int], number: int) -> list[int]:
+    """So many of the sizes, as far from each other and from both ends as they can be.
+
+    >>> _spread([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 2)
+    [3, 8]
+    """
+    number = min(number, len(sizes))
+    return [sizes[(2 * place + 1) * len(sizes) // (2 * number)] for place in range(number)]
+
+
+def _show(checked: CheckedTrace, source: Path, out: Path | None, *, json: bool) -> int:
+    # Late, as plots take a while to load.
+    from cachemark.report.trace import html, terminal  # noqa: PLC0415
+    from cachemark.report.trace.prediction import document  # noqa: PLC0415
+
+    made = document(checked, source.name)
+    if out is not None:
+        write_out(out, html.render(made))
+    print_text(json_text(checked) if json else terminal.render(made, terminal_width()))
+    return OK

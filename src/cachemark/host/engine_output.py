@@ -1,0 +1,35 @@
+"""What the engine prints when it ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+from cachemark.host.process import binary_path
+from cachemark.model.errors import UsageError, engine_error_text
+
+
+def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> str:
+    """Run a verb of the engine until it ends. Raises UsageError with the engine's own words.
+
+    With `stops`, Ctrl-C or SIGTERM ends the verb's work, which is whole all the same.
+    """
+    # A group of its own: a terminal's Ctrl-C would reach the engine too, beside the signal below.
+    with subprocess.Popen(
+        [binary_path(), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0,
+    ) as engine:  # fmt: skip
+        try:
+            stdout, stderr = engine.communicate()
+        except KeyboardInterrupt:
+            engine.send_signal(signal.SIGTERM)
+            stdout, stderr = engine.communicate()
+            if not stops:
+                raise
+        finally:
+            if engine.poll() is None:
+                engine.kill()
+    if engine.returncode:
+        error = engine_error_text(stderr) or f"the engine ended: {engine.returncode}"
+        raise UsageError(error, remedy)
+    return stdout

@@ -1,0 +1,102 @@
+"""How many reads miss with more or less memory, as the engine's `trace predict` prints it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cachemark.model.trace_statistics import TraceOrigin, TraceSummary
+
+CachePolicy = Literal["memcached", "embedded", "lru"]
+
+
+class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of reads, and its standard error: 0 if all keys were followed."""
+
+    value: float
+    error: float
+
+
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A size of memory, and the part of reads, and of their bytes, that misses.
+
+    `part` of the keys was followed, besides the hottest.
+    """
+
+    memory_bytes: int
+    part: float
+    misses: MissRatio
+    byte_misses: MissRatio
+
+
+class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy at all sizes, the smallest first."""
+
+    policy: CachePolicy
+    points: list[CurvePoint]
+
+
+class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the rule for fills applied, for the keys that were followed.
+
+    `gets_without_size` are those of the `unfilled_gets` that may have hit.
+    """
+
+    fills: int
+    updates: int
+    filled_gets: int
+    unfilled_gets: int
+    gets_without_size: int
+    without_size: int
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """What was predicted. `reads` were counted; `recorded_…` is what the trace says of them."""
+
+    requests: int
+    reads: int
+    recorded_hits: int
+    recorded_misses: int
+    keys: float
+    hot_keys: int
+    fills: FillCounts
+    curves: list[MissRatioCurve]
+
+
+class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace, and what was predicted from it. `warm_up` is the part that is not counted."""
+
+    format: str
+    origin: TraceOrigin
+    summary: TraceSummary
+    duration_s: float
+    speed: float
+    warm_up: float
+    prediction: Prediction
+
+
+class PredictionCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """A size at which the trace was played against a real server.
+
+    `predicted` is for the trace as it was played: `speed` times as fast. `late_s` is how far the
+    last request was behind its time. `refused` writes did not fit.
+    """
+
+    server: str
+    version: str
+    policy: CachePolicy
+    memory_bytes: int
+    speed: float
+    predicted: MissRatio
+    measured: float
+    reads: int
+    refused: int
+    late_s: float
+
+
+class CheckedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A prediction, and how far it was from real servers; without --check nothing was played."""
+
+    predicted: PredictedTrace
+    checks: list[PredictionCheck]
