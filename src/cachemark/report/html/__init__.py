@@ -8,8 +8,16 @@ from cachemark.report.html.render import (
     column_classes,
     content_policy,
     render,
+    render_page,
     script_text,
     style_sheet,
 )
 
-__all__ = ["column_classes", "content_policy", "render", "script_text", "style_sheet"]
+__all__ = [
+    "column_classes",
+    "content_policy",
+    "render",
+    "render_page",
+    "script_text",
+    "style_sheet",
+]

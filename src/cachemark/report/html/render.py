@@ -12,6 +12,7 @@ from cachemark.model.foreign_text import clean_all
 from cachemark.report.document import Table
 from cachemark.report.html.environment import environment
 from cachemark.report.html.page import page
+from cachemark.report.html.page_values import Download
 from cachemark.report.html.theme import plot_colour_rules, variables
 from cachemark.report.model import Report
 
@@ -19,17 +20,27 @@ from cachemark.report.model import Report
 def render(report: Report, width: int | None) -> str:
     """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
-    report = clean_all(report)
-    script = script_text()
+    made = page(clean_all(report))
+    return render_page("page.html.jinja", made.downloads, page=made)
+
+
+def render_page(
+    template: str,
+    downloads: list[Download],
+    package: str = "cachemark.report.html",
+    **values: object,
+) -> str:
+    """A page with the frame, the style and the script of all pages, from a package's template."""
     return (
-        environment()
-        .get_template("page.html.jinja")
+        environment(package)
+        .get_template(template)
         .render(
-            page=page(report),
+            downloads=downloads,
             sides_of=column_classes,
             style=Markup(f"{style_sheet()}\n{plot_colour_rules()}"),
-            script=Markup(script),
+            script=Markup(script_text()),
             policy=content_policy(),
+            **values,
         )
     )
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
 from cachemark.model.foreign_text import clean_all
-from cachemark.report.html import column_classes, content_policy, script_text, style_sheet
+from cachemark.report.html import render_page
 from cachemark.report.html.descriptions import code_parts
-from cachemark.report.html.environment import environment
 from cachemark.report.html.page import NARROW, WIDE, download, drawn, section_part
 from cachemark.report.html.page_values import Download, SectionPart
-from cachemark.report.html.theme import plot_colour_rules
 from cachemark.report.jmh import csv_file
 from cachemark.report.jmh.model import JmhReport
 from cachemark.report.jmh.tables import figures_table
@@ -23,20 +19,14 @@ def render(report: JmhReport, width: int | None) -> str:
     """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
     report = clean_all(report)
-    return (
-        environment("cachemark.report.jmh")
-        .get_template("jmh.html.jinja")
-        .render(
-            report=report,
-            figures=figures_table(report),
-            notes=[code_parts(note) for note in report.notes],
-            sections=[_part(section, n) for n, section in enumerate(report.sections, 1)],
-            downloads=_downloads(report),
-            sides_of=column_classes,
-            style=Markup(f"{style_sheet()}\n{plot_colour_rules()}"),
-            script=Markup(script_text()),
-            policy=content_policy(),
-        )
+    return render_page(
+        "jmh.html.jinja",
+        _downloads(report),
+        "cachemark.report.jmh",
+        report=report,
+        figures=figures_table(report),
+        notes=[code_parts(note) for note in report.notes],
+        sections=[_part(section, n) for n, section in enumerate(report.sections, 1)],
     )
 
 
