@@ -38,11 +38,12 @@ OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)
 _LOOK_S = 0.005
 
+# True: with the flags.
 CALLS = {
-    "get": lambda s, op: (s.client.get, (op.key,), found_item),
-    "gets": lambda s, op: (s.client.gets, (op.key,), found_item),
-    "gat": lambda s, op: (s.client.gat, (op.exptime_s, op.key), found_item),
-    "mget": lambda s, op: (s.client.get_many, (op.keys,), found_items),
+    "get": lambda s, op: (s.client.get, (op.key, True), found_item),
+    "gets": lambda s, op: (s.client.gets, (op.key, True), found_item),
+    "gat": lambda s, op: (s.client.gat, (op.exptime_s, op.key, True), found_item),
+    "mget": lambda s, op: (s.client.get_many, (op.keys, True), found_items),
     "set": lambda s, op: write(s.client.set, op),
     "add": lambda s, op: write(s.client.add, op),
     "replace": lambda s, op: write(s.client.replace, op),
@@ -113,7 +114,7 @@ class Session(BaseSession):
 
     async def swap(self, key, value, exptime_s):
         """Change a value as a program does: what it read, and whether its own was stored."""
-        item = await self.client.gets(key)
+        item = await self.client.gets(key, return_flags=True)
         if item is None:
             return None, None
         try:
