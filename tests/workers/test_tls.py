@@ -51,21 +51,27 @@ def files(tmp_path: Path) -> TlsFiles:
     return tls_files(tmp_path, "untrusted")
 
 
+@pytest.fixture(scope="module", params=WITH_TLS)
+def player(request: pytest.FixtureRequest) -> Generator[tuple[Worker, Ready]]:
+    """One worker for all tests of a client: whom it trusted before must not matter."""
+    client = CLIENTS[request.param]
+    if missing := client.missing():
+        pytest.skip(f"{missing}: {client.setup}")
+    with worker_driver.started(client) as (worker, ready):
+        assert "tls" in ready.capabilities
+        yield worker, ready
+
+
 @contextmanager
 def prepared(
-    client: str, options: dict[str, str], trusted: Path, folder: Path
+    player: tuple[Worker, Ready], options: dict[str, str], trusted: Path, folder: Path
 ) -> Generator[tuple[Worker, WorkerAnswer]]:
-    """A worker that was told to connect to a server with these options, and what it said."""
-    if missing := CLIENTS[client].missing():
-        pytest.skip(f"{missing}: {CLIENTS[client].setup}")
+    """The worker, told to connect to a server with these options, and what it said."""
+    worker, ready = player
     shape = ("--keys", "20", "--size", "0..2k", "--ops", "200", "--mix", "get=4,set=1")
     tape = worker_driver.write_tape(folder, *shape)
     given = ",".join(f"{name}={value}" for name, value in options.items())
-    with (
-        running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server,
-        worker_driver.started(CLIENTS[client]) as (worker, ready),
-    ):
-        assert "tls" in ready.capabilities
+    with running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server:
         setup = worker_driver.patient(
             servers=server.addresses,
             tape=str(tape),
@@ -75,9 +81,10 @@ def prepared(
         yield worker, worker_driver.ask(worker, setup)
 
 
-@pytest.mark.parametrize("client", WITH_TLS)
-def test_a_client_plays_by_tls(client: str, files: TlsFiles, tmp_path: Path) -> None:
-    with prepared(client, files.good, files.trusted, tmp_path) as (worker, answer):
+def test_a_client_plays_by_tls(
+    player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
+) -> None:
+    with prepared(player, files.good, files.trusted, tmp_path) as (worker, answer):
         assert isinstance(answer, Ready)
         done = worker_driver.play(worker, RunRequest(phase="measure", ops=200))
     assert [op.errors for op in done.operations.values() if op.errors] == []
@@ -93,11 +100,14 @@ def _plays(worker: Worker, setup: Prepare) -> bool:
     return isinstance(answer, Done) and sum(op.ok for op in answer.operations.values()) > 0
 
 
-@pytest.mark.parametrize("client", [name for name in WITH_TLS if name != "python/emcache"])
-def test_a_client_shows_its_certificate_and_expects_a_name(client: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "player", [name for name in WITH_TLS if name != "python/emcache"], indirect=True
+)
+def test_a_client_shows_its_certificate_and_expects_a_name(
+    player: tuple[Worker, Ready], tmp_path: Path
+) -> None:
     """The server asks for a certificate, and has one of a name that is not its address."""
-    if missing := CLIENTS[client].missing():
-        pytest.skip(f"{missing}: {CLIENTS[client].setup}")
+    worker, ready = player
     tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--ops", "20", "--mix", "set=1")
     spec = parse_spec("memcached:threads=1,memory=16,tls=mutual,tls_name=cache.example")
     with running(spec) as server:
@@ -106,27 +116,26 @@ def test_a_client_shows_its_certificate_and_expects_a_name(client: str, tmp_path
         wrong = {**options, "tls_name": "other.example"}
         anonymous = {name: options[name] for name in ("tls", "tls_name")}
         for given, connects in ((options, True), (wrong, False), (anonymous, False)):
-            with worker_driver.started(CLIENTS[client]) as (worker, ready):
-                setup = worker_driver.patient(
-                    servers=server.addresses,
-                    tape=str(tape),
-                    options=given,
-                    wire=supported_wires(ready)[0],
-                )
-                assert _plays(worker, setup) is connects, given
+            setup = worker_driver.patient(
+                servers=server.addresses,
+                tape=str(tape),
+                options=given,
+                wire=supported_wires(ready)[0],
+            )
+            assert _plays(worker, setup) is connects, given
 
 
-@pytest.mark.parametrize("client", WITH_TLS)
 def test_a_certificate_of_an_unknown_authority_is_refused(
-    client: str, files: TlsFiles, tmp_path: Path
+    player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
 ) -> None:
-    with prepared(client, files.bad, files.trusted, tmp_path) as (_, answer):
+    with prepared(player, files.bad, files.trusted, tmp_path) as (_, answer):
         assert isinstance(answer, Failure)
 
 
-@pytest.mark.parametrize("client", WITH_TLS)
-def test_the_certificates_to_trust_are_read(client: str, files: TlsFiles, tmp_path: Path) -> None:
-    with prepared(client, files.good, tmp_path / "nowhere.pem", tmp_path) as (_, answer):
+def test_the_certificates_to_trust_are_read(
+    player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
+) -> None:
+    with prepared(player, files.good, tmp_path / "nowhere.pem", tmp_path) as (_, answer):
         assert isinstance(answer, Unsupported | Failure)
         said = answer.reason if isinstance(answer, Unsupported) else answer.text
         assert "nowhere.pem" in said or "tls" in said

@@ -40,9 +40,19 @@ module DalliGem
 
   # The library expects the server's address in certificates, and has no option for another name.
   def expect_name(name)
-    return unless name
+    ExpectedName.name = name
+    Dalli::Socket::SSLSocket.prepend(ExpectedName) if name
+  end
 
-    Dalli::Socket::SSLSocket.prepend(Module.new { define_method(:hostname=) { |_| super(name) } })
+  # The name that the last prepare asked for.
+  module ExpectedName
+    class << self
+      attr_accessor :name
+    end
+
+    def hostname=(address)
+      super(ExpectedName.name || address)
+    end
   end
 
   # Connect. The block returns what each server answered. Raises Unreachable.
