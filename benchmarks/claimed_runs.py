@@ -231,6 +231,20 @@ def settled_wrongly(blocks: int) -> Callable[[Random], bool]:
     return wrong
 
 
+def lengthened_wrongly(ends: Sequence[int]) -> Callable[[Random], bool]:
+    """Whether equal arms are told apart at a look of a run that is lengthened to each of `ends`."""
+    rules = {at: StopRule(margin=0.0, looks=LOOKS, planned=max(at, LOOKS[-1])) for at in ends}
+
+    def wrong(draw: Random) -> bool:
+        logs = draw.normal(0, 0.05, max(ends)).tolist()
+        found = [
+            (rule, mean_of_logs(logs[:at]).ratio(rule.confidence).p) for at, rule in rules.items()
+        ]
+        return any(p is not None and p < rule.level for rule, p in found)
+
+    return wrong
+
+
 def marked(sittings: int, rare: float) -> Callable[[Random], bool]:
     """Whether a sitting is marked; the first one is slower by `rare`, on logarithms."""
 

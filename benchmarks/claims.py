@@ -22,6 +22,7 @@ from claimed_runs import (
     Random,
     family,
     is_named,
+    lengthened_wrongly,
     marked,
     named,
     own_error,
@@ -119,12 +120,8 @@ def _winners() -> list[Claim]:
     ]
 
 
-def _others() -> list[Claim]:
+def _looks() -> list[Claim]:
     return [
-        Claim("within: interval of 28 rounds, correlation 0", 0.95, within_holds(28, 0.0)),
-        Claim("within: interval of 28 rounds, correlation 0.3", 0.95, within_holds(28, 0.3)),
-        Claim("needed: settled after what 6 sittings tell", 0.8, told_settles(6, 0.034)),
-        Claim("needed: settled after what 12 sittings tell", 0.8, told_settles(12, 0.034)),
         *[
             Claim(
                 f"looks: settled within {blocks}, equal arms differ",
@@ -133,6 +130,22 @@ def _others() -> list[Claim]:
             )
             for blocks in (6, 7, 8, 9, 12)
         ],
+        Claim(
+            "looks: lengthened by each sitting up to 24",
+            0.05,
+            lengthened_wrongly([*LOOKS, *range(13, 25)]),
+        ),
+        Claim("looks: lengthened to 24 and 48", 0.05, lengthened_wrongly([*LOOKS, 24, 48])),
+    ]
+
+
+def _others() -> list[Claim]:
+    return [
+        Claim("within: interval of 28 rounds, correlation 0", 0.95, within_holds(28, 0.0)),
+        Claim("within: interval of 28 rounds, correlation 0.3", 0.95, within_holds(28, 0.3)),
+        Claim("needed: settled after what 6 sittings tell", 0.8, told_settles(6, 0.034)),
+        Claim("needed: settled after what 12 sittings tell", 0.8, told_settles(12, 0.034)),
+        *_looks(),
         *[
             Claim(
                 f"search: more than 10 % too low, {spoiled:.0%} of the trials spoiled",

@@ -20,7 +20,7 @@ def lengthen(stored: Run, options: RunOptions) -> None:
     """Store the typed length in the run's header. Raises UsageError.
 
     A run that was to look once, at its end, has several looks from then on, so each of them has the
-    stricter level.
+    stricter level; beyond the last declared look, it is stricter still.
     """
     if not options.are_given:
         return

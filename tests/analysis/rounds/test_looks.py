@@ -26,6 +26,10 @@ def test_looks_have_the_stricter_level_and_a_single_look_the_ordinary_one() -> N
     assert StopRule(looks=(6,), planned=8).level == 0.0158
     assert StopRule(looks=(6,), planned=6).level == 0.05
     assert StopRule().confidence == pytest.approx(0.9842)
+    # Beyond the last look, a run may have ended any number of times before.
+    assert StopRule(looks=LOOKS, planned=12).level == 0.0158
+    assert StopRule(looks=LOOKS, planned=13).level == 0.0065
+    assert StopRule(looks=(), planned=20).level == 0.05
 
 
 def test_between_looks_the_answers_stay_those_of_the_last_one() -> None:
