@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.statistics import Comparison, Interval
+from cachemark.analysis.statistics import Comparison
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.csv_text import csv_text
+from cachemark.report.csv_text import csv_text, figure_text, interval_texts
 
 _SIDE = ("", "_low", "_high")
 COLUMNS = (
@@ -36,20 +36,12 @@ def _line(row: ComparisonRow, of: Comparison) -> list[object]:
         *[getattr(row.baseline, field) for field in CELL_FIELDS],
         *[getattr(row.other, field) for field in CELL_FIELDS],
         of.figure,
-        *_interval(of.second_value),
-        *_interval(of.first_value),
-        *_interval(of.ratio),
-        _float_text(of.ratio.p if of.ratio else None),
-        _float_text(of.p_holm),
+        *interval_texts(of.second_value),
+        *interval_texts(of.first_value),
+        *interval_texts(of.ratio),
+        figure_text(of.ratio.p if of.ratio else None),
+        figure_text(of.p_holm),
         *of.counts[::-1],
         of.answer if of.ratio else "",
         of.why,
     ]
-
-
-def _interval(of: Interval | None) -> list[str]:
-    return [_float_text(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
-
-
-def _float_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import Interval
 from cachemark.report.cells import CELL_FIELDS
-from cachemark.report.csv_text import csv_text
+from cachemark.report.csv_text import csv_text, figure_text, interval_texts
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _ENTRY = (
@@ -37,16 +36,8 @@ def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:
             *named,
             *entry_fields,
             name,
-            *_interval(entry.figures[name]),
-            _float_text(entry.ratio_to_previous if name == line.figures[0] else None),
+            *interval_texts(entry.figures[name]),
+            figure_text(entry.ratio_to_previous if name == line.figures[0] else None),
         ]
         for name in line.figures
     ]
-
-
-def _interval(of: Interval | None) -> list[str]:
-    return [_float_text(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
-
-
-def _float_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
