@@ -251,6 +251,25 @@ def test_the_picture_has_the_fastest_at_the_top_and_the_ratios(made: Report) -> 
     assert "of the fastest" in drawn
 
 
+@pytest.mark.parametrize("aspect", [16 / 6, 4.0])
+def test_a_picture_fills_the_canvas_that_is_asked_for(made: Report, aspect: float) -> None:
+    plain = summary_picture(made, "An answer.")
+    drawn = summary_picture(made, "An answer.", aspect=aspect)
+    assert plain is not None
+    assert drawn is not None
+    assert plain["width"] / plain["height"] != pytest.approx(aspect, rel=0.02)
+    assert drawn["width"] / drawn["height"] == pytest.approx(aspect, rel=0.02)
+
+
+def test_few_bars_do_not_become_as_thick_as_a_tall_canvas(made: Report) -> None:
+    heights = [
+        spec["height"]
+        for aspect in (None, 1.0, 0.5)
+        if (spec := summary_picture(made, "An answer.", aspect=aspect))
+    ]
+    assert heights[0] < heights[1] == heights[2] < 3 * heights[0]
+
+
 def test_nothing_measured_is_no_picture(made: Report) -> None:
     assert summary_png(msgspec.structs.replace(made, groups=[]), "") == b""
 

@@ -122,7 +122,8 @@ def plot_files(report: Report, form: str, style: Style = _PLAIN) -> Iterator[tup
 
 def summary_png(report: Report, answer: str, style: Style = _PLAIN) -> bytes:
     """The run as one PNG picture; empty if nothing was measured."""
-    spec = summary_picture(report, answer, style.title)
+    aspect = style.size[0] / style.size[1] if style.size else None
+    spec = summary_picture(report, answer, style.title, aspect)
     if not spec:
         return b""
     spec = themed(spec, style.theme)
@@ -130,7 +131,7 @@ def summary_png(report: Report, answer: str, style: Style = _PLAIN) -> bytes:
 
 
 def fitted(spec: Spec, size: tuple[int, int]) -> tuple[Spec, float]:
-    """A picture in the middle of a page of so many pixels, and its scale."""
+    """A picture in the middle of a page of so many pixels, which it fills one way; its scale."""
     scale = min(size[0] / spec["width"], size[1] / spec["height"])
     across = (size[0] / scale - spec["width"]) / 2
     down = (size[1] / scale - spec["height"]) / 2

@@ -34,16 +34,19 @@ _WIDE = 420
 _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
+# Bars of a tall picture grow to at most so many times their height.
+_MOST_STRETCH = 3.0
 # Panels share an axis unless the longest bar of one would be shorter than this part of it.
 _MIN_PART = 1 / 12
 
 
 class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A name in the column at the left, and the position of its bars in the panels beside it."""
+    """A name in the column at the left, and the place of its bars in the panels beside it."""
 
     label: str
     top: float
     count: int
+    thick: float
 
 
 class _PanelArea(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,22 +62,49 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
     thick: float
 
 
-def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None:
-    """The whole picture, with the answer in a sentence; None if nothing was measured."""
+class _Page(msgspec.Struct, frozen=True, kw_only=True):
+    """What a picture shows."""
+
+    report: Report
+    answer: str
+    title: str
+    drawn: Sequence[Panel]
+
+
+def summary_picture(
+    report: Report, answer: str, title: str = "", aspect: float | None = None
+) -> Spec | None:
+    """The whole picture, with the answer in a sentence; None if nothing was measured.
+
+    With `aspect`, which is width / height, bars are as thick or as long as it takes to fill it.
+    """
     drawn = panels(report)
     if not drawn:
         return None
-    canvas = Canvas()
-    down = _heading(canvas, title or report.header.title, answer)
+    page = _Page(report=report, answer=answer, title=title or report.header.title, drawn=drawn)
+    plain = _drawn(page, WIDTH, 1.0)
+    if aspect is None:
+        return plain
+    missing = WIDTH / aspect - plain["height"]
+    if missing < 0:
+        return _drawn(page, math.floor(plain["height"] * aspect), 1.0)
+    bars = sum(_rows(beside, 1.0)[1] for beside, _ in _lines(drawn))
+    return _drawn(page, WIDTH, min(_MOST_STRETCH, 1 + missing / bars))
+
+
+def _drawn(page: _Page, full_width: int, stretch: float) -> Spec:
+    """The picture at a width, with the height that it takes; `stretch` makes bars thicker."""
+    canvas, drawn = Canvas(), page.drawn
+    down = _heading(canvas, page.title, page.answer)
     names = [item.label for panel in drawn for item in panel.items]
     left = _MARGIN + min(340, text_width(names) + 4)
-    down = _legend(canvas, drawn[0].key, left, down)
+    down = _legend(canvas, drawn[0].key, left, down, full_width)
     for beside, columns in _lines(drawn):
-        width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
-        rows, height = _rows(beside)
+        width = (full_width - _MARGIN - left - (columns - 1) * _GAP) / columns
+        rows, height = _rows(beside, stretch)
         down = _titles(canvas, beside, left, width, down)
         for row in rows:
-            middle = down + row.top + row.count * _thick(beside[0]) / 2
+            middle = down + row.top + row.count * row.thick / 2
             words = shorten(row.label, left - _MARGIN - 2, _SMALL)
             canvas.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
@@ -82,9 +112,9 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
             place = _PanelArea(left=at, top=down, width=width, height=height)
             _panel(canvas, panel, rows, place, _shared_end(panel, beside))
         down += height + 30
-    down = _footer(canvas, report, drawn, down)
-    description = f"{report.header.title} {answer}"
-    return canvas.specification(WIDTH, math.ceil(down), description)
+    down = _footer(canvas, page.report, drawn, down)
+    description = f"{page.report.header.title} {page.answer}"
+    return canvas.specification(full_width, math.ceil(down), description)
 
 
 def _heading(canvas: Canvas, title: str, answer: str) -> float:
@@ -99,11 +129,11 @@ def _heading(canvas: Canvas, title: str, answer: str) -> float:
 
 
 def _legend(
-    canvas: Canvas, key: Sequence[tuple[ColourRole, str]], left: float, down: float
+    canvas: Canvas, key: Sequence[tuple[ColourRole, str]], left: float, down: float, width: int
 ) -> float:
     across = left
     for role, words in key:
-        if across > left and across + 14 + text_width([words]) > WIDTH - _MARGIN:
+        if across > left and across + 14 + text_width([words]) > width - _MARGIN:
             across, down = left, down + 16
         canvas.rect(across, across + 9, down - 5, down + 4, role)
         canvas.words(across + 14, down, words, "faint", size=_SMALL)
@@ -133,7 +163,7 @@ def _thick(panel: Panel) -> float:
     return 9.5 if panel.key else 11.0
 
 
-def _rows(beside: Sequence[Panel]) -> tuple[list[_NameRow], float]:
+def _rows(beside: Sequence[Panel], stretch: float) -> tuple[list[_NameRow], float]:
     """The names of a row of panels, each with space for its largest number of bars."""
     most: dict[str, int] = {}
     for panel in beside:
@@ -141,11 +171,11 @@ def _rows(beside: Sequence[Panel]) -> tuple[list[_NameRow], float]:
             most[label] = max(most.get(label, 0), len(list(items)))
     places = _places(beside)
     rows: list[_NameRow] = []
-    top = 0.0
+    top, thick = 0.0, stretch * _thick(beside[0])
     for label, count in sorted(most.items(), key=lambda item: places.get(item[0], math.inf)):
-        rows.append(_NameRow(label=label, top=top, count=count))
-        top += count * _thick(beside[0]) + _BETWEEN
-    return rows, top - _BETWEEN
+        rows.append(_NameRow(label=label, top=top, count=count, thick=thick))
+        top += count * thick + stretch * _BETWEEN
+    return rows, top - stretch * _BETWEEN
 
 
 def _places(beside: Sequence[Panel]) -> dict[str, float]:
@@ -225,8 +255,8 @@ def _panel(
     }
     for row in rows:
         for index, item in enumerate(of_name.get(row.label, [])):
-            middle = top + row.top + (index + 0.5) * _thick(panel)
-            at = _Bar(left=area.left, middle=middle, thick=_thick(panel) - 1)
+            middle = top + row.top + (index + 0.5) * row.thick
+            at = _Bar(left=area.left, middle=middle, thick=row.thick - 1)
             _bar(canvas, item, at, scale, last)
             if with_ratios:
                 end = area.left + area.width
