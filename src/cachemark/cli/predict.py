@@ -23,7 +23,7 @@ _MOST_CHECKS = 10
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckOptions:
     """Whether to play the trace against real servers, too."""
 
     sizes: Annotated[
@@ -74,7 +74,7 @@ def predict(
         float, Parameter(help="the first part of the trace, which fills the caches: not counted")
     ] = 0.2,
     reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
-    checking: Annotated[Check | None, Parameter(name="*")] = None,
+    checking: Annotated[CheckOptions | None, Parameter(name="*")] = None,
     out: Annotated[Path | None, Parameter(help="a page with the curve, .html")] = None,
     json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
 ) -> int:
@@ -86,7 +86,7 @@ def predict(
     """
     words = (reading or TraceReading()).words
     asked = [f"--policies={policies}", f"--sample={sample}", f"--warm-up={warm_up!r}"]
-    checking = checking or Check()
+    checking = checking or CheckOptions()
     # Before the work, which may take minutes.
     specs = checking.specs(policies)
     options = ["trace", "predict", *words, *asked, f"--memory={memory}", "--", str(source)]

@@ -37,7 +37,7 @@ from cachemark.analysis.statistics.interval import (
 )
 from cachemark.analysis.statistics.order_statistics import median_interval
 from cachemark.analysis.statistics.over_trials import over_trials
-from cachemark.analysis.statistics.percentile_curve import CurvePoint
+from cachemark.analysis.statistics.percentile_curve import PercentilePoint
 from cachemark.analysis.statistics.pooled_times import (
     PooledPercentile,
     TrialTimes,
@@ -71,10 +71,10 @@ __all__ = [
     "Answer",
     "CellSummary",
     "Comparison",
-    "CurvePoint",
     "Figure",
     "Interval",
     "KindSummary",
+    "PercentilePoint",
     "PooledPercentile",
     "Scope",
     "TimeSummary",

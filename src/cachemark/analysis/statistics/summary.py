@@ -21,7 +21,7 @@ from cachemark.analysis.statistics.group_summary import (
 )
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
-from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
+from cachemark.analysis.statistics.percentile_curve import PercentilePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.analysis.verdict.tape_repeats import hits_withheld
@@ -46,7 +46,7 @@ class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     intervals: dict[float, Interval] = {}
     at_least: dict[float, int] = {}
     withheld: list[float] = []
-    curve: list[CurvePoint] = []
+    curve: list[PercentilePoint] = []
 
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,7 +259,7 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
     )
 
 
-def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> list[CurvePoint]:
+def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> list[PercentilePoint]:
     """The curve, up to the first percentile that is a lower bound or that some trial withholds."""
     withheld = [each.percent for trial in valid for each in trial.withheld if not each.kind]
     first = min(withheld, default=100.0)
