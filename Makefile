@@ -169,7 +169,7 @@ QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,com
 NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py \
   analysis/statistics/test_simulated_experiments.py report/test_html_browser.py report/test_readers.py \
   report/test_cpu_dispatch.py report/test_hostile_text.py report/test_exports.py)
-PURE_CRATES := $(addprefix -p cachemark-,protocol storage tape trace)
+PURE_CRATES := $(addprefix -p cachemark-,packets protocol storage tape trace)
 
 .PHONY: quick-python quick-rust
 quick: ## What needs no network and no other program: quick linters, tests of pure rooms and of the engine's pure crates
@@ -280,7 +280,7 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 # program:package
 DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules pypy3:pypy3 pypy3:pypy3-dev yrmcdsd:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
-  memccapable:libmemcached-tools openssl:openssl \
+  memccapable:libmemcached-tools openssl:openssl tcpdump:tcpdump \
   ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
 # pylibmc has no wheels for Python 3.12 and later.

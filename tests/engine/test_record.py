@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import signal
 import socket
 import socketserver
 import subprocess
@@ -14,12 +12,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
-from cachemark.runs.trace_files import WrittenTrace
+from tests.engine.recording import recording, rows
 
 # What is recorded of a server, as text.
 _SECRET = "customer"
@@ -29,37 +26,6 @@ _SECRET = "customer"
 def address() -> Generator[str]:
     with running(parse_spec("memcached")) as server:
         yield server.addresses[0]
-
-
-class Recording:
-    """A recording that has begun. `end` ends it; both return what it says."""
-
-    def __init__(self, engine: subprocess.Popen[str]) -> None:
-        self._engine = engine
-
-    def end(self) -> WrittenTrace:
-        self._engine.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def wait(self) -> WrittenTrace:
-        """Wait until it ends by itself."""
-        stdout, stderr = self._engine.communicate(timeout=60)
-        assert self._engine.returncode == 0, stderr
-        return msgspec.json.decode(stdout, type=WrittenTrace)
-
-
-@contextmanager
-def recording(address: str, out: Path, *options: str) -> Generator[Recording]:
-    command = [binary_path(), "record", address, "--out", str(out), *options]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as engine:
-        assert engine.stderr is not None
-        try:
-            assert "is recorded" in engine.stderr.readline()
-            yield Recording(engine)
-        finally:
-            engine.kill()
 
 
 class Client:
@@ -74,14 +40,6 @@ class Client:
         seen = b""
         while not seen.endswith(end.encode() + b"\r\n"):
             seen += self._socket.recv(65536)
-
-
-def rows(trace: Path, out: Path) -> list[dict[str, str]]:
-    """The records of a trace, by way of CSV."""
-    subprocess.run(
-        [binary_path(), "trace", "convert", str(trace), str(out)], check=True, capture_output=True
-    )
-    return list(csv.DictReader(out.read_text().splitlines()))
 
 
 def play(client: Client) -> list[tuple[str, str, str]]:

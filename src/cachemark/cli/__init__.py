@@ -41,7 +41,7 @@ VERBS = {
         "run": "Run a suite or an experiment file, and print its table",
         "drive": "Load one server with the native client, and keep the results as a run",
         "new": "Write an experiment file with comments, from options or from answers",
-        "record": "Record the traffic of a running memcached as a trace",
+        "record": "Record the traffic of a memcached, or of captured packets, as a trace",
         "memory": "Fill servers and report how much memory an item takes",
         "resilience": "Find out what clients do when their server freezes, dies or answers wrongly",
         "jmh": "Run Java clients under JMH",

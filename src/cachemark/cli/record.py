@@ -1,4 +1,4 @@
-"""`cachemark record`: record the traffic of a running memcached."""
+"""`cachemark record`: record the traffic of a running memcached, or read captured packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from cachemark.runs.trace_files import written_trace
 
 
 def record(
-    server: Annotated[str, Parameter(help="the memcached, as HOST:PORT")],
+    source: Annotated[
+        str,
+        Parameter(
+            help="the memcached, as HOST:PORT; or packets: a pcap or pcapng file, - is stdin"
+        ),
+    ],
     *,
     out: Annotated[Path, Parameter(help="the trace to write")],
     duration: Annotated[str | None, Parameter(help="how long to record, such as 60s")] = None,
@@ -23,7 +28,11 @@ def record(
         str | None, Parameter(help="end after so many requests, such as 1m")
     ] = None,
     size: Annotated[
-        str | None, Parameter(help="end when memcached has sent so much of its log, such as 1g")
+        str | None,
+        Parameter(help="end when so much of the log or of the capture was read, such as 1g"),
+    ] = None,
+    port: Annotated[
+        str | None, Parameter(help="the servers' ports in a capture: 11211,11212; default: 11211")
     ] = None,
     sample: Annotated[
         str, Parameter(help="record one key of so many, with all its requests: 1/100")
@@ -40,14 +49,18 @@ def record(
 
     Nothing is installed, no client notices. It ends after --duration, --requests or --size, or with
     Ctrl-C. Values are never recorded, and keys only as a hash. It prints what was lost, and the
-    server's own counters beside what was recorded. docs/replay-a-trace.md has more.
+    server's own counters beside what was recorded. Packets show more, such as hits and misses:
+    `tcpdump -i any -s 400 -w - port 11211 | cachemark record - --out day.trace`.
+    docs/replay-a-trace.md compares the two.
     """
     arguments = ["record", f"--out={out}", f"--sample={sample}"]
     arguments += [f"--duration={duration}"] if duration else []
     arguments += [f"--requests={requests}"] if requests else []
     arguments += [f"--size={size}"] if size else []
+    arguments += [f"--port={port}"] if port else []
     arguments += ["--plain-keys"] if plain_keys else []
     tell = plain_console(stderr=True, soft_wrap=True)
-    tell.print(f"recording {server}; Ctrl-C ends it", markup=False, highlight=False)
-    written = written_trace([*arguments, "--", server])
+    shown = "packets from stdin" if source == "-" else source
+    tell.print(f"recording {shown}; Ctrl-C ends it", markup=False, highlight=False)
+    written = written_trace([*arguments, "--", source])
     print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))

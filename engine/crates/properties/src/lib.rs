@@ -12,6 +12,7 @@ pub mod connections;
 pub mod datagrams;
 #[cfg(feature = "options")]
 pub mod options;
+pub mod packets;
 #[cfg(feature = "programs")]
 pub mod player;
 #[cfg(feature = "programs")]

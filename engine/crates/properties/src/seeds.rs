@@ -171,6 +171,39 @@ pub fn trace_files() -> Seeds {
     traces().iter().filter_map(file).map(block).collect()
 }
 
+/// Captures of requests, in each kind of file and of link.
+pub fn captures() -> Seeds {
+    use crate::packets::{FILES, LINKS, asked, capture};
+    let request = [&b"get a b\r\n"[..], b"set c 0 60 3\r\nabc\r\n"].concat();
+    let sent = asked(&request, &[5, 9]);
+    let of =
+        |(number, link)| capture(FILES[number % FILES.len()], link, number % 2 == 1, 80, &sent);
+    LINKS.into_iter().enumerate().map(of).collect()
+}
+
+/// Requests that come in segments, some late and some twice.
+pub fn segments() -> Seeds {
+    let all = [text_requests(), meta_requests(), binary_requests()].concat();
+    let head = [8, 0x2d, 1, 2, 3, 5, 7, 11, 13, 17];
+    short(all.chunks(3).map(|requests| [&head[..], &requests.concat()].concat()))
+}
+
+/// Requests and the replies to them.
+pub fn captured_conversations() -> Seeds {
+    let all = |requests: Seeds, replies: Seeds| {
+        requests.into_iter().zip(replies).map(|(request, reply)| {
+            let part = |side: u8, bytes: &[u8]| {
+                let parts = bytes.chunks(127);
+                parts.flat_map(|part| [&[(part.len() as u8) << 1 | side], part].concat()).collect()
+            };
+            let both: [Vec<u8>; 2] = [part(0, &request), part(1, &reply)];
+            both.concat()
+        })
+    };
+    let text = all(text_requests(), text_replies()).chain(all(meta_requests(), meta_replies()));
+    short(text.chain(all(binary_requests(), binary_replies())))
+}
+
 /// Names of the columns of traces.
 pub fn trace_columns() -> Seeds {
     let texts = ["time:ms,op,key,size", "time key size -", "key;ttl;key_size;count", "key,key"];

@@ -2,8 +2,8 @@
 
 use crate::client::{self, complete_or_incomplete};
 use crate::{
-    between, connections, datagrams, player, scripts, seeds, session, store, store_actions, tapes,
-    traces,
+    between, connections, datagrams, packets, player, scripts, seeds, session, store,
+    store_actions, tapes, traces,
 };
 
 /// A fuzz target, which `fuzz/fuzz_targets/NAME.rs` passes to libFuzzer.
@@ -44,6 +44,13 @@ pub const TARGETS: &[Target] = &[
         name: "trace_file",
         check: traces::file_refused_or_rewritten,
         seeds: seeds::trace_files,
+    },
+    Target { name: "capture", check: packets::refused_or_read, seeds: seeds::captures },
+    Target { name: "segments", check: packets::segments_do_not_matter, seeds: seeds::segments },
+    Target {
+        name: "conversation",
+        check: packets::conversation_is_read,
+        seeds: seeds::captured_conversations,
     },
     Target { name: "fault_proxy", check: fault_proxy, seeds: seeds::conversations },
     Target { name: "script", check: script, seeds: seeds::scripts },

@@ -68,7 +68,7 @@ impl Sampler {
         Sampler { hash: RandomState::new(), one_of }
     }
 
-    pub(crate) fn takes(&self, key: &str) -> bool {
+    pub(crate) fn takes(&self, key: &[u8]) -> bool {
         self.one_of == 1 || self.hash.hash_one(key).is_multiple_of(u64::from(self.one_of))
     }
 }

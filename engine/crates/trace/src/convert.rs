@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::anonymous::{Anonymiser, Sampler};
-use crate::event::{Action, TraceEvent};
+use crate::event::{TraceEvent, check_key};
 use crate::events::{Events, TraceFacts};
 use crate::file::{Keys, Origin, Record, Summary, TraceWriter};
 use crate::lines;
@@ -72,25 +72,87 @@ pub fn convert(
 ) -> Result<Converted, String> {
     let events = Events::open(from, options)?;
     let mut events = if conversion.tolerant { events.tolerant() } else { events };
-    let origin = origin(&events, conversion)?;
-    let into = BufWriter::with_capacity(1 << 18, into);
-    let mut writer = Writer::new(conversion.output, &origin, into).map_err(unwritable)?;
-    let mut choice = Choice::new(conversion);
-    let mut first_ns = None;
-    while let Some(mut event) = events.next()? {
-        if choice.takes(&mut event) {
-            let began_ns = *first_ns.get_or_insert(event.at_ns.unwrap_or(0));
-            event.at_ns = event.at_ns.map(|at_ns| at_ns.saturating_sub(began_ns));
-            writer.add(&event)?;
-        }
+    let mut writing = Writing::begin(conversion, origin(&events, conversion)?, into)?;
+    while let Some(event) = events.next()? {
+        writing.add(&record_of(&event))?;
     }
     let facts = events.facts();
-    let mut summary = summary(facts, choice.operations);
+    let mut summary = summary(facts);
     ending(&mut summary);
-    let (records, bytes) = writer.finish(summary.clone()).map_err(unwritable)?;
-    summary.records = records;
-    let TraceFacts { format, lines, .. } = *facts;
-    Ok(Converted { format, origin, lines, records, bytes, summary })
+    writing.finish(facts.format, facts.lines, summary)
+}
+
+/// Requests that are in no format of files, such as those in packets.
+pub trait Requests {
+    /// The next operation, in the order of their times; `None` after the last.
+    fn next(&mut self) -> Result<Option<Record<'_>>, String>;
+
+    /// What is known after the last one: how many lines or packets were read, and what is missing.
+    fn ending(&mut self) -> (u64, Summary);
+}
+
+/// Write requests. A key that no format of traces can hold is left out, unless keys are renamed.
+pub fn convert_requests(
+    requests: &mut dyn Requests,
+    format: &'static str,
+    conversion: &Conversion,
+    into: impl Write,
+) -> Result<Converted, String> {
+    let origin = Origin {
+        source: conversion.source.clone().unwrap_or_else(|| format.to_owned()),
+        keys: if conversion.anonymous { Keys::Anonymous } else { Keys::Plain },
+        sampled: conversion.sampled,
+    };
+    let mut writing = Writing::begin(conversion, origin, into)?;
+    let mut odd_keys = 0;
+    while let Some(record) = requests.next()? {
+        let is_text = || std::str::from_utf8(record.key).is_ok_and(|key| check_key(key).is_ok());
+        if conversion.anonymous || is_text() {
+            writing.add(&record)?;
+        } else {
+            odd_keys += 1;
+        }
+    }
+    let (lines, mut summary) = requests.ending();
+    if odd_keys > 0 {
+        summary.left_out.insert("whose key is no plain text in UTF-8".to_owned(), odd_keys);
+    }
+    writing.finish(format, lines, summary)
+}
+
+/// A trace that is being written: some keys, perhaps with other names, and times since the first record.
+struct Writing<W: Write> {
+    writer: Writer<BufWriter<W>>,
+    choice: Choice,
+    origin: Origin,
+    first_ns: Option<u64>,
+}
+
+impl<W: Write> Writing<W> {
+    fn begin(conversion: &Conversion, origin: Origin, into: W) -> Result<Writing<W>, String> {
+        let into = BufWriter::with_capacity(1 << 18, into);
+        let writer = Writer::new(conversion.output, &origin, into).map_err(unwritable)?;
+        Ok(Writing { writer, choice: Choice::new(conversion), origin, first_ns: None })
+    }
+
+    fn add(&mut self, record: &Record<'_>) -> Result<(), String> {
+        let Some(record) = self.choice.chosen(record) else { return Ok(()) };
+        let began_ns = *self.first_ns.get_or_insert(record.at_ns.unwrap_or(0));
+        let at_ns = record.at_ns.map(|at_ns| at_ns.saturating_sub(began_ns));
+        self.writer.add(&Record { at_ns, ..record })
+    }
+
+    fn finish(
+        self,
+        format: &'static str,
+        lines: u64,
+        mut summary: Summary,
+    ) -> Result<Converted, String> {
+        summary.operations = self.choice.operations;
+        let (records, bytes) = self.writer.finish(summary.clone()).map_err(unwritable)?;
+        summary.records = records;
+        Ok(Converted { format, origin: self.origin, lines, records, bytes, summary })
+    }
 }
 
 fn unwritable(error: io::Error) -> String {
@@ -111,22 +173,23 @@ fn origin(events: &Events<'_>, conversion: &Conversion) -> Result<Origin, String
     })
 }
 
-pub(crate) fn summary(facts: &TraceFacts, operations: BTreeMap<String, u64>) -> Summary {
+pub(crate) fn summary(facts: &TraceFacts) -> Summary {
     Summary {
-        records: 0,
-        operations,
         left_out: facts.left_out.clone(),
         other_lines: facts.other_lines.clone(),
         server: facts.server.clone(),
         reconnects: facts.reconnects,
+        ..Summary::default()
     }
 }
 
-/// Which events are written, and with which keys.
+/// Which records are written, and with which keys.
 struct Choice {
     anonymiser: Option<Anonymiser>,
     sampler: Sampler,
     operations: BTreeMap<String, u64>,
+    /// The new name of the last key.
+    name: String,
 }
 
 impl Choice {
@@ -135,22 +198,24 @@ impl Choice {
             anonymiser: conversion.anonymous.then(Anonymiser::default),
             sampler: Sampler::new(conversion.sampled),
             operations: BTreeMap::new(),
+            name: String::new(),
         }
     }
 
-    fn takes(&mut self, event: &mut TraceEvent) -> bool {
-        let name = event.action.name();
-        let more = u64::from(event.count);
-        match self.operations.get_mut(name) {
+    /// The record as it is written; `None` if its key is not in the sample.
+    fn chosen<'a>(&'a mut self, record: &Record<'a>) -> Option<Record<'a>> {
+        let more = u64::from(record.count);
+        match self.operations.get_mut(record.operation) {
             Some(count) => *count += more,
-            None => drop(self.operations.insert(name.to_owned(), more)),
+            None => drop(self.operations.insert(record.operation.to_owned(), more)),
         }
-        let takes = self.sampler.takes(&event.key);
-        if let (true, Some(anonymiser)) = (takes, &mut self.anonymiser) {
-            event.key_bytes.get_or_insert(event.key.len() as u32);
-            event.key = anonymiser.renamed(event.key.as_bytes());
+        if !self.sampler.takes(record.key) {
+            return None;
         }
-        takes
+        let Some(anonymiser) = &mut self.anonymiser else { return Some(*record) };
+        self.name = anonymiser.renamed(record.key);
+        let key_bytes = record.key_bytes.or(Some(record.key.len() as u32));
+        Some(Record { key: self.name.as_bytes(), key_bytes, ..*record })
     }
 }
 
@@ -172,11 +237,11 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn add(&mut self, event: &TraceEvent) -> Result<(), String> {
+    fn add(&mut self, record: &Record<'_>) -> Result<(), String> {
         match self {
-            Writer::Cachemark(writer) => writer.add(&record_of(event)).map_err(unwritable),
+            Writer::Cachemark(writer) => writer.add(record).map_err(unwritable),
             Writer::Csv { into, bytes, records } => {
-                let line = csv_line(event)?;
+                let line = csv_line(record)?;
                 *bytes += line.len() as u64;
                 *records += 1;
                 into.write_all(line.as_bytes()).map_err(unwritable)
@@ -211,26 +276,23 @@ pub(crate) fn record_of(event: &TraceEvent) -> Record<'_> {
     }
 }
 
-fn csv_line(event: &TraceEvent) -> Result<String, String> {
-    if event.key.contains(',') {
-        return Err(format!("key {:?} has a comma, for which CSV traces have no place", event.key));
-    }
-    if let Action::Skip(name) = &event.action
-        && name.contains(',')
-    {
-        return Err(format!("operation {name:?} has a comma, for which CSV traces have no place"));
+fn csv_line(record: &Record<'_>) -> Result<String, String> {
+    let key = String::from_utf8_lossy(record.key);
+    for (what, text) in [("key", &*key), ("operation", record.operation)] {
+        if text.contains(',') {
+            return Err(format!("{what} {text:?} has a comma, for which CSV traces have no place"));
+        }
     }
     let text = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let second = 1_000_000_000;
     let at = |ns: u64| format!("{}.{:09}", ns / second, ns % second);
     Ok(format!(
-        "{},{},{},{},{},{},{}\n",
-        event.at_ns.map(at).unwrap_or_default(),
-        event.action.name(),
-        event.key,
-        text(event.length),
-        event.exptime_s,
-        text(event.key_bytes),
-        event.count
+        "{},{},{key},{},{},{},{}\n",
+        record.at_ns.map(at).unwrap_or_default(),
+        record.operation,
+        text(record.length),
+        record.ttl_s,
+        text(record.key_bytes),
+        record.count
     ))
 }

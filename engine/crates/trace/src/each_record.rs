@@ -43,7 +43,7 @@ pub fn each_record(
         keys: events.keys(),
         sampled: 1,
     });
-    let mut read = summary(facts, Default::default());
+    let mut read = summary(facts);
     read.records = records;
     Ok(ReadTrace { format: facts.format, origin, summary: read })
 }

@@ -20,10 +20,13 @@ mod twitter;
 mod unpack;
 mod watch_log;
 
-pub use convert::{Conversion, Converted, Ending, Output, convert, convert_file};
+pub use convert::{
+    Conversion, Converted, Ending, Output, Requests, convert, convert_file, convert_requests,
+};
 pub use csv::Columns;
 pub use each_record::{ReadTrace, each_record};
 pub use format::Format;
 pub use import::{ImportedTrace, import, import_file};
 pub use options::{Gets, ImportOptions};
+pub use unpack::unpacked;
 pub use watch_log::watch_time_ns;

@@ -21,7 +21,7 @@ const FREE_BYTES: u64 = 1 << 20;
 const MOST_TIME: Duration = Duration::from_secs(1800);
 
 /// Read a trace, unpacked. Its first bytes show how it is packed.
-pub(crate) fn unpacked(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+pub fn unpacked(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     let begins = file.fill_buf()?;
     let (gzip, zstd) = (begins.starts_with(&GZIP), is_zstd(begins));
     if !gzip && !zstd {

@@ -1,31 +1,29 @@
-//! The verb `record`: record the traffic of a running memcached by its `watch`.
+//! The verb `record`: record the traffic of a running memcached by its `watch`, or from captured packets.
 
+mod captured;
 mod control;
+mod watched;
 mod watcher;
 
-use std::io::BufReader;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cachemark_trace::file::Summary;
-use cachemark_trace::{Conversion, Converted, Format, ImportOptions, Output, convert};
+use cachemark_packets::Ports;
+use cachemark_trace::{Conversion, Converted, Output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::options::units;
-use crate::process::{fail, print_compact_json, print_error};
+use crate::process::{fail, print_compact_json};
 use crate::whole_file;
-use control::Control;
-use watcher::{Limits, Watcher};
-
-const BUFFER_BYTES: usize = 1 << 18;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The memcached, as HOST:PORT
-    server: String,
+    /// The memcached, as HOST:PORT; or captured packets, pcap or pcapng: a file, or - for stdin
+    source: String,
     /// The trace to write, in cachemark's own format
     #[arg(long)]
     out: PathBuf,
@@ -35,9 +33,12 @@ pub struct Arguments {
     /// End after so many requests (1m)
     #[arg(long, value_parser = units::whole)]
     requests: Option<u64>,
-    /// End when memcached has sent so many bytes (1g): the trace takes about a tenth
+    /// End when memcached has sent so many bytes, or so many of a capture were read (1g): the trace takes about a tenth
     #[arg(long, value_parser = units::bytes)]
     size: Option<u64>,
+    /// The ports of the memcacheds in a capture, such as 11211,11212 [default: 11211]
+    #[arg(long)]
+    port: Option<Ports>,
     /// Record one key of so many, with all its requests: 1/100
     #[arg(long, value_parser = units::fraction, default_value = "1/1")]
     sample: u32,
@@ -55,38 +56,41 @@ pub fn run(arguments: Arguments) -> ExitCode {
 }
 
 fn record(arguments: &Arguments) -> Result<Converted, String> {
-    let place = |error: String| format!("{}: {error}", arguments.server);
     let ends = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&ends))
             .map_err(|error| error.to_string())?;
     }
-    let limits = Limits {
-        duration: arguments.duration,
-        requests: arguments.requests,
-        bytes: arguments.size,
-        ends,
-    };
-    let control = Control::connect(&arguments.server).map_err(place)?;
-    let conversion = Conversion {
-        output: Output::Cachemark,
-        anonymous: !arguments.plain_keys,
-        sampled: arguments.sample,
-        tolerant: true,
-        source: Some(format!("watch of {}", control.version())),
-    };
-    let watcher = Watcher::start(control, limits).map_err(place)?;
-    print_error(&format!(
-        "{} is recorded until the limits that you gave, or Ctrl-C",
-        arguments.server
-    ));
-    let found = watcher.findings();
-    let mut from = BufReader::with_capacity(BUFFER_BYTES, watcher);
-    let options = ImportOptions { format: Some(Format::Memcached), ..ImportOptions::default() };
-    let mut ending = |summary: &mut Summary| found.borrow().add_to(summary);
-    let recorded = whole_file::write_with(&arguments.out, |into| {
-        convert(&mut from, &options, &conversion, into, &mut ending)
-    });
-    let unwritable = |error| format!("{}: cannot be written: {error}", arguments.out.display());
-    recorded.map_err(unwritable)?.map_err(place)
+    if captured::is_capture(&arguments.source) {
+        captured::record(arguments, ends)
+    } else {
+        watched::record(arguments, ends)
+    }
+}
+
+impl Arguments {
+    /// When a recording ends, in words.
+    fn end(&self) -> &'static str {
+        let is_limited = self.duration.is_some() || self.requests.is_some() || self.size.is_some();
+        if is_limited { "until a limit that you gave, or Ctrl-C" } else { "until Ctrl-C" }
+    }
+
+    fn conversion(&self) -> Conversion {
+        Conversion {
+            output: Output::Cachemark,
+            anonymous: !self.plain_keys,
+            sampled: self.sample,
+            tolerant: true,
+            source: None,
+        }
+    }
+}
+
+/// Write a trace. An error is that of the filling, or says that there is no place.
+fn written(
+    out: &Path,
+    fill: impl FnOnce(&mut File) -> Result<Converted, String>,
+) -> Result<Converted, String> {
+    let unwritable = |error| format!("{}: cannot be written: {error}", out.display());
+    whole_file::write_with(out, fill).map_err(unwritable)?
 }

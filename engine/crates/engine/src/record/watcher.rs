@@ -138,7 +138,10 @@ impl Watcher {
             if Instant::now() < until {
                 self.read_log();
             } else if !self.held.iter().any(|line| watch_time_ns(line).is_some()) {
-                return Err("it accepts `watch`, but logs nothing: only memcached does".to_owned());
+                return Err(
+                    "it accepts `watch`, but sends no log: only memcached itself can be recorded"
+                        .to_owned(),
+                );
             } else {
                 self.begin(0);
             }

@@ -1,0 +1,307 @@
+//! Packets of pcap and pcapng files, one after the other: either order of bytes, times in µs, ns or else.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use pcap_parser::nom::{self, Offset};
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{
+    Block, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapError, PcapHeader,
+    parse_block_be, parse_block_le, parse_pcap_frame, parse_pcap_frame_be,
+    parse_pcap_frame_modified, parse_pcap_header,
+};
+
+const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// A larger block is damaged: packets have at most 256 KiB.
+const MOST_BLOCK_BYTES: usize = 1 << 24;
+const READ_BYTES: usize = 1 << 18;
+/// Options of interface statistics: packets that the interface and the system dropped.
+const DROPS: [OptionCode; 2] = [OptionCode(5), OptionCode(7)];
+const NS: u64 = 1_000_000_000;
+/// So that sums of times do not overflow.
+const MOST_NS: u64 = u64::MAX / 4;
+
+/// A packet, perhaps with fewer bytes than it had.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<'a> {
+    pub at_ns: u64,
+    /// The number of its kind of link, as in tcpdump.org/linktypes.
+    pub link: u16,
+    pub bytes: &'a [u8],
+    /// How many bytes it had.
+    pub length: usize,
+}
+
+enum Kind {
+    Pcap(PcapHeader),
+    Pcapng { big_endian: bool, section: u32, interfaces: Vec<Interface> },
+}
+
+struct Interface {
+    link: u16,
+    /// Units of time in a second.
+    resolution: u64,
+    offset_s: i64,
+    snaplen: u32,
+}
+
+/// What a block is.
+enum Found {
+    Packet { at_ns: u64, link: u16, bytes: Range<usize>, length: usize },
+    Other,
+}
+
+/// A file that is read.
+pub(crate) struct CaptureFile<R> {
+    from: R,
+    buffer: Vec<u8>,
+    /// Where the next block begins.
+    at: usize,
+    ended: bool,
+    kind: Kind,
+    packets: u64,
+    last_ns: u64,
+    dropped: BTreeMap<(u32, u32), u64>,
+    cut_off: bool,
+}
+
+impl<R: Read> CaptureFile<R> {
+    /// Begin to read. An error says that it is no capture.
+    pub(crate) fn open(from: R) -> Result<CaptureFile<R>, String> {
+        let kind = Kind::Pcapng { big_endian: false, section: 0, interfaces: Vec::new() };
+        let mut file = CaptureFile {
+            from,
+            buffer: Vec::new(),
+            at: 0,
+            ended: false,
+            kind,
+            packets: 0,
+            last_ns: 0,
+            dropped: BTreeMap::new(),
+            cut_off: false,
+        };
+        file.need(4)?;
+        if file.buffer.starts_with(&PCAPNG_MAGIC) {
+            return Ok(file);
+        }
+        file.need(24)?;
+        match parse_pcap_header(&file.buffer) {
+            Ok((rest, header)) => {
+                file.at = file.buffer.len() - rest.len();
+                file.kind = Kind::Pcap(header);
+                Ok(file)
+            }
+            Err(_) if file.buffer.is_empty() => Err("it is empty".to_owned()),
+            Err(_) => {
+                Err("it is no capture of packets: pcap and pcapng are read, as `tcpdump -w` \
+                           writes them"
+                    .to_owned())
+            }
+        }
+    }
+
+    fn need(&mut self, bytes: usize) -> Result<(), String> {
+        while self.buffer.len() < bytes && !self.ended {
+            self.read_more().map_err(|error| format!("it cannot be read: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let before = self.buffer.len();
+        self.buffer.resize(before + READ_BYTES, 0);
+        let read = self.from.read(&mut self.buffer[before..]);
+        self.buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(read) => self.ended = read == 0,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The next packet; `None` after the last one. An error names the packet.
+    pub(crate) fn next(&mut self) -> Result<Option<Packet<'_>>, String> {
+        loop {
+            match self.block() {
+                Ok(Found::Other) => {}
+                Ok(Found::Packet { at_ns, link, bytes, length }) => {
+                    self.packets += 1;
+                    self.last_ns = at_ns;
+                    let bytes = &self.buffer[bytes];
+                    return Ok(Some(Packet { at_ns, link, bytes, length }));
+                }
+                Err(Broken::Incomplete) if self.ended => {
+                    self.cut_off = self.at < self.buffer.len();
+                    return Ok(None);
+                }
+                Err(Broken::Incomplete) if self.buffer.len() - self.at <= MOST_BLOCK_BYTES => {
+                    self.read_more()
+                        .map_err(|error| self.place(&format!("it cannot be read: {error}")))?;
+                }
+                Err(Broken::Incomplete) => return Err(self.place("it is damaged: too large")),
+                Err(Broken::Damaged(what)) => {
+                    return Err(self.place(&format!("it is damaged: {what}")));
+                }
+            }
+        }
+    }
+
+    fn place(&self, error: &str) -> String {
+        format!("packet {}: {error}", self.packets + 1)
+    }
+
+    /// How many packets were read.
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// How many packets the capture itself says it dropped. Only pcapng can say it.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+
+    /// Whether the file ended within a packet.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
+    /// Parse the next block, and go behind it.
+    fn block(&mut self) -> Result<Found, Broken> {
+        let bytes = &self.buffer[self.at..];
+        if bytes.is_empty() {
+            return Err(Broken::Incomplete);
+        }
+        let (rest, found) = match &mut self.kind {
+            Kind::Pcap(header) => pcap_packet(header, bytes)?,
+            Kind::Pcapng { big_endian, section, interfaces } => {
+                let parse = if *big_endian { parse_block_be } else { parse_block_le };
+                let (rest, block) = parse(bytes)?;
+                let found = match block {
+                    Block::SectionHeader(header) => {
+                        *big_endian = header.big_endian();
+                        *section += 1;
+                        interfaces.clear();
+                        Found::Other
+                    }
+                    Block::InterfaceDescription(description) => {
+                        interfaces.push(interface(&description)?);
+                        Found::Other
+                    }
+                    Block::InterfaceStatistics(statistics) => {
+                        let dropped = drops(&statistics, *big_endian);
+                        self.dropped.insert((*section, statistics.if_id), dropped);
+                        Found::Other
+                    }
+                    Block::EnhancedPacket(packet) => {
+                        let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                        let interface = interfaces.get(packet.if_id as usize);
+                        let interface = interface.ok_or(Broken::Damaged("no such interface"))?;
+                        let data = packet.packet_data();
+                        Found::Packet {
+                            at_ns: interface.ns(units)?,
+                            link: interface.link,
+                            bytes: range(bytes, data),
+                            length: (packet.origlen as usize).max(data.len()),
+                        }
+                    }
+                    Block::SimplePacket(packet) => {
+                        let interface = interfaces.first();
+                        let interface = interface.ok_or(Broken::Damaged("no interface"))?;
+                        let length = packet.origlen as usize;
+                        let most = match interface.snaplen {
+                            0 => length,
+                            snaplen => length.min(snaplen as usize),
+                        };
+                        let data = &packet.data[..packet.data.len().min(most)];
+                        let at_ns = self.last_ns;
+                        let bytes = range(bytes, data);
+                        Found::Packet { at_ns, link: interface.link, bytes, length }
+                    }
+                    _ => Found::Other,
+                };
+                (rest.len(), found)
+            }
+        };
+        let base = self.at;
+        self.at = self.buffer.len() - rest;
+        Ok(match found {
+            Found::Packet { at_ns, link, bytes, length } => {
+                let bytes = base + bytes.start..base + bytes.end;
+                Found::Packet { at_ns, link, bytes, length }
+            }
+            Found::Other => Found::Other,
+        })
+    }
+}
+
+/// Why there is no block.
+enum Broken {
+    /// More bytes are needed.
+    Incomplete,
+    Damaged(&'static str),
+}
+
+impl From<nom::Err<PcapError<&[u8]>>> for Broken {
+    fn from(error: nom::Err<PcapError<&[u8]>>) -> Broken {
+        match error {
+            nom::Err::Incomplete(_) => Broken::Incomplete,
+            _ => Broken::Damaged("no block of a capture"),
+        }
+    }
+}
+
+fn range(all: &[u8], part: &[u8]) -> Range<usize> {
+    let begin = all.offset(part);
+    begin..begin + part.len()
+}
+
+/// A packet of a pcap file, and how many bytes are behind it.
+fn pcap_packet(header: &PcapHeader, bytes: &[u8]) -> Result<(usize, Found), Broken> {
+    let parse = match header {
+        header if header.is_modified_format() => parse_pcap_frame_modified,
+        header if header.is_bigendian() => parse_pcap_frame_be,
+        _ => parse_pcap_frame,
+    };
+    let (rest, packet) = parse(bytes)?;
+    let unit_ns = if header.is_nanosecond_precision() { 1 } else { 1000 };
+    let found = Found::Packet {
+        at_ns: u64::from(packet.ts_sec) * NS + u64::from(packet.ts_usec) * unit_ns,
+        // The other bits tell whether frames end in checksums.
+        link: header.network.0 as u16,
+        bytes: range(bytes, packet.data),
+        length: (packet.origlen as usize).max(packet.data.len()),
+    };
+    Ok((rest.len(), found))
+}
+
+fn interface(description: &InterfaceDescriptionBlock<'_>) -> Result<Interface, Broken> {
+    let resolution = description.ts_resolution().filter(|resolution| *resolution > 0);
+    Ok(Interface {
+        link: description.linktype.0 as u16,
+        resolution: resolution.ok_or(Broken::Damaged("no such resolution of times"))?,
+        offset_s: description.ts_offset(),
+        snaplen: description.snaplen,
+    })
+}
+
+impl Interface {
+    fn ns(&self, units: u64) -> Result<u64, Broken> {
+        let ns = i128::from(units) * i128::from(NS) / i128::from(self.resolution)
+            + i128::from(self.offset_s) * i128::from(NS);
+        let ns = u64::try_from(ns).ok().filter(|ns| *ns <= MOST_NS);
+        ns.ok_or(Broken::Damaged("its time is centuries away"))
+    }
+}
+
+fn drops(statistics: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
+    let number = |bytes: [u8; 8]| {
+        if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+    };
+    let options = statistics.options.iter().filter(|option| DROPS.contains(&option.code));
+    let counts = options.filter_map(|option| option.as_bytes().ok()?.try_into().ok().map(number));
+    counts.fold(0, u64::saturating_add)
+}
