@@ -20,6 +20,7 @@ from cachemark.agents.security import SCHEME, security, tls_context
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.doctor_check import Check
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts
 
@@ -27,8 +28,17 @@ _RETRY_S = 0.5
 _CONNECT_S = 5.0
 
 
-def serve(hosts: Hosts, name: str, *, once: bool, announce: Callable[[str], None]) -> None:
+def serve(
+    hosts: Hosts,
+    name: str,
+    examine: Callable[[], list[Check]],
+    *,
+    once: bool,
+    announce: Callable[[str], None],
+) -> None:
     """Serve coordinators, one after the other; with `once` only the first.
+
+    `examine` says whether this machine is fit to measure, when a coordinator asks.
 
     Raises UsageError if this host cannot be an agent, or the coordinator refuses it.
     """
@@ -42,7 +52,7 @@ def serve(hosts: Hosts, name: str, *, once: bool, announce: Callable[[str], None
             f"{hosts.coordinator.port}"
         )
         _wait_for_coordinator(hosts, name)
-        with temporary_folder() as folder, Session(entry) as session:
+        with temporary_folder() as folder, Session(entry, examine) as session:
             use_session(session)
             announce(f"{name}: connected")
             try:

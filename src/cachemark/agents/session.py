@@ -50,7 +50,6 @@ from cachemark.agents.messages import (
 )
 from cachemark.agents.sitting import SittingPlace, play_here
 from cachemark.agents.slices import SlicePlayer
-from cachemark.checks.doctor import doctor
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
@@ -60,6 +59,7 @@ from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.client_name import without_repeat
+from cachemark.model.doctor_check import Check
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
@@ -97,9 +97,12 @@ class _Watch:
 
 
 class Session:
-    """The server, the workers and the tapes of this host. Use as a context manager."""
+    """The server, the workers and the tapes of this host. Use as a context manager.
 
-    def __init__(self, entry: Host) -> None:
+    `examine` says whether the machine is fit to measure.
+    """
+
+    def __init__(self, entry: Host, examine: Callable[[], list[Check]]) -> None:
         self._entry = entry
         self._engine = process.binary_path()
         self._life, self._trial = ExitStack(), ExitStack()
@@ -113,7 +116,7 @@ class Session:
         self._server_cpus, self._worker_cpus = _placement(entry)
         self._steps: dict[type[AnyRequest], Callable[[Any], object]] = {
             Identify: lambda _: identify(entry.cpus),
-            Examine: lambda _: doctor(),
+            Examine: lambda _: examine(),
             ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
             OfferBytes: lambda _: offer_bytes(entry.address),
             ReceiveBytes: lambda asked: receive_bytes(asked.address, asked.port),

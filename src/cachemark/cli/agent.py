@@ -34,8 +34,9 @@ def agent(
     Whoever has a certificate of these hosts can run programs as the user of the agent.
     """
     check_installed()
-    # Late, as it takes half a second to import.
+    # Late, as they take half a second to import.
     from cachemark.agents.agent import serve  # noqa: PLC0415
+    from cachemark.checks.doctor import doctor  # noqa: PLC0415
 
     hosts = load_hosts(file)
     if certs is not None:
@@ -49,4 +50,4 @@ def agent(
         place = msgspec.structs.replace(hosts.coordinator, port=port)
         hosts = msgspec.structs.replace(hosts, coordinator=place)
     console = plain_console(stderr=True)
-    serve(hosts, name, once=once, announce=lambda line: console.print(line, markup=False))
+    serve(hosts, name, doctor, once=once, announce=lambda line: console.print(line, markup=False))
