@@ -40,6 +40,7 @@ PRINTING: dict[str, list[list[str]]] = {
         ["convert", "made.csv", "made.trace", "--json"],
     ],
     "memory": [["embedded:memory=16m", "--sizes", "64k"]],
+    "predict": [["made.csv", "--memory", "2m"], ["made.csv", "--memory", "2m", "--json"]],
     "calibrate": [["native", "--window-ms", "20", "--budget-us", "1"]],
     "doctor": [["--json"]],
     "setup": [["peers"]],
@@ -105,7 +106,7 @@ def _few_workers(one_language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _trace(tmp_path: Path) -> None:
-    (tmp_path / "made.csv").write_text("op,key\nget,k\n")
+    (tmp_path / "made.csv").write_text("op,key,size\nset,k,9\nget,k,9\n")
 
 
 def engine_verbs() -> set[str]:
