@@ -36,6 +36,22 @@ def test_a_drive_is_a_run_of_the_store(cli: Cli, inside: Inside, tmp_path: Path)
     assert compared.returncode == 0, compared.stderr
 
 
+def test_connections_are_opened_again_after_their_operations(
+    cli: Cli, inside: Inside, tmp_path: Path
+) -> None:
+    ended = cli("drive", "embedded", "--reconnect-after", "10", *FOUR)
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    measure = outcome.measure
+    assert measure is not None
+    (gets,) = measure.operations.values()
+    # Each connection may be in the middle of its life, before the window and at its end.
+    assert gets.ok // 10 - 4 <= measure.renewed <= gets.ok // 10
+    assert outcome.verdict == "VALID", outcome.findings
+    (run,) = run_names(tmp_path / "results")
+    assert "new connections" in inside("report", run).stdout
+
+
 def test_an_address_is_a_server_that_runs_already(inside: Inside) -> None:
     ended = inside("drive", "nowhere", *SHORT)
     assert ended.returncode == 2
@@ -45,6 +61,7 @@ def test_an_address_is_a_server_that_runs_already(inside: Inside) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (("--reconnect-after", "0"), "Must be >= 1"),
         (("--duration", "10"), "--duration: '10' is no time"),
         (("--warmup", "1.5us"), "write 500ms, 10s or 2m"),
         (("--search", "p99"), "'p99' is no objective"),

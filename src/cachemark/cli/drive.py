@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from cachemark.cli import completers
 from cachemark.cli.overrides import Overrides
@@ -36,6 +36,13 @@ class DriveOptions(WorkOptions):
         int | None, Parameter(help="number of connections; default: one for each thread")
     ] = None
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
+    reconnect_after: Annotated[
+        int | None,
+        Parameter(
+            help="close each connection after this number of operations, and open it again",
+            validator=validators.Number(gte=1),
+        ),
+    ] = None
     wire: Annotated[Literal["text", "binary", "meta"] | None, Parameter(help="the protocol")] = None
     duration: Annotated[
         str, Parameter(help="length of the measured window; a trace is played once")
@@ -96,7 +103,7 @@ def _experiment(server: str, options: DriveOptions) -> Experiment:
     known = {kind.name for kind in kinds()}
     overrides = Overrides(
         **{field.name: getattr(options, field.name) for field in fields(WorkOptions)},
-        client=(NATIVE,),
+        client=(_client(options),),
         server=(server if server.partition(":")[0] in known else f"remote:{_address(server)}",),
         threads=(options.threads,),
         connections=options.connections,
@@ -113,6 +120,11 @@ def _experiment(server: str, options: DriveOptions) -> Experiment:
     if options.warmup is None:
         timing = msgspec.structs.replace(timing, warmup_ms=_WARMUP_MS)
     return msgspec.structs.replace(experiment, name="drive", timing=timing)
+
+
+def _client(options: DriveOptions) -> str:
+    after = options.reconnect_after
+    return NATIVE if after is None else f"{NATIVE}?reconnect_after={after}"
 
 
 def _address(text: str) -> str:

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
+import msgspec
+
 from cachemark.model import histogram
 from cachemark.model.protocol import Done, SliceDone
 from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
+
+_SUMS = (
+    "max_in_flight",
+    "queued",
+    "unsent",
+    "reconnects",
+    "renewed",
+    "failed_connects",
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "barriers",
+    "overflow",
+)
 
 
 def merge(parts: list[Done]) -> Done:
     """Merge results: counts are added, histograms merged; the longest window counts."""
     if len(parts) == 1:
         return parts[0]
-    return Done(
+    merged = Done(
         phase=parts[0].phase,
         elapsed_ns=max(part.elapsed_ns for part in parts),
         send_elapsed_ns=max(part.send_elapsed_ns for part in parts),
@@ -24,14 +39,6 @@ def merge(parts: list[Done]) -> Done:
         generator_lag=_merge_blobs([part.generator_lag for part in parts])
         if all(p.generator_lag for p in parts)
         else None,
-        max_in_flight=sum(part.max_in_flight for part in parts),
-        queued=sum(part.queued for part in parts),
-        unsent=sum(part.unsent for part in parts),
-        reconnects=sum(part.reconnects for part in parts),
-        cpu_user_ns=sum(part.cpu_user_ns for part in parts),
-        cpu_system_ns=sum(part.cpu_system_ns for part in parts),
-        barriers=sum(part.barriers for part in parts),
-        overflow=sum(part.overflow for part in parts),
         timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
         groups=_merge_groups([part.groups for part in parts]),
@@ -39,6 +46,8 @@ def merge(parts: list[Done]) -> Done:
         # Each worker reports the whole of a cache that they share; the last to end saw most of it.
         store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
     )
+    sums = {name: sum(getattr(part, name) for part in parts) for name in _SUMS}
+    return msgspec.structs.replace(merged, **sums)
 
 
 def merge_slices(parts: list[SliceDone]) -> SliceDone:

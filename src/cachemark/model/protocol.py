@@ -265,7 +265,13 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
         Meta(description="open loop: operations that were due in the window and were never sent"),
     ] = 0
     reconnects: Annotated[
-        Count, Meta(description="number of times that a connection was opened again")
+        Count, Meta(description="number of times that a lost connection was opened again")
+    ] = 0
+    renewed: Annotated[
+        Count, Meta(description="the same of connections that `reconnect_after` had closed")
+    ] = 0
+    failed_connects: Annotated[
+        Count, Meta(description="number of attempts to open a connection that failed")
     ] = 0
     cpu_user_ns: Annotated[Count, Meta(description="user CPU time of this run")] = 0
     cpu_system_ns: Annotated[Count, Meta(description="system CPU time of this run")] = 0

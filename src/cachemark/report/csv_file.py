@@ -38,6 +38,7 @@ COLUMNS = (
     "not_stored",
     "errors",
     "evictions",
+    "new_connections",
     "reason",
 )
 
@@ -97,9 +98,13 @@ def _line(
         "" if kind.misses is None else kind.misses,
         kind.not_stored,
         sum(kind.errors.values()),
-        summary.evictions if whole and summary.evictions is not None else "",
+        *(_cell_counts(summary) if whole else ("", "")),
         _reason(summary),
     ]
+
+
+def _cell_counts(summary: CellSummary) -> tuple[object, int]:
+    return "" if summary.evictions is None else summary.evictions, summary.renewed
 
 
 def _reason(summary: CellSummary) -> str:

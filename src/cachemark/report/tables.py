@@ -86,7 +86,7 @@ def ranking_table(group: Group) -> Table:
     """The group's clients, fastest first; hit ratios if a read missed or they are withheld.
 
     If the server refused operations, their number and their part of the answers are a column. If
-    it evicted items, their number is one.
+    it evicted items, their number is one; so is the number of connections opened again as asked.
     """
     table = _ranking_table(group)
     totals = [row.summary.total for row in group.rows]
@@ -95,6 +95,9 @@ def ranking_table(group: Group) -> Table:
     if any(row.summary.evictions for row in group.rows):
         texts = [_evictions(row.summary.evictions) for row in group.rows]
         table = _inserted(table, "client-cpu", TableColumn("evictions"), texts)
+    if any(row.summary.renewed for row in group.rows):
+        texts = [counted(row.summary.renewed) for row in group.rows]
+        table = _inserted(table, "client-cpu", TableColumn("new connections"), texts)
     ratios = [_hit_ratio(row.summary) for row in group.rows]
     withheld = any(kind.hits is None for row in group.rows for kind in row.summary.kinds)
     if not withheld and all(ratio in (None, 1.0) for ratio in ratios):

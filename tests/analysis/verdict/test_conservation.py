@@ -135,6 +135,22 @@ def test_a_connection_that_only_the_server_saw_is_a_reconnect_too() -> None:
     assert rules(judged_stats(window(set_noreply=SETS), before, before)) == []
 
 
+def test_connections_that_were_closed_as_asked_are_not_lost() -> None:
+    renewed = msgspec.structs.replace(window(set_noreply=SETS), renewed=7)
+    before, after = (ServerStats({"total_connections": count}) for count in ("3", "10"))
+    assert rules(judged_stats(renewed, before, after)) == []
+    eighth = ServerStats({"total_connections": "11"})
+    assert rules(judged_stats(renewed, before, eighth)) == ["lost-without-reply"]
+    too_few = ServerStats({"total_connections": "9"})
+    assert rules(judged_stats(renewed, before, too_few)) == ["server-counters"]
+
+
+def test_failed_connects_are_told() -> None:
+    failed = msgspec.structs.replace(window(get=GETS), failed_connects=3)
+    texts = [finding.text for finding in judged_stats(failed, BEFORE, BEFORE).findings]
+    assert "3 attempts to open a connection failed" in texts
+
+
 def test_wrong_values_and_sums_that_do_not_add_up_are_invalid() -> None:
     wrong = Operation(attempts=10, ok=9, hits=9, keys=9, wrong_values=1)
     assert judged(window(get=wrong), cmd_get=10, get_hits=10).verdict == "INVALID"

@@ -4,6 +4,7 @@
 mod backends;
 mod common;
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ struct Play {
     replicas: bool,
     connections: usize,
     depth: usize,
+    reconnect_after: Option<NonZeroU64>,
 }
 
 const PLAIN: Play = Play {
@@ -40,6 +42,7 @@ const PLAIN: Play = Play {
     replicas: false,
     connections: 1,
     depth: 1,
+    reconnect_after: None,
 };
 
 /// Play the prefill and the tape once. Returns the number of items on each server as well.
@@ -53,6 +56,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareErr
             wire: how.wire,
             io: how.io,
             replicas: how.replicas,
+            reconnect_after: how.reconnect_after,
             ..ConnectionOptions::default()
         },
         threads: 1,
@@ -97,6 +101,37 @@ fn all_protocols_and_backends_have_the_same_result() {
             }
         }
     }
+}
+
+#[test]
+fn connections_that_are_opened_again_lose_no_operation() {
+    let tape = tape(EVERY_KIND, OPS, 300);
+    let (result, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (counts(&result), items[0]);
+    for (io, wire) in backends_and_wires() {
+        for (servers, operations) in [(1, 1), (1, 7), (3, 50)] {
+            let reconnect_after = NonZeroU64::new(operations);
+            let how = Play { servers, wire, io, reconnect_after, ..PLAIN };
+            let label = format!("{io:?} {wire:?} {servers} servers, {operations} operations");
+            let (result, items) = play(&tape, how).expect("a client");
+            let metrics = &result.metrics;
+            assert_eq!((counts(&result), items.iter().sum()), (expected.clone(), held), "{label}");
+            // A barrier is one more. With the last operation the window is over.
+            let lives = (OPS - 1) / operations..=(OPS + metrics.barriers) / operations;
+            assert!(lives.contains(&(metrics.renewed / servers as u64)), "{label}: {metrics:?}");
+            assert_eq!((metrics.reconnects, metrics.failed_connects), (0, 0), "{label}");
+        }
+    }
+}
+
+#[test]
+fn a_full_pipeline_ends_before_its_connection_is_closed() {
+    let tape = tape("get=2,set=1,set_noreply=1", OPS, 300);
+    let how = Play { connections: 3, depth: 8, reconnect_after: NonZeroU64::new(20), ..PLAIN };
+    let (result, _) = play(&tape, how).expect("a client");
+    let attempts: u64 = counts(&result).values().map(|counts| counts[0]).sum();
+    assert_eq!(attempts, OPS);
+    assert!((OPS / 28..=OPS / 19).contains(&result.metrics.renewed), "{}", result.metrics.renewed);
 }
 
 #[test]

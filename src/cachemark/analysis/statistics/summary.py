@@ -73,7 +73,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `groups`: whole repetitions of the workload's sequence, if every trial has their times.
     `within`: intervals within the trial, if only one is valid. `evictions` is by the servers' own
-    counters, over all valid trials; None if a server does not report them.
+    counters, over all valid trials; None if a server does not report them. `renewed`: connections
+    that the client closed as it was asked to and opened again, over all valid trials.
     """
 
     cell: Cell
@@ -90,6 +91,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     server_cpu_us: Interval | None
     server_rss_bytes: Interval | None = None
     evictions: int | None = None
+    renewed: int = 0
     within: WithinTrial | None = None
     rejected: dict[str, int]
     notes: list[str]
@@ -136,6 +138,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         server_cpu_us=over_trials(valid, FIGURES["server-cpu"]),
         server_rss_bytes=over_trials(valid, FIGURES["server-rss"]),
         evictions=_evictions(valid),
+        renewed=_renewed(valid),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in _notes(trial))),
@@ -191,6 +194,10 @@ def _evictions(valid: list[Outcome]) -> int | None:
     ]
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
+
+
+def _renewed(valid: list[Outcome]) -> int:
+    return sum(trial.measure.renewed for trial in valid if trial.measure)
 
 
 def _operations(trial: Outcome) -> dict[str, Operation]:

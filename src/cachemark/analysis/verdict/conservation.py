@@ -144,6 +144,7 @@ def conservation_findings(
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
         findings.append((note_finding if allowed else invalid_finding)("server-counters", text))
     findings += _unconfirmed(measure, before, after, shared_server=shared_server)
+    findings += _connections(measure, before, after)
     if measure.queued:
         text = f"{measure.queued} operations were due and waited for a free connection"
         findings.append(note_finding("connections-bound", text))
@@ -238,7 +239,8 @@ def _unconfirmed(
     was. A worker whose library does not report its reconnects is seen by the server's count.
     """
     opened = 0 if shared_server else after.delta(before, "total_connections") or 0
-    again = max(measure.reconnects, opened)
+    # A barrier confirms operations without a reply before a connection is renewed.
+    again = max(measure.reconnects, opened - measure.renewed)
     kinds = [
         kind
         for kind, op in measure.operations.items()
@@ -251,6 +253,20 @@ def _unconfirmed(
             f"how many operations of {', '.join(kinds)} were lost with the one before"
         )
         yield invalid_finding("lost-without-reply", text)
+
+
+def _connections(measure: Done, before: ServerStats, after: ServerStats) -> Iterator[Finding]:
+    """Find connections that were opened again by the client's account only, and failed attempts."""
+    opened = after.delta(before, "total_connections")
+    if opened is not None and opened < measure.renewed:
+        text = (
+            f"the server's total_connections rose by {opened}, the client opened "
+            f"{measure.renewed} connections again"
+        )
+        yield invalid_finding("server-counters", text)
+    if measure.failed_connects:
+        text = f"{measure.failed_connects} attempts to open a connection failed"
+        yield note_finding("failed-connects", text)
 
 
 def _confirmed(kind: str, before: ServerStats, after: ServerStats) -> bool:

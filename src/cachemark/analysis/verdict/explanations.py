@@ -80,6 +80,13 @@ RULES: dict[str, Explanation] = {
         remedy="Look for time-outs in the log of the trial; raise timing.timeout_ms, or use a "
         "server that counts as memcached does: `cachemark probe SERVER`.",
     ),
+    "failed-connects": Explanation(
+        meaning="The client could not open a connection at once, and tried again later. Operations "
+        "are missing from the rate while it waited.",
+        remedy="Compare the connections with the server's limit (max_connections). If connections "
+        "are closed after a number of operations, the kernel keeps each closed port for a minute: "
+        "use more operations for each connection, or a Unix socket.",
+    ),
     "distrust": Explanation(
         meaning="The probe found that the server's counters are wrong, so the client's counts "
         "cannot be compared with them.",

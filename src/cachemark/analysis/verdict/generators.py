@@ -24,6 +24,7 @@ def with_generated(measure: Done, generated: Done | None) -> Done:
         measure,
         operations=merge_kinds([measure.operations, generated.operations]),
         reconnects=measure.reconnects + generated.reconnects,
+        renewed=measure.renewed + generated.renewed,
     )
 
 

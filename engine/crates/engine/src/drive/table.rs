@@ -77,10 +77,18 @@ fn notes(result: &RunResult, settings: &Settings<'_>, warmup_ops: u64) -> String
         (metrics.unsent, "operations were due and never sent"),
         (metrics.blocked, "writes found the socket's buffer full"),
         (metrics.overflow, "times were above 100 s, the upper bound of the histograms"),
-        (metrics.reconnects, "reconnects"),
+        (metrics.reconnects, "connections were lost and opened again"),
+        (metrics.failed_connects, "attempts to open a connection failed"),
     ];
     for (count, what) in counted.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!("{count} {what}\n");
+    }
+    if metrics.renewed > 0 {
+        let per_s = metrics.renewed as f64 * 1e9 / result.elapsed_ns.max(1) as f64;
+        text += &format!(
+            "{} connections were closed as asked and opened again, {per_s:.0}/s\n",
+            metrics.renewed
+        );
     }
     let (played, tape_ops) = (warmup_ops + attempts(metrics), settings.tape_ops);
     if played > tape_ops {

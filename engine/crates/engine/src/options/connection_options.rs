@@ -1,9 +1,12 @@
 //! How to connect to servers and which protocol to speak: options of the command line and of a worker.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use cachemark_load::{Address, ConnectionOptions, Credentials, Hashing, IoBackend, WireName};
 use clap::ValueEnum;
+
+use super::units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HashingName {
@@ -38,6 +41,10 @@ pub struct ConnectionArguments {
     /// Every server has every key: writes go to all servers, reads to one chosen by the key
     #[arg(long)]
     replicas: bool,
+    /// Close each connection after this number of operations, and open it again. Connecting is no part of an
+    /// operation's time in a closed loop; in an open loop, operations that are due meanwhile wait
+    #[arg(long, value_name = "OPERATIONS", value_parser = units::whole)]
+    reconnect_after: Option<u64>,
     /// USER:FILE for servers that require a login; the password is the first line of the file
     #[arg(long)]
     auth: Option<String>,
@@ -84,6 +91,7 @@ impl ConnectionArguments {
             wire: self.wire,
             io: self.io,
             replicas: self.replicas,
+            reconnect_after: self.reconnect_after.and_then(NonZeroU64::new),
             ..ConnectionOptions::default()
         };
         let connection_options = with_auth(connection_options, self.auth.as_deref())
@@ -142,6 +150,13 @@ pub fn of_options(
             ("trailing_space", _) => {
                 let reason = format!("no trailing_space {value:?}");
                 return Err(OptionError::Unsupported(reason, "trailing_space is yes, or left out"));
+            }
+            ("reconnect_after", _) => {
+                let operations = value.parse().map_err(|_| {
+                    let reason = format!("no reconnect_after {value:?}");
+                    OptionError::Unsupported(reason, "it is a number of operations, at least 1")
+                })?;
+                connection_options.reconnect_after = Some(operations);
             }
             ("auth", _) => {
                 connection_options =

@@ -78,6 +78,9 @@ pub fn udp_unsupported(options: &ClientOptions, tape: &Tape) -> Option<String> {
         _ if datagrams < addresses.len() => "use UDP for all servers or for none",
         _ if *depth > 1 => "UDP has one request at a time on each connection: use depth 1",
         _ if connection_options.wire != WireName::Text => "UDP supports only the text protocol",
+        _ if connection_options.reconnect_after.is_some() => {
+            "UDP has no connections that could be opened again: leave reconnect_after out"
+        }
         _ if is_encrypted(connection_options) => "UDP does not support TLS",
         _ if ops.any(|op| op.noreply || !fits_datagram(&op, tape)) => {
             "a request over UDP must have one key and a reply, and fit into a datagram of 1400 bytes"

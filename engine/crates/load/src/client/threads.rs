@@ -153,8 +153,12 @@ fn player_of_thread<'run, W: Wire>(phase: &PhaseContext<'run>, number: usize) ->
     let player = Player::<W>::new(tape, work_slice, window, connections / threads, depth)
         .with_refill(refill);
     let player = if phase.shared.logs_calls { player.with_call_log(threads) } else { player };
-    match routing {
+    let player = match routing {
         Some(routing) => player.with_routing(routing),
+        None => player,
+    };
+    match options.connection_options.reconnect_after {
+        Some(operations) => player.with_reconnect_after(operations.get()),
         None => player,
     }
 }

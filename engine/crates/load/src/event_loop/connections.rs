@@ -4,7 +4,7 @@ use crate::io_traits::Network;
 
 /// The first attempt to reconnect is immediate. If it fails, the next ones follow after this time, then
 /// twice as long, and so on.
-const RECONNECT_MIN_NS: u64 = 10_000_000;
+pub(crate) const RECONNECT_MIN_NS: u64 = 10_000_000;
 pub(crate) const RECONNECT_MAX_NS: u64 = 500_000_000;
 
 #[derive(Clone, Copy)]

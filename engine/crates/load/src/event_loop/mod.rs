@@ -101,6 +101,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             if self.shared.stop.load(Ordering::Relaxed) {
                 self.player.stop();
             }
+            self.renew_connections(now);
             self.player.issue(now);
             self.player.send_barriers(now);
             self.flush(now)?;

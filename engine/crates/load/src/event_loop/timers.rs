@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use super::EventLoop;
-use super::connections::{ConnectionState, RECONNECT_MAX_NS};
+use super::connections::{ConnectionState, RECONNECT_MAX_NS, RECONNECT_MIN_NS};
 use crate::connection::Wire;
 use crate::io_traits::{Clock, Network};
 
@@ -30,6 +30,7 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
     }
 
     fn connect_failed(&mut self, c: usize) {
+        self.player.connect_failed();
         self.connections.network.close(c);
         self.retry_later(c, RECONNECT_MAX_NS);
     }
@@ -114,7 +115,21 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
                 let until_ns = self.now() + MAX_CONNECT_TIMEOUTS * self.player.timeout_ns();
                 self.connections.states[c] = ConnectionState::Connecting { until_ns };
             }
-            Err(_) => self.retry_later(c, delay_ns),
+            Err(_) => {
+                self.player.connect_failed();
+                self.retry_later(c, delay_ns);
+            }
+        }
+    }
+
+    /// Close the connections that have played their number of operations, and open them again.
+    pub(super) fn renew_connections(&mut self, now: u64) {
+        while let Some(connections) = self.player.next_worn_out(now) {
+            for c in connections {
+                self.connections.close(c, now);
+                self.reconnect(c, RECONNECT_MIN_NS);
+            }
+            (self.last_up_ns, self.next_timer_ns) = (now, 0);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Channels: which of them can take another operation. A channel is one connection to each server. With
 //! one server, channels and connections are the same. The depth counts operations per channel.
 
+use std::ops::Range;
+
 use crate::options::Refill;
 
 /// The channels of a player.
@@ -12,6 +14,8 @@ pub(crate) struct Channels {
     up: Vec<bool>,
     /// Index: channel.
     in_flight: Vec<usize>,
+    /// Index: channel. False while its last operations end before its connections are closed.
+    is_open: Vec<bool>,
     /// Channels that may have become free since they were last checked, each at most once.
     candidates: Vec<usize>,
     is_candidate: Vec<bool>,
@@ -26,6 +30,7 @@ impl Channels {
             refill,
             up: vec![true; channels * servers],
             in_flight: vec![0; channels],
+            is_open: vec![true; channels],
             // `next_candidate` takes from the end.
             candidates: (0..channels).rev().collect(),
             is_candidate: vec![true; channels],
@@ -42,12 +47,17 @@ impl Channels {
         channel * self.servers
     }
 
-    /// How many more operations a channel can take: none unless all its connections are up. Each of
-    /// `thinking` callers on the channel occupies the place of one.
+    /// The connections of a channel.
+    pub(crate) fn connections(&self, channel: usize) -> Range<usize> {
+        let first = self.first_connection(channel);
+        first..first + self.servers
+    }
+
+    /// How many more operations a channel can take: none unless it is open and all its connections are up.
+    /// Each of `thinking` callers on the channel occupies the place of one.
     #[inline]
     pub(crate) fn room(&self, channel: usize, thinking: usize) -> usize {
-        let first = self.first_connection(channel);
-        match self.up[first..first + self.servers].iter().all(|up| *up) {
+        match self.is_open[channel] && self.up[self.connections(channel)].iter().all(|up| *up) {
             true => self.depth.saturating_sub(self.in_flight[channel] + thinking),
             false => 0,
         }
@@ -100,6 +110,15 @@ impl Channels {
         if operations > 0 {
             self.add_candidate(channel);
         }
+    }
+
+    pub(crate) fn is_idle(&self, channel: usize) -> bool {
+        self.in_flight[channel] == 0
+    }
+
+    /// Whether a channel takes new operations.
+    pub(crate) fn open_to_operations(&mut self, channel: usize, is_open: bool) {
+        self.is_open[channel] = is_open;
     }
 
     pub(crate) fn is_up(&self, c: usize) -> bool {

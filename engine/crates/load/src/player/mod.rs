@@ -2,6 +2,8 @@
 
 mod channels;
 mod issuing;
+mod lifetimes;
+mod renewal;
 mod slice;
 mod slices;
 mod think_time;
@@ -13,6 +15,7 @@ use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::{Op, Tape};
 
 use channels::Channels;
+use lifetimes::Lifetimes;
 pub use slice::SliceResult;
 use slice::SliceState;
 use think_time::ThinkQueue;
@@ -40,6 +43,8 @@ pub struct Player<'tape, W = Text> {
     routing: Option<&'tape KeyRouting>,
     connections: Vec<Connection<'tape, W>>,
     channels: Channels,
+    /// Absent if connections stay open.
+    lifetimes: Option<Box<Lifetimes>>,
     /// Connections that have output since the last flush.
     unsent: VecDeque<usize>,
     /// The read buffer that the connections share.
@@ -83,6 +88,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             routing: None,
             connections: (0..connections).map(|_| Connection::new(depth, connections)).collect(),
             channels: Channels::new(connections, 1, depth, Refill::Each),
+            lifetimes: None,
             unsent: VecDeque::with_capacity(connections),
             shared: vec![0; READ_BYTES],
             queue: VecDeque::with_capacity(1024),
@@ -170,6 +176,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
             && self.in_flight == 0
             && self.queue.is_empty()
             && !self.needs_barrier()
+            // The next window begins with open connections.
+            && !self.is_renewing()
     }
 
     /// Whether no more operations will start.
@@ -191,12 +199,16 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
         for c in 0..self.connections.len() {
             if self.channels.is_up(c) && self.connections[c].needs_barrier() {
-                self.mark_unsent(c);
-                self.connections[c].send_barrier();
-                self.in_flight += 1;
-                self.channels.operation_began_on(c);
+                self.send_barrier(c);
             }
         }
+    }
+
+    fn send_barrier(&mut self, c: usize) {
+        self.mark_unsent(c);
+        self.connections[c].send_barrier();
+        self.in_flight += 1;
+        self.channels.operation_began_on(c);
     }
 
     /// Operations on the channel of a connection have ended.
@@ -206,6 +218,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
             && let Some(slice) = &mut self.slice
         {
             slice.operations_ended(self.channels.channel(c), operations as u64, now_ns);
+        }
+        if self.lifetimes.is_some() {
+            self.age(c, operations);
         }
         self.in_flight -= operations as u64;
         self.channels.operations_ended(c, operations);
@@ -281,13 +296,19 @@ impl<'tape, W: Wire> Player<'tape, W> {
         let ended = connection.fail(failure, before_ns, now_ns, self.view, &mut self.recorder);
         self.operations_ended(c, ended, now_ns);
         self.channels.connection_lost(c);
+        self.begin_life(self.channels.channel(c));
         self.last_reply_ns = self.last_reply_ns.max(now_ns);
     }
 
     /// The connection is open again.
     pub fn connection_restored(&mut self, c: usize) {
         self.channels.connection_restored(c);
-        self.recorder.metrics.reconnects += 1;
+        self.count_opened(c);
+    }
+
+    /// An attempt to open a connection failed.
+    pub fn connect_failed(&mut self) {
+        self.recorder.metrics.failed_connects += 1;
     }
 
     pub fn is_idle(&self, c: usize) -> bool {

@@ -25,7 +25,11 @@ pub struct Metrics {
     pub max_in_flight: u64,
     pub queued: u64,
     pub unsent: u64,
+    /// Lost connections that were opened again; connections that were closed after a number of operations and
+    /// opened again; attempts to open one that failed.
     pub reconnects: u64,
+    pub renewed: u64,
+    pub failed_connects: u64,
     pub barriers: u64,
     /// Writes that found the socket's send buffer full.
     pub blocked: u64,
@@ -60,6 +64,8 @@ impl Metrics {
             queued: 0,
             unsent: 0,
             reconnects: 0,
+            renewed: 0,
+            failed_connects: 0,
             barriers: 0,
             blocked: 0,
             overflow: 0,
@@ -142,6 +148,8 @@ impl Metrics {
         self.queued = 0;
         self.unsent = 0;
         self.reconnects = 0;
+        self.renewed = 0;
+        self.failed_connects = 0;
         self.barriers = 0;
         self.blocked = 0;
     }
@@ -168,6 +176,8 @@ impl Metrics {
         self.queued += other.queued;
         self.unsent += other.unsent;
         self.reconnects += other.reconnects;
+        self.renewed += other.renewed;
+        self.failed_connects += other.failed_connects;
         self.barriers += other.barriers;
         self.blocked += other.blocked;
     }
