@@ -69,6 +69,10 @@ def test_a_part_of_the_keys_has_an_error(inside: Inside, tmp_path: Path) -> None
     options = ("--memory", "4m,8m", "--policies", "lru", "--json")
     exact = _curves(inside("predict", "t.csv", *options).stdout)["lru"]
     sampled = _curves(inside("predict", "t.csv", *options, "--sample", "1/3").stdout)["lru"]
+    told = "For memcached, ± leaves something out"
+    for sample, is_told in (("all", False), ("1/3", True)):
+        screen = inside("predict", "t.csv", "--memory", "4m", "--sample", sample).stdout
+        assert (told in screen) == is_told
     for of_all, of_part in zip(exact, sampled, strict=True):
         assert of_all["misses"]["error"] == 0 < of_part["misses"]["error"] < 0.05
         difference = of_all["misses"]["value"] - of_part["misses"]["value"]
