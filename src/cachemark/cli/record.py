@@ -18,7 +18,8 @@ def record(
     source: Annotated[
         str,
         Parameter(
-            help="the memcached, as HOST:PORT; or packets: a pcap or pcapng file, - is stdin"
+            allow_leading_hyphen=True,
+            help="the memcached, as HOST:PORT; or packets: a pcap or pcapng file, - is stdin",
         ),
     ],
     *,
