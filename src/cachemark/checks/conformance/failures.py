@@ -60,6 +60,8 @@ def other_flags_are_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
         raise NotApplicableError("its library has flags of its own")
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
+        right = _gets(driver.play(RunRequest(phase="measure", ops=50)))
+        expect_equal((right.hits, right.wrong_values), (50, 0), "hits with the flags as stored")
         proxy.fault = "flags"
         result = _gets(driver.play(RunRequest(phase="measure", ops=50)))
     expect_equal((result.ok, result.hits, result.misses), (0, 0, 0), "ok, hits, misses")
