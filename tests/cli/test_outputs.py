@@ -27,6 +27,7 @@ PRINTING: dict[str, list[list[str]]] = {
     "report": [[], ["--format", "json"]],
     "explain": [["INVALID"]],
     "compare": [["--client", "a", "--client", "b"]],
+    "why": [["--client", "native", "--mix", "get=1", "--repeat", "3"]],
     "web": [["--port", "0"]],
     "history": [[], ["a"]],
     "export": [["2026-made", "made.zip"]],

@@ -48,6 +48,7 @@ VERBS = {
     },
     "Compare": {
         "compare": "Compare two runs, or two clients, servers or loads of one run",
+        "why": "Count what clients do for one operation, and say what differs",
         "history": "List the runs, or show cells over time, machines and versions",
     },
     "Look": {

@@ -25,6 +25,7 @@ FAILURES: dict[str, str] = {
     "hosts": "check: hosts differ in their software, or the doctor finds one unfit",
     "jmh": "a benchmark has no figure",
     "conform": "a case failed",
+    "why": "a client could not be counted",
     "resilience": "a client is unsafe, or a cell could not be judged",
     "fidelity": "a case failed (`not measured` is no failure)",
 }

@@ -14,10 +14,15 @@ from cachemark.model.presets import expand
 
 def planned_experiment(name: str, overrides: Overrides) -> Experiment:
     """The suite or file of that name, with the typed options. Raises UsageError."""
+    return changed_experiment(suites.find(name, quick=overrides.quick), overrides)
+
+
+def changed_experiment(experiment: Experiment, overrides: Overrides) -> Experiment:
+    """An experiment with the typed options. Raises UsageError."""
     engine = process.binary_path()
     known = registry(engine)
     return apply(
-        expand(suites.find(name, quick=overrides.quick), engine),
+        expand(experiment, engine),
         replace(overrides, client=matching_clients(overrides.client, known)),
         lambda text: parse_client(text, known).client.in_process,
         engine,

@@ -1,0 +1,1 @@
+"""Why two clients differ: from counts to sentences, by rules that are data."""

@@ -1,0 +1,54 @@
+"""A figure of one operation with its error, from a few repetitions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics.interval import mean_half_width
+from cachemark.model.counts import Counts
+
+# Many figures of many clients are compared, and none may differ by chance.
+_CONFIDENCE = 0.99
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A mean, and half of its 99 % interval over the repetitions."""
+
+    value: float
+    error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is more than its error, above 0."""
+        return self.value > self.error
+
+
+def estimate_of(repetitions: Sequence[Counts], figure: str) -> Estimate | None:
+    """A figure of a client; None if it was not counted."""
+    values = _values(repetitions, figure)
+    if not values:
+        return None
+    return Estimate(value=sum(values) / len(values), error=_error(values))
+
+
+def difference_of(one: Sequence[Counts], other: Sequence[Counts], figure: str) -> Estimate | None:
+    """The figure of `one` less that of `other`; None if either was not counted.
+
+    Repetitions are compared in pairs: a busy minute of the machine disturbs both clients.
+    """
+    pairs = zip(_values(one, figure), _values(other, figure), strict=False)
+    more = [mine - others for mine, others in pairs]
+    return Estimate(value=sum(more) / len(more), error=_error(more)) if more else None
+
+
+def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:
+    found = [getattr(each, figure) for each in repetitions]
+    return [value for value in found if value is not None]
+
+
+def _error(values: Sequence[float]) -> float:
+    if len(set(values)) == 1:
+        return 0.0  # counts that are the same each time
+    return mean_half_width(values, _CONFIDENCE) or 0.0

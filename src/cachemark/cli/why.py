@@ -1,0 +1,169 @@
+"""`cachemark why`: counts of one operation of some clients, and the differences they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from cachemark.analysis.why.report import WhyReport, differences
+from cachemark.cli import completers
+from cachemark.cli.exit_status import FAILED, OK
+from cachemark.cli.memory import progress_lines
+from cachemark.cli.output import terminal_width, write_text
+from cachemark.cli.overrides import Overrides
+from cachemark.cli.planned_experiment import changed_experiment, planned_experiment
+from cachemark.cli.work_options import WorkOptions
+from cachemark.endpoints.client_versions import with_version
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
+from cachemark.host import process, system_calls
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
+from cachemark.model.work_length import plays_to_an_end
+from cachemark.report.why import RENDERERS
+from cachemark.runs.counting.counting import CountingPlan, count
+
+# Few keys: each pass stores them anew.
+_OWN_WORK = Experiment(
+    name="why",
+    question="",
+    workloads=[
+        Workload(
+            name="why",
+            mix={"get": 1, "set": 1, "mget": 1},
+            keys=Keys(count=200, length="20"),
+            values=Values(size="100"),
+            run=50,
+        )
+    ],
+    servers=["embedded"],
+    loads=[Load(name="one-caller")],
+)
+_LEAST_REPEAT, _MOST_REPEAT = 3, 100
+WhyForm = Literal["table", "markdown", "json"]
+
+
+def why(
+    experiment: Annotated[
+        str | None,
+        Parameter(completer=completers.experiments, help="a suite or a file: its clients and work"),
+    ] = None,
+    *,
+    client: Annotated[
+        tuple[str, ...],
+        completers.repeated(
+            completers.clients,
+            "a client, or all that match 'go/*'; the others are compared with the first",
+        ),
+    ] = (),
+    workload: Annotated[str | None, Parameter(help="this workload of the experiment")] = None,
+    work: Annotated[WorkOptions | None, Parameter(name="*")] = None,
+    wire: Annotated[
+        Literal["own", "text", "binary", "meta"] | None, Parameter(help="the protocol")
+    ] = None,
+    repeat: Annotated[
+        int, Parameter(help="how often to count; the error is found from the repetitions")
+    ] = 5,
+    form: Annotated[WhyForm, Parameter(name="--format")] = "table",
+    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
+) -> int:
+    """Count system calls, segments and bytes of one operation of each client.
+
+    One caller plays each kind of operation of a mix by itself: system calls are counted under
+    strace, and segments and bytes at the embedded server. Sentences say which counts differ from
+    those of the first client. docs/why.md explains them. The exit status is 1 if a client could
+    not be counted.
+    """
+    if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
+        raise UsageError(
+            f"--repeat {repeat}: {_LEAST_REPEAT} to {_MOST_REPEAT}",
+            "fewer repetitions have no error",
+        )
+    overrides = Overrides(
+        **asdict(work or WorkOptions()),
+        client=client,
+        workload=() if workload is None else (workload,),
+        wire=wire,
+    )
+    if experiment is None and not client:
+        raise UsageError("no client is named", "name some: --client A --client B")
+    if experiment is None:
+        planned = changed_experiment(_OWN_WORK, overrides)
+    else:
+        planned = planned_experiment(experiment, overrides)
+    report = _report(planned, repeat)
+    write_text(RENDERERS[form](report, terminal_width()), out)
+    return FAILED if any(each.failure for each in report.counted) else OK
+
+
+def _report(planned: Experiment, repeat: int) -> WhyReport:
+    """Count the experiment's clients. Raises UsageError."""
+    engine = process.binary_path()
+    known = registry(engine)
+    workload, load = _workload(planned), _load(planned)
+    with progress_lines() as progress:
+        names = [*planned.clients, *planned.in_process]
+        clients = [with_version(parse_client(name, known), progress) for name in names]
+        plan = CountingPlan(
+            clients=clients,
+            workload=workload,
+            load=load,
+            placement=planned.placement,
+            repeat=repeat,
+            seed=planned.seed,
+        )
+        counted = count(plan, engine, progress)
+    return WhyReport(
+        server="the embedded server",
+        work=_work_in_words(workload),
+        repeat=repeat,
+        counted=counted,
+        differences=differences(counted),
+        missing=_missing(clients),
+    )
+
+
+def _workload(of: Experiment) -> Workload:
+    """The workload to count: a mix, whose kinds are counted one by one. Raises UsageError."""
+    first, *others = of.workloads
+    if others:
+        names = ", ".join(each.name for each in of.workloads)
+        raise UsageError(f"{of.name} has several workloads: {names}", "name one with --workload")
+    if not first.mix or plays_to_an_end(first):
+        raise UsageError(
+            "each kind of operation is counted by itself: a trace or a sequence has none",
+            "name the kinds: --mix get=1,set=1",
+        )
+    return first
+
+
+def _load(of: Experiment) -> Load:
+    """One caller in a closed loop with the experiment's protocol. Raises UsageError."""
+    first = of.loads[0]
+    if any(load.wire != first.wire for load in of.loads):
+        raise UsageError(f"{of.name} uses several protocols", f"such as --wire {first.wire}")
+    if opened := [load.name for load in of.loads if load.schedule != "closed" or load.think]:
+        raise UsageError(
+            f"load {opened[0]}: operations are counted in a closed loop without think time",
+            "leave out --schedule, --rate and --think, or name another experiment",
+        )
+    return Load(name="one-caller", wire=first.wire)
+
+
+def _missing(clients: Sequence[ClientSpec]) -> list[str]:
+    """The figures that are absent, with the reasons."""
+    missing: list[str] = []
+    if reason := system_calls.missing_reason():
+        missing.append(f"System calls are not counted: {reason}.")
+    if local := [each.text for each in clients if each.client.in_process]:
+        missing.append(f"{', '.join(local)}: no server sees a cache in the process.")
+    return missing
+
+
+def _work_in_words(of: Workload) -> str:
+    keys = of.keys
+    shape = keys.pattern or ("named" if keys.names else f"{keys.length} B")
+    return f"{keys.count:,} keys ({shape}), values of {of.values.size} B, {of.run} keys an mget"

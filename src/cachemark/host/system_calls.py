@@ -1,0 +1,124 @@
+"""System calls of a program that cachemark started, by kind, as strace logs them.
+
+strace slows each call down by a hundred microseconds and more, so only counts are taken from it.
+The instants in its log say which calls belong to a phase, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+PROGRAM = "strace"
+
+# The field of SystemCalls that counts a call, by what it works on; "" is anything else.
+_SEND = {"socket": "sends", "file": "files", "": "wakes"}
+_RECEIVE = {"socket": "recvs", "file": "files", "": "wakes"}
+_POLL, _FUTEX, _TIMER = {"": "polls"}, {"": "futexes"}, {"": "timers"}
+_OPTION = {"socket": "options", "": "others"}
+_MEMORY, _FILE = {"": "memory"}, {"": "files"}
+_KINDS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("sendto", "sendmsg", "sendmmsg", "write", "writev"), _SEND),
+    **dict.fromkeys(("recvfrom", "recvmsg", "recvmmsg", "read", "readv"), _RECEIVE),
+    **dict.fromkeys(("poll", "ppoll", "select", "pselect6"), _POLL),
+    **dict.fromkeys(("epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl"), _POLL),
+    **dict.fromkeys(("futex", "futex_waitv"), _FUTEX),
+    **dict.fromkeys(("timerfd_settime", "timer_settime", "setitimer", "alarm"), _TIMER),
+    **dict.fromkeys(("nanosleep", "clock_nanosleep", "timer_create", "timer_delete"), _TIMER),
+    **dict.fromkeys(("setsockopt", "getsockopt", "fcntl", "ioctl"), _OPTION),
+    **dict.fromkeys(("mmap", "munmap", "mremap", "mprotect", "madvise", "brk"), _MEMORY),
+    **dict.fromkeys(("open", "openat", "stat", "lstat", "newfstatat", "statx", "access"), _FILE),
+    "connect": {"": "connects"},
+}
+_ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
+_RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
+# Threads that compile or collect make none of these.
+_OF_CONNECTIONS = frozenset({"sends", "recvs", "polls", "wakes"})
+_STANDARD_STREAMS = ("0", "1", "2")
+_NOTHING_THERE = "= -1 EAGAIN"
+
+
+class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of system calls; `by_thread` are those on sockets and pipes, and polls, by thread id.
+
+    `sends` and `recvs` are writes to sockets and reads from them, by whatever call; `empty_recvs`
+    are those of `recvs` that found nothing. `wakes` are reads and writes of pipes and eventfds.
+    `options` are calls that set or read options of sockets. Calls on standard input, output and
+    error are left out: over them a worker speaks with cachemark.
+    """
+
+    sends: int = 0
+    recvs: int = 0
+    empty_recvs: int = 0
+    polls: int = 0
+    futexes: int = 0
+    timers: int = 0
+    options: int = 0
+    connects: int = 0
+    wakes: int = 0
+    memory: int = 0
+    files: int = 0
+    others: int = 0
+    by_thread: dict[str, int] = {}
+
+
+KINDS = tuple(name for name in SystemCalls.__struct_fields__ if name != "by_thread")
+
+
+@cache
+def missing_reason() -> str:
+    """Why system calls cannot be counted here, with the remedy; empty if they can."""
+    if not shutil.which(PROGRAM):
+        return f"{PROGRAM} is not installed: apt-get install {PROGRAM}"
+    tried = subprocess.run(
+        [PROGRAM, "-o", "/dev/null", "true"], capture_output=True, text=True, check=False
+    )
+    if tried.returncode == 0:
+        return ""
+    said = (tried.stderr.strip().splitlines() or [f"{PROGRAM} failed"])[0]
+    return f"{said}: the kernel or the container refuses ptrace"
+
+
+def traced(command: list[str], log: Path) -> list[str]:
+    """The command that runs a program, with its threads and children, and logs its system calls."""
+    return [PROGRAM, "-f", "-y", "-qq", "-s", "0", "-ttt", "-o", str(log), "--", *command]
+
+
+def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCalls:
+    """The system calls that began between two instants."""
+    counts = dict.fromkeys(KINDS, 0)
+    by_thread: Counter[str] = Counter()
+    # The kind of the unfinished call of each thread.
+    unfinished: dict[str, str] = {}
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if resumed := _RESUMED.match(line):
+                kind = unfinished.pop(resumed[1], "")
+            elif (entry := _ENTRY.match(line)) and begin_unix_s <= float(entry[2]) < end_unix_s:
+                if entry[4] in _STANDARD_STREAMS:
+                    continue
+                kind = _kind(entry[3], entry[5] or "")
+                counts[kind] += 1
+                by_thread[entry[1]] += kind in _OF_CONNECTIONS
+                if line.endswith("<unfinished ...>\n"):
+                    unfinished[entry[1]] = kind
+                    continue
+            else:
+                continue
+            if kind == "recvs" and _NOTHING_THERE in line:
+                counts["empty_recvs"] += 1
+    return SystemCalls(**counts, by_thread=dict(+by_thread))
+
+
+def _kind(name: str, target: str) -> str:
+    kinds = _KINDS.get(name, {"": "others"})
+    on = "socket" if target.startswith(("socket:", "TCP", "UNIX")) else ""
+    if target.startswith("/") and not target.startswith("/dev/"):
+        on = "file"
+    return kinds.get(on, kinds.get("", "others"))

@@ -1,0 +1,62 @@
+"""The counts of one operation of a client, as the counting pass of `cachemark why` finds them."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures of one operation; None where one was not counted.
+
+    System calls, by strace: see host/system_calls.py. `threads` use sockets or pipes, or
+    poll, in every second operation or more often.
+
+    From the server's end of the connections: `turns` are the server's answers, of which one may
+    reply to several requests; `pieces` its reads of requests, `gap_us` the time between the first
+    and the last piece of a turn, `segments_in` and `segments_out` TCP segments with data,
+    `acknowledgements` the client's segments without data.
+    """
+
+    sends: float | None = None
+    recvs: float | None = None
+    empty_recvs: float | None = None
+    polls: float | None = None
+    futexes: float | None = None
+    timers: float | None = None
+    options: float | None = None
+    connects: float | None = None
+    wakes: float | None = None
+    memory: float | None = None
+    files: float | None = None
+    others: float | None = None
+    threads: float | None = None
+    connections: float | None = None
+    turns: float | None = None
+    pieces: float | None = None
+    gap_us: float | None = None
+    bytes_in: float | None = None
+    bytes_out: float | None = None
+    segments_in: float | None = None
+    segments_out: float | None = None
+    acknowledgements: float | None = None
+    retransmitted: float | None = None
+
+    @property
+    def full_recvs(self) -> float | None:
+        """Reads from sockets that found something."""
+        if self.recvs is None or self.empty_recvs is None:
+            return None
+        return self.recvs - self.empty_recvs
+
+
+class CountedWork(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of operation of one client: the counts of each repetition.
+
+    `version` is that of the library. `failure` is the reason why there are no counts.
+    """
+
+    client: str
+    version: str = ""
+    kind: str
+    repetitions: list[Counts] = []
+    failure: str = ""

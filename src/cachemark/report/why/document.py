@@ -1,0 +1,123 @@
+"""The answer of `cachemark why` as a document: sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.analysis.why.causes import Finding, number
+from cachemark.analysis.why.estimate import Estimate, estimate_of
+from cachemark.analysis.why.report import Difference, WhyReport
+from cachemark.model.counts import CountedWork
+from cachemark.report.document import Document, DocumentPart, Table, plain_table
+
+
+def document(of: WhyReport) -> Document:
+    """The counts: what was counted, then the sentences and the table of each kind of operation."""
+    lines = head(of)
+    return Document(
+        title="Why",
+        lines=lines,
+        parts=[
+            DocumentPart(paragraphs=lines, on="console"),
+            *[
+                part
+                for kind in dict.fromkeys(each.kind for each in of.counted)
+                for part in _parts(of, kind)
+            ],
+        ],
+    )
+
+
+def _parts(of: WhyReport, kind: str) -> list[DocumentPart]:
+    counted = [each for each in of.counted if each.kind == kind]
+    failures = [
+        f"{each.client} was not counted: {each.failure}." for each in counted if each.failure
+    ]
+    found = [text for each in of.differences if each.kind == kind for text in sentences(each)]
+    counts = [each for each in counted if not each.failure]
+    return [
+        DocumentPart(title=kind, table=_table(counts) if counts else None, whole=True),
+        DocumentPart(items=[*failures, *found]),
+    ]
+
+
+def head(of: WhyReport) -> list[str]:
+    """What was counted, and what could not be."""
+    versions = {each.client: each.version or "unknown" for each in of.counted}
+    return [
+        f"Counts for one operation against {of.server}, {of.repeat} times, with one caller; "
+        f"{of.work}.",
+        f"Versions: {', '.join(f'{client} {version}' for client, version in versions.items())}.",
+        "± is the error (99 %) over the repetitions.",
+        *of.missing,
+    ]
+
+
+def sentences(of: Difference) -> list[str]:
+    """The differences between two clients in one kind of operation."""
+    found = [*of.findings, *of.findings_of_base]
+    if not found:
+        return [f"{of.client} and {of.base}: the counts show no difference that a rule names."]
+    return [_sentence(each) for each in found]
+
+
+def _sentence(of: Finding) -> str:
+    counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
+    return f"{of.client} {of.words} ({counts}). Remedy: {of.remedy}."
+
+
+# Figures of Counts and their titles; a figure whose name ends in `_us` is a time in µs.
+_ROWS: dict[str, str] = {
+    "sends": "system calls: send",
+    "recvs": "system calls: receive",
+    "empty_recvs": "… with nothing to receive",
+    "polls": "system calls: poll, select, epoll",
+    "futexes": "system calls: futex",
+    "timers": "system calls: timers",
+    "options": "system calls: options of sockets",
+    "connects": "system calls: connect",
+    "wakes": "system calls: pipes and eventfds",
+    "memory": "system calls: memory",
+    "files": "system calls: files",
+    "others": "system calls: others",
+    "threads": "threads that use connections",
+    "connections": "server: connections",
+    "turns": "server: requests that it answered",
+    "pieces": "server: pieces of requests",
+    "gap_us": "server: from first to last piece",
+    "segments_in": "server: segments from the client",
+    "acknowledgements": "server: … without data",
+    "segments_out": "server: segments to the client",
+    "retransmitted": "server: retransmitted",
+    "bytes_in": "server: bytes from the client",
+    "bytes_out": "server: bytes to the client",
+}
+# What happens less often than in every twentieth operation is no part of one.
+_LEAST_SHOWN = 0.05
+
+
+def _table(counted: Sequence[CountedWork]) -> Table:
+    """Figures that are 0 for all of these clients are left out."""
+    rows: list[list[str]] = []
+    for figure, title in _ROWS.items():
+        found = [estimate_of(each.repetitions, figure) for each in counted]
+        if any(each is not None and abs(each.value) >= _LEAST_SHOWN for each in found):
+            rows.append([title, *(_cell(each, figure) for each in found)])
+    return plain_table(["for one operation", *(each.client for each in counted)], rows)
+
+
+def _cell(found: Estimate | None, figure: str) -> str:
+    """A figure with its error, of which an error that rounds to 0 is left out."""
+    if found is None:
+        return "–"
+    us = figure.endswith("_us")
+    decimals = 1 if us or abs(found.value) >= 100 else 2
+    value, error = _rounded(found.value, decimals), _rounded(found.error, decimals)
+    shown = value if error == "0" else f"{value} ±{error}"
+    return f"{shown} µs" if us else shown
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Such as 1,055 or 0.25; without decimals that are 0, and never -0."""
+    text = f"{value:,.{decimals}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text

@@ -1,0 +1,120 @@
+"""The counting pass over some clients: every kind of operation, several times, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import cores, placement, usable_cpus
+from cachemark.host.system_calls import missing_reason
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.counts import CountedWork, Counts
+from cachemark.model.errors import TrialError
+from cachemark.model.experiment import Load, Placement, Timing, Workload
+from cachemark.runs.counting.player import SERVER, Place, Work, playing
+from cachemark.runs.counting.traced_calls import count_calls
+from cachemark.runs.counting.traffic import count_traffic
+from cachemark.runs.tapes import TapeCache
+
+
+class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients to count, and their work: each kind of the workload's mix by itself."""
+
+    clients: list[ClientSpec]
+    workload: Workload
+    load: Load
+    placement: Placement = Placement()
+    repeat: int
+    seed: int = 1
+
+
+class _Tally(NamedTuple):
+    """One repetition of one client: its counts, or the reason for having none, by kind."""
+
+    version: str
+    counts: dict[str, Counts | str]
+
+
+def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> list[CountedWork]:
+    """Count each kind of operation of each client. Raises UsageError.
+
+    A failure of a client is not raised: it is in `failure` of its counts.
+    """
+    with temporary_folder() as folder:
+        usable = usable_cpus()
+        server, worker = placement(plan.placement, usable, cores(usable))
+        place = Place(server_cpus=server, worker_cpus=worker, folder=folder)
+        works = _works(plan, TapeCache(engine, folder))
+        tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in plan.clients}
+        for number in range(plan.repeat):
+            for spec in plan.clients:
+                progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
+                tallies[spec.text].append(_tally(spec, works, place))
+    return [
+        _counted(client.text, kind, tallies[client.text])
+        for kind in plan.workload.mix
+        for client in plan.clients
+    ]
+
+
+def _works(plan: CountingPlan, tapes: TapeCache) -> list[Work]:
+    """Each kind of the mix by itself."""
+    works: list[Work] = []
+    for kind in plan.workload.mix:
+        alone = msgspec.structs.replace(plan.workload, name=kind, mix={kind: 1.0}, loads=None)
+        tape = tapes.get(alone, plan.load, Timing(), plan.seed)
+        works.append(Work(kind=kind, workload=alone, load=plan.load, tape=tape))
+    return works
+
+
+def _tally(client: ClientSpec, works: Sequence[Work], place: Place) -> _Tally | str:
+    """One repetition of one client, or the reason why there is none."""
+    in_process = client.client.in_process
+    counts: dict[str, Counts | str] = {}
+    try:
+        with running(
+            parse_spec("none" if in_process else SERVER), cpus=place.server_cpus
+        ) as server:
+            with playing(client, place.worker_cpus) as player:
+                version = player.ready.library_version
+                lacking = {work.kind: player.lacking(work, server) for work in works}
+                works = [work for work in works if not lacking[work.kind]]
+            calls: dict[str, Counts] = {}
+            if not missing_reason():
+                calls = count_calls(client, works, server, place)
+        traffic = {} if in_process else count_traffic(client, works, place)
+    except TrialError as error:
+        return error.text
+    for kind, reason in lacking.items():
+        parts = (calls.get(kind), traffic.get(kind))
+        counts[kind] = reason or _joined(*(part for part in parts if part))
+    return _Tally(version, counts)
+
+
+def _joined(*parts: Counts) -> Counts:
+    """One struct with the figures that each part has counted."""
+    return Counts(
+        **{
+            name: value
+            for part in parts
+            for name, value in msgspec.structs.asdict(part).items()
+            if value is not None
+        }
+    )
+
+
+def _counted(text: str, kind: str, tallies: Sequence[_Tally | str]) -> CountedWork:
+    """The counts of one client and kind in all repetitions, or the first failure."""
+    counts: list[Counts] = []
+    version = ""
+    for tally in tallies:
+        of_kind = tally if isinstance(tally, str) else tally.counts[kind]
+        if isinstance(of_kind, str):
+            return CountedWork(client=text, kind=kind, failure=of_kind)
+        counts.append(of_kind)
+        version = tally.version if isinstance(tally, _Tally) else ""
+    return CountedWork(client=text, version=version, kind=kind, repetitions=counts)

@@ -1,0 +1,124 @@
+"""A worker that plays one kind of operation, N and 2N times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from cachemark.endpoints.capabilities import unclaimed
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.servers import RunningServer, options_for
+from cachemark.endpoints.wire import select_wire
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.protocol import Done, Prepare, RunRequest
+from cachemark.runs.tapes import Tape
+from cachemark.runs.trials.callers import callers_of, demand_of
+from cachemark.runs.trials.prefill import run_prefill
+
+# The server of all passes: only blocking connections have a log of their traffic.
+SERVER = "embedded:io=blocking"
+_TIMEOUT_MS = 30_000
+_READY_S = 60.0
+_WATCH = RunMonitor(progress=lambda _ops: None, silence_timeout_s=120)
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of operation, and the tape that has nothing else."""
+
+    kind: str
+    workload: Workload
+    load: Load
+    tape: Tape
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is played: the CPUs of both sides (empty: any), and a folder for logs."""
+
+    server_cpus: str
+    worker_cpus: str
+    folder: Path
+
+
+class Player:
+    """One worker of a client, with one caller."""
+
+    def __init__(self, client: ClientSpec, fleet: Fleet) -> None:
+        self.client = client
+        self.fleet = fleet
+        self.ready = fleet.hello(_READY_S)
+
+    def lacking(self, work: Work, server: RunningServer) -> str:
+        """The reason why the client cannot play this work; empty if it can."""
+        try:
+            self._request(work, server)
+        except UnsupportedError as error:
+            return error.text
+        return ""
+
+    def prepare(self, work: Work, server: RunningServer) -> None:
+        """Connect, and store the keys. Raises TrialError, UnsupportedError."""
+        self.fleet.prepare(self._request(work, server), _READY_S)
+        run_prefill(lambda: self.fleet.run(RunRequest(phase="prefill"), _WATCH))
+
+    def _request(self, work: Work, server: RunningServer) -> Prepare:
+        """The message that prepares the worker. Raises UnsupportedError."""
+        spec, load = self.client, work.load
+        threads, connections, _ = callers_of(load, spec.client.concurrency, self.ready)
+        request = Prepare(
+            servers=server.addresses,
+            wire=select_wire(load, self.ready),
+            threads=threads,
+            connections=connections,
+            tape=str(work.tape.path),
+            timeout_ms=_TIMEOUT_MS,
+            options={
+                **options_for(server.facts.quirks, self.ready.capabilities, spec.client.id),
+                **spec.options,
+            },
+        )
+        demand = demand_of(request, work.workload, load, slices=False)
+        if lacking := unclaimed(demand, self.ready):
+            raise UnsupportedError(lacking)
+        return request
+
+    def play(self, ops: int) -> Done:
+        """Play so many operations, all of which must succeed. Raises TrialError."""
+        done = self.fleet.run(RunRequest(phase="measure", ops=ops), _WATCH)
+        _check(done)
+        return done
+
+
+@contextmanager
+def playing(
+    client: ClientSpec, cpus: str, wrapped: Callable[[list[str]], Sequence[str]] = list
+) -> Generator[Player]:
+    """Start a worker of a client on these CPUs; another program may be wrapped around its command.
+
+    Raises TrialError, UnsupportedError.
+    """
+    if missing := client.client.missing():
+        raise UnsupportedError(missing, client.client.setup)
+    command = list(wrapped(client.client.command))
+    with Fleet(command, 1, cpus=cpus, name=client.client.id) as fleet:
+        yield Player(client, fleet)
+        fleet.bye()
+
+
+def operations(done: Done) -> int:
+    """How many operations were played."""
+    return sum(each.attempts for each in done.operations.values())
+
+
+def _check(done: Done) -> None:
+    for kind, each in done.operations.items():
+        if each.ok != each.attempts:
+            words = ", ".join(f"{count} × {error}" for error, count in each.errors.items())
+            raise TrialError(
+                f"{each.attempts - each.ok} of {each.attempts} operations {kind} failed: "
+                f"{words or 'wrong values'}"
+            )

@@ -1,0 +1,90 @@
+"""What the embedded server saw of a client: pieces, segments, bytes, connections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.model.counts import Counts
+from cachemark.model.errors import DECODE_ERRORS, TrialError
+from cachemark.runs.counting.player import SERVER, Place, Player, Work, operations, playing
+
+_OPS = 100
+
+
+class _Segments(msgspec.Struct, frozen=True, kw_only=True):
+    data_in: int
+    data_out: int
+    all_in: int
+    retransmitted: int
+
+
+class _Connection(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the log of `cachemark-engine serve --traffic-log`."""
+
+    turns: int
+    reads: int
+    bytes_in: int
+    bytes_out: int
+    gaps_ns: int
+    segments: _Segments | None
+
+
+def count_traffic(client: ClientSpec, works: Sequence[Work], place: Place) -> dict[str, Counts]:
+    """The pieces, segments and bytes of one operation of each work, by its kind.
+
+    Raises TrialError, UnsupportedError.
+    """
+    with playing(client, place.worker_cpus) as player:
+        return {work.kind: _count(player, work, place) for work in works}
+
+
+def _count(player: Player, work: Work, place: Place) -> Counts:
+    short_ops, short = _play(player, work, _OPS, place)
+    long_ops, long = _play(player, work, 2 * _OPS, place)
+    return _between(short, long, long_ops - short_ops)
+
+
+def _play(player: Player, work: Work, ops: int, place: Place) -> tuple[int, list[_Connection]]:
+    """Play against a server of its own; how many operations, and all connections that it had."""
+    log = place.folder / "traffic"
+    log.unlink(missing_ok=True)
+    spec = parse_spec(SERVER)
+    observed = msgspec.structs.replace(spec, options={**spec.options, "traffic_log": str(log)})
+    with running(observed, cpus=place.server_cpus) as server:
+        player.prepare(work, server)
+        done = player.play(ops)
+    try:
+        lines = log.read_bytes()
+        return operations(done), msgspec.json.Decoder(_Connection).decode_lines(lines)
+    except (OSError, *DECODE_ERRORS) as error:
+        raise TrialError(f"the server's log of its traffic: {error}") from error
+
+
+def _between(short: Sequence[_Connection], long: Sequence[_Connection], ops: int) -> Counts:
+    def of(name: str) -> float:
+        sums = [sum(getattr(each, name) for each in log) for log in (short, long)]
+        return (sums[1] - sums[0]) / ops
+
+    def of_segments(name: str) -> float:
+        sums = [
+            sum(getattr(each.segments, name) for each in log if each.segments)
+            for log in (short, long)
+        ]
+        return (sums[1] - sums[0]) / ops
+
+    return Counts(
+        connections=(len(long) - len(short)) / ops,
+        turns=of("turns"),
+        pieces=of("reads"),
+        gap_us=of("gaps_ns") / 1e3,
+        bytes_in=of("bytes_in"),
+        bytes_out=of("bytes_out"),
+        segments_in=of_segments("data_in"),
+        segments_out=of_segments("data_out"),
+        acknowledgements=of_segments("all_in") - of_segments("data_in"),
+        retransmitted=of_segments("retransmitted"),
+    )

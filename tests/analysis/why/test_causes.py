@@ -1,0 +1,117 @@
+"""The rules of causes.toml on invented counts."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.analysis.why.causes import causes, findings
+from cachemark.analysis.why.report import differences
+from cachemark.model.counts import CountedWork, Counts
+
+PLAIN = Counts(
+    threads=1.0,
+    sends=1.0, recvs=1.0, empty_recvs=0.0, polls=0.0, futexes=0.0, timers=0.0, options=0.0,
+    connects=0.0, wakes=0.0, memory=0.0, files=0.0, others=0.0, connections=0.0, turns=1.0,
+    pieces=1.0, gap_us=0.0, bytes_in=30.0, bytes_out=130.0, segments_in=1.0, segments_out=1.0,
+    acknowledgements=0.0, retransmitted=0.0,
+)  # fmt: skip
+
+
+def counted(client: str, kind: str = "get", /, noise: float = 0.0, **more: float) -> CountedWork:
+    """Three repetitions; `more` is what the client has beyond PLAIN, `noise` that of its polls."""
+    changed = {name: getattr(PLAIN, name) + value for name, value in more.items()}
+    counts = msgspec.structs.replace(PLAIN, **changed)
+    repetitions = [
+        msgspec.structs.replace(counts, polls=(counts.polls or 0) + noise * step)
+        for step in (-1, 0, 1)
+    ]
+    return CountedWork(client=client, kind=kind, repetitions=repetitions)
+
+
+SIGNATURES: list[tuple[str, str, dict[str, float]]] = [
+    ("nagle", "get", {"gap_us": 40_000, "pieces": 1, "sends": 1, "segments_in": 1}),
+    ("connection per call", "get", {"connects": 1, "connections": 1, "options": 3}),
+    ("single gets", "mget", {"turns": 49, "sends": 49, "recvs": 49}),
+    ("more round trips", "get", {"turns": 1, "sends": 1, "recvs": 1}),
+    ("thread hand-over", "get", {"threads": 1, "futexes": 4}),
+    ("request in parts", "set", {"sends": 2, "pieces": 2}),
+    ("reply in parts", "get", {"recvs": 20}),
+    ("empty reads", "get", {"recvs": 1, "empty_recvs": 1}),
+    ("poll before each read", "get", {"polls": 1}),
+    ("timer per call", "get", {"timers": 1}),
+    ("options per call", "get", {"options": 1}),
+    ("locks", "get", {"futexes": 2}),
+    ("wake-ups", "get", {"wakes": 2}),
+    ("files", "get", {"files": 1}),
+    ("fresh memory", "get", {"memory": 2}),
+    ("other calls", "get", {"others": 2}),
+    ("longer requests", "get", {"bytes_in": 24}),
+    ("longer replies", "get", {"bytes_out": 24}),
+]
+
+
+@pytest.mark.parametrize(("cause", "kind", "more"), SIGNATURES)
+def test_each_cause_is_named_first_by_its_signature(
+    cause: str, kind: str, more: dict[str, float]
+) -> None:
+    found = findings(counted("a", kind, **more), counted("b", kind))
+    assert (found[0].cause, found[0].client, found[0].other) == (cause, "a", "b")
+    assert not findings(counted("b", kind), counted("a", kind, **more))
+
+
+def test_every_rule_has_a_signature_and_names_figures() -> None:
+    assert [rule.name for rule in causes()] == [name for name, _, _ in SIGNATURES]
+    figures = set(Counts.__struct_fields__) | {"full_recvs"}
+    for rule in causes():
+        assert {rule.figure, *rule.needs, *rule.covers} <= figures, rule.name
+
+
+def test_the_same_counts_have_no_findings() -> None:
+    assert findings(counted("a"), counted("b")) == []
+
+
+def test_a_round_trip_is_not_named_twice() -> None:
+    more = {"turns": 1.0, "sends": 1.0, "recvs": 1.0, "bytes_in": 30.0}
+    assert [each.cause for each in findings(counted("a", "get", **more), counted("b"))] == [
+        "more round trips"
+    ]
+
+
+def test_a_part_that_no_earlier_rule_explains_is_named_by_its_number() -> None:
+    (first, second) = findings(counted("a", turns=1, sends=3), counted("b"))
+    assert (first.cause, second.cause) == ("more round trips", "request in parts")
+    assert (second.count, second.other_count, second.more.value) == (4, 1, 2)
+    assert second.words == "makes 2 more writes to the socket"
+
+
+def test_nothing_is_said_below_the_error() -> None:
+    assert findings(counted("a", polls=2), counted("b"))
+    assert findings(counted("a", noise=2, polls=2), counted("b")) == []
+
+
+def test_a_figure_that_was_not_counted_says_nothing() -> None:
+    whole = counted("a", polls=3)
+    without = [msgspec.structs.replace(each, polls=None) for each in whole.repetitions]
+    one = msgspec.structs.replace(whole, repetitions=without)
+    assert findings(one, counted("b")) == findings(counted("b"), one) == []
+
+
+def test_clients_are_compared_with_the_first_by_kind() -> None:
+    found = differences(
+        [counted("a"), counted("b", polls=2), counted("a", "set"), counted("b", "set", sends=1)]
+    )
+    assert [(each.kind, each.client, each.base) for each in found] == [
+        ("get", "b", "a"),
+        ("set", "b", "a"),
+    ]
+    assert [each.findings[0].cause for each in found] == [
+        "poll before each read",
+        "request in parts",
+    ]
+
+
+def test_a_client_that_failed_is_compared_with_none() -> None:
+    failed = CountedWork(client="a", kind="get", failure="it is not set up")
+    assert differences([failed, counted("b", polls=2)]) == []
+    assert differences([counted("b"), failed]) == []

@@ -1,0 +1,51 @@
+"""`cachemark why`: bad input is one error; a real pair of clients gives all forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cachemark.host.system_calls import missing_reason
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
+
+PAIR = ("--client", "reference", "--client", "native")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ((), "no client is named"),
+        ((*PAIR, "--repeat", "2"), "--repeat 2: 3 to 100"),
+        ((*PAIR, "--schedule", "poisson", "--rate", "1k"), "in a closed loop"),
+        ((*PAIR, "--think", "1ms"), "without think time"),
+        ((*PAIR, "--sequence", "set@0 get@0"), "a trace or a sequence has none"),
+        (("clients", *PAIR), "several"),
+        (("--client", "nobody/nothing"), "nobody/nothing"),
+    ],
+)
+def test_bad_input_is_one_error(inside: Inside, words: tuple[str, ...], error: str) -> None:
+    said = inside("why", *words)
+    assert said.returncode == 2
+    assert error in said.stderr
+    assert not said.stdout
+
+
+def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
+    out = tmp_path / "why.json"
+    words = ("--mix", "get=1", "--repeat", "3", "--format", "json", "--out", str(out))
+    said = inside("why", *PAIR, *words)
+    assert said.returncode == 0, said.stderr
+    report = json.loads(out.read_text())
+    assert [each["client"] for each in report["counted"]] == ["reference", "native"]
+    for each in report["counted"]:
+        assert len(each["repetitions"]) == 3
+        assert all(counts["bytes_in"] == len("get \r\n") + 20 for counts in each["repetitions"])
+        assert all(counts["turns"] == 1 for counts in each["repetitions"])
+        if not missing_reason():
+            assert all(counts["sends"] >= 1 for counts in each["repetitions"])
+    (difference,) = report["differences"]
+    assert (difference["client"], difference["base"]) == ("native", "reference")

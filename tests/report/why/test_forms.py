@@ -1,0 +1,70 @@
+"""The forms of `cachemark why` have the same sentences, and a column for each client."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.why.report import WhyReport, differences
+from cachemark.model.counts import CountedWork, Counts
+from cachemark.report.why import RENDERERS
+
+SENTENCE = (
+    "b makes 2 more calls of poll, select or epoll (3 against 1 of a). Remedy: read from a "
+    "socket that blocks, with the time-outs of the kernel (SO_RCVTIMEO)."
+)
+
+
+def repeated(*polls: float, sends: float = 1.0) -> list[Counts]:
+    return [Counts(polls=each, sends=sends, timers=0.0, gap_us=12.34) for each in polls]
+
+
+def report() -> WhyReport:
+    counted = [
+        CountedWork(client="a", version="1.0", kind="get", repetitions=repeated(1, 1, 1)),
+        CountedWork(client="b", version="2|0", kind="get", repetitions=repeated(3, 3, 3)),
+        CountedWork(client="c", kind="get", failure="c has no get"),
+    ]
+    return WhyReport(
+        work="200 keys",
+        server="the embedded server",
+        repeat=3,
+        counted=counted,
+        differences=differences(counted),
+        missing=["System calls are not counted: strace is not installed."],
+    )
+
+
+def test_terminal_has_sentences_and_a_column_for_each_counted_client() -> None:
+    text = RENDERERS["table"](report(), None)
+    assert SENTENCE in " ".join(text.split())
+    assert "c was not counted: c has no get." in text
+    assert "strace is not installed." in text
+    rows = {line[:20].strip(): line.split()[-2:] for line in text.splitlines()}
+    assert rows["for one operation"] == ["a", "b"]
+    assert rows["system calls: poll,"] == ["1", "3"]
+    assert rows["server: from first t"[:20]][-1] == "µs"
+    # Neither client sets timers.
+    assert "timers" not in text
+
+
+def test_markdown_is_a_table_with_the_same_sentences() -> None:
+    text = RENDERERS["markdown"](report(), None)
+    assert f"- {SENTENCE}" in text.replace("\\", "")
+    assert "| system calls: poll, select, epoll | 1 | 3 |" in text
+    assert "c was not counted: c has no get." in text
+
+
+def test_json_has_all_repetitions() -> None:
+    again = msgspec.json.decode(RENDERERS["json"](report(), None), type=WhyReport)
+    assert again == report()
+
+
+def test_a_count_that_varies_has_its_error() -> None:
+    counted = [
+        CountedWork(client="a", kind="get", repetitions=repeated(1, 2, 3)),
+        CountedWork(client="b", kind="get", repetitions=repeated(1, 1, 1)),
+    ]
+    whole = msgspec.structs.replace(report(), counted=counted, differences=differences(counted))
+    text = RENDERERS["table"](whole, None)
+    assert "2 ±5.73" in text
+    assert "b and a: the counts show no difference that a rule names." in text
