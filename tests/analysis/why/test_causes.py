@@ -115,3 +115,12 @@ def test_a_client_that_failed_is_compared_with_none() -> None:
     failed = CountedWork(client="a", kind="get", failure="it is not set up")
     assert differences([failed, counted("b", polls=2)]) == []
     assert differences([counted("b"), failed]) == []
+
+
+def test_a_cache_in_the_process_is_not_compared_with_a_client_of_a_server() -> None:
+    whole = counted("b", polls=2)
+    without = [msgspec.structs.replace(each, turns=None) for each in whole.repetitions]
+    local = msgspec.structs.replace(whole, repetitions=without)
+    assert differences([counted("a"), local]) == differences([local, counted("a")]) == []
+    other = msgspec.structs.replace(local, client="c")
+    assert len(differences([local, other])) == 1

@@ -38,12 +38,16 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differences(counted: Sequence[CountedWork]) -> list[Difference]:
-    """Every client against the first one, by kind; a kind that one of both lacks is left out."""
+    """Every client against the first one, by kind.
+
+    A kind that one of both lacks is left out, and so is a cache in the process beside a client of a
+    server.
+    """
     bases: dict[str, CountedWork] = {}
     found: list[Difference] = []
     for each in counted:
         base = bases.setdefault(each.kind, each)
-        if base is not each and not (each.failure or base.failure):
+        if base is not each and _alike(base, each):
             found.append(
                 Difference(
                     kind=each.kind,
@@ -54,3 +58,11 @@ def differences(counted: Sequence[CountedWork]) -> list[Difference]:
                 )
             )
     return found
+
+
+def _alike(base: CountedWork, other: CountedWork) -> bool:
+    """Both were counted, and both use a server or neither does."""
+    if base.failure or other.failure:
+        return False
+    served = [each.repetitions[0].turns is not None for each in (base, other)]
+    return served[0] == served[1]
