@@ -12,7 +12,7 @@ use cachemark_packets::{Capture, Limits};
 use cachemark_trace::{Conversion, Converted, convert_requests, unpacked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Arguments, written};
+use super::arguments::{Arguments, written};
 use crate::process::print_error;
 
 const BUFFER_BYTES: usize = 1 << 20;

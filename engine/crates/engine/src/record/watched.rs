@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use cachemark_trace::file::Summary;
 use cachemark_trace::{Conversion, Converted, Format, ImportOptions, convert};
 
+use super::arguments::{Arguments, written};
 use super::control::Control;
 use super::watcher::{Limits, Watcher};
-use super::{Arguments, written};
 use crate::process::print_error;
 
 const BUFFER_BYTES: usize = 1 << 18;
