@@ -1,11 +1,10 @@
 //! Which keys are followed: a part of them by their hash, all requests or none of each key (SHARDS; Waldspurger et al.
 //! 2015), and all of the hottest. Whether a hot key is in a part by chance would move the whole curve.
 
-use crate::hottest::HottestKey;
+use crate::hottest::{HottestKey, MOST_HOT};
 
-const PLACES: usize = 1 << 14;
 /// Half of the places stay free, so that a search ends soon.
-pub(crate) const MOST_HOT: usize = PLACES / 2;
+const PLACES: usize = 2 * MOST_HOT;
 
 /// Chooses keys.
 #[derive(Clone, Debug)]

@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use crate::choice::MOST_HOT;
 use crate::request::{NO_SIZE, Request};
 use crate::slabs::{SlabClasses, item_bytes};
+
+/// The most keys that are followed whatever the part.
+pub(crate) const MOST_HOT: usize = 1 << 13;
 
 /// A key with this part of all requests is hot.
 const HOT_PART: f64 = 1.0 / 20_000.0;

@@ -7,7 +7,7 @@ use cachemark_trace::file::Record;
 use foldhash::quality::FixedState;
 use serde::Serialize;
 
-use crate::Kind;
+use crate::kind::Kind;
 use crate::popularity::{Popularity, RankShare, fit_exponent, rank_shares};
 
 /// A number, and its standard error: 0 if all keys were counted.

@@ -3,7 +3,7 @@
 use cachemark_trace::file::Record;
 use serde::Serialize;
 
-use crate::Kind;
+use crate::kind::Kind;
 use crate::sizes::{SizeDistribution, Sizes};
 
 /// Requests that read, and how many keys each had.

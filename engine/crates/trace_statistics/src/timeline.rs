@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cachemark_trace::file::Record;
 use serde::Serialize;
 
-use crate::Kind;
-use crate::document::Reads;
+use crate::kind::Kind;
+use crate::reads::Reads;
 
 const FIRST_WIDTH_NS: u64 = 1_000_000;
 const MOST_WINDOWS: usize = 60;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cachemark_trace::{Conversion, Output, convert_file};
 
-use super::Reading;
+use super::reading::Reading;
 use crate::options::units;
 use crate::process::print_compact_json;
 use crate::whole_file;

@@ -3,11 +3,11 @@
 mod convert;
 mod play;
 mod predict;
+mod reading;
 mod show;
 
 use std::process::ExitCode;
 
-use cachemark_trace::{Columns, Format, ImportOptions};
 use clap::Subcommand;
 
 use crate::process::fail;
@@ -29,27 +29,6 @@ enum Action {
     Predict(predict::Arguments),
     /// Play a trace against a server with fills after misses, and print what its reads found, in JSON
     Play(play::Arguments),
-}
-
-/// How a trace of lines is read.
-#[derive(clap::Args)]
-struct Reading {
-    /// twitter, kvcache, memcached or csv [default: recognised from the first lines]
-    #[arg(long)]
-    trace_format: Option<Format>,
-    /// The columns of a trace without a header, such as time:ms,op,key,size
-    #[arg(long, conflicts_with = "trace_format")]
-    columns: Option<Columns>,
-}
-
-impl Reading {
-    fn options(&self) -> ImportOptions {
-        ImportOptions {
-            format: self.trace_format,
-            columns: self.columns.clone(),
-            ..ImportOptions::default()
-        }
-    }
 }
 
 /// Run the verb and return the exit code.

@@ -14,7 +14,7 @@ use cachemark_trace::each_record;
 use cachemark_trace::file::Record;
 use serde::Serialize;
 
-use super::Reading;
+use super::reading::Reading;
 use crate::options::units;
 use crate::process::print_compact_json;
 

@@ -7,7 +7,7 @@ use cachemark_trace::file::{Origin, Summary};
 use cachemark_trace_statistics::{Collector, TraceStatistics};
 use serde::Serialize;
 
-use super::Reading;
+use super::reading::Reading;
 use crate::options::units;
 use crate::process::print_compact_json;
 

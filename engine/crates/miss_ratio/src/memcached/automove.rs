@@ -3,23 +3,14 @@
 //! Each second, memcached looks back at ten: at the age of the oldest item in COLD of each class, and at evictions. A page
 //! moves from the class with the oldest items to the one with the youngest that evicts.
 
+use super::second::{Second, WINDOW_S};
 use super::{COLD, HOT, Memcached, WARM};
 use crate::list::END;
 
-pub(super) const WINDOW_S: usize = 10;
 const AGE_RATIO: f64 = 0.8;
 const LEAST_SOURCE_PAGES: u32 = 2;
 /// A class with more free pages gives one up.
 const FREE_PAGES: f64 = 2.5;
-
-/// What the automover knows of a class in a second.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Second {
-    age_s: u32,
-    evicted: bool,
-    evicted_part: f64,
-    dirty: bool,
-}
 
 impl Memcached {
     /// The automover, once a second.

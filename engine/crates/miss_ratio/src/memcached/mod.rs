@@ -7,6 +7,7 @@
 //! the youngest that evicts, if their ages differ by more than 20 %.
 
 mod automove;
+mod second;
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
 use crate::fills::{Fill, Step, Task};
 use crate::list::{END, Links, List};
 use crate::slabs::{SlabClasses, item_bytes};
-use automove::{Second, WINDOW_S};
+use second::{Second, WINDOW_S};
 
 const HOT: usize = 0;
 const WARM: usize = 1;
