@@ -54,7 +54,7 @@ class IdleSession(Session):
     """Answers a phase with results that were made before, and everything else with nothing."""
 
     def __init__(self, hosts: Hosts) -> None:
-        super().__init__(hosts.hosts[0])
+        super().__init__(hosts.hosts[0], examine=list)
         self._played = HostPlayed(done=made_up_results(), began_unix_ns=0, late_ns=0)
 
     def perform(self, request: AnyRequest) -> object:

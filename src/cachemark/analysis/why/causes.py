@@ -7,11 +7,11 @@ from importlib import resources
 
 import msgspec
 
-from cachemark.analysis.why.estimate import Estimate, difference_of, estimate_of
+from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of
 from cachemark.model.counts import CountedWork
 
 
-class Cause(
+class CauseRule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"needs": "with"}
 ):
     """A rule; causes.toml explains its fields."""
@@ -26,7 +26,7 @@ class Cause(
     covers: dict[str, float] = {}
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that holds: for each operation, `client` has `more` of `figure` than `other`.
 
     `count` and `other_count` are the figures of both; `more` is without what an earlier finding
@@ -39,25 +39,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     count: float
     other_count: float
-    more: Estimate
+    more: CountEstimate
     words: str
     remedy: str
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    cause: list[Cause]
+    cause: list[CauseRule]
 
 
 @cache
-def causes() -> tuple[Cause, ...]:
+def causes() -> tuple[CauseRule, ...]:
     """All rules, in their order."""
     text = resources.files("cachemark.analysis.why").joinpath("causes.toml").read_bytes()
     return tuple(msgspec.toml.decode(text, type=_File).cause)
 
 
-def findings(one: CountedWork, other: CountedWork) -> list[Finding]:
+def findings(one: CountedWork, other: CountedWork) -> list[WhyFinding]:
     """The rules by which `one` does more than `other`, in the order of the rules."""
-    found: list[Finding] = []
+    found: list[WhyFinding] = []
     # Of each figure, the number that an earlier rule explains.
     covered: dict[str, float] = {}
     for rule in causes():
@@ -72,16 +72,18 @@ def findings(one: CountedWork, other: CountedWork) -> list[Finding]:
     return found
 
 
-def _finding(rule: Cause, one: CountedWork, other: CountedWork, covered: float) -> Finding | None:
+def _finding(
+    rule: CauseRule, one: CountedWork, other: CountedWork, covered: float
+) -> WhyFinding | None:
     more = difference_of(one.repetitions, other.repetitions, rule.figure)
     mine = estimate_of(one.repetitions, rule.figure)
     others = estimate_of(other.repetitions, rule.figure)
     if more is None or mine is None or others is None:
         return None
-    more = Estimate(value=more.value - covered, error=more.error)
+    more = CountEstimate(value=more.value - covered, error=more.error)
     if more.value < rule.more or not more.is_clear or not _needs_met(rule, one, other):
         return None
-    return Finding(
+    return WhyFinding(
         cause=rule.name,
         client=one.client,
         other=other.client,
@@ -94,7 +96,7 @@ def _finding(rule: Cause, one: CountedWork, other: CountedWork, covered: float) 
     )
 
 
-def _needs_met(rule: Cause, one: CountedWork, other: CountedWork) -> bool:
+def _needs_met(rule: CauseRule, one: CountedWork, other: CountedWork) -> bool:
     needed = {name: difference_of(one.repetitions, other.repetitions, name) for name in rule.needs}
     return all(more is not None and more.value >= rule.needs[name] for name, more in needed.items())
 

@@ -13,7 +13,7 @@ from cachemark.model.counts import Counts
 _CONFIDENCE = 0.99
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class CountEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """A mean, and half of its 99 % interval over the repetitions."""
 
     value: float
@@ -25,22 +25,24 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         return self.value > self.error
 
 
-def estimate_of(repetitions: Sequence[Counts], figure: str) -> Estimate | None:
+def estimate_of(repetitions: Sequence[Counts], figure: str) -> CountEstimate | None:
     """A figure of a client; None if it was not counted."""
     values = _values(repetitions, figure)
     if not values:
         return None
-    return Estimate(value=sum(values) / len(values), error=_error(values))
+    return CountEstimate(value=sum(values) / len(values), error=_error(values))
 
 
-def difference_of(one: Sequence[Counts], other: Sequence[Counts], figure: str) -> Estimate | None:
+def difference_of(
+    one: Sequence[Counts], other: Sequence[Counts], figure: str
+) -> CountEstimate | None:
     """The figure of `one` less that of `other`; None if either was not counted.
 
     Repetitions are compared in pairs: a busy minute of the machine disturbs both clients.
     """
     pairs = zip(_values(one, figure), _values(other, figure), strict=False)
     more = [mine - others for mine, others in pairs]
-    return Estimate(value=sum(more) / len(more), error=_error(more)) if more else None
+    return CountEstimate(value=sum(more) / len(more), error=_error(more)) if more else None
 
 
 def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.why.causes import Finding, findings
+from cachemark.analysis.why.causes import WhyFinding, findings
 from cachemark.model.counts import CountedWork
 
 
@@ -19,8 +19,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     client: str
     base: str
-    findings: list[Finding]
-    findings_of_base: list[Finding]
+    findings: list[WhyFinding]
+    findings_of_base: list[WhyFinding]
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.why.causes import Finding, number
-from cachemark.analysis.why.estimate import Estimate, estimate_of
+from cachemark.analysis.why.causes import WhyFinding, number
+from cachemark.analysis.why.estimate import CountEstimate, estimate_of
 from cachemark.analysis.why.report import Difference, WhyReport
 from cachemark.model.counts import CountedWork
 from cachemark.report.document import Document, DocumentPart, Table, plain_table
@@ -61,7 +61,7 @@ def sentences(of: Difference) -> list[str]:
     return [_sentence(each) for each in found]
 
 
-def _sentence(of: Finding) -> str:
+def _sentence(of: WhyFinding) -> str:
     counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
     return f"{of.client} {of.words} ({counts}). Remedy: {of.remedy}."
 
@@ -106,7 +106,7 @@ def _table(counted: Sequence[CountedWork]) -> Table:
     return plain_table(["for one operation", *(each.client for each in counted)], rows)
 
 
-def _cell(found: Estimate | None, figure: str) -> str:
+def _cell(found: CountEstimate | None, figure: str) -> str:
     """A figure with its error, of which an error that rounds to 0 is left out."""
     if found is None:
         return "–"

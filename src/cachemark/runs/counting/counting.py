@@ -15,7 +15,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
-from cachemark.runs.counting.player import SERVER, Place, Work, playing
+from cachemark.runs.counting.player import SERVER, CountingPlace, Work, playing
 from cachemark.runs.counting.traced_calls import count_calls
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.tapes import TapeCache
@@ -47,7 +47,7 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> l
     with temporary_folder() as folder:
         usable = usable_cpus()
         server, worker = placement(plan.placement, usable, cores(usable))
-        place = Place(server_cpus=server, worker_cpus=worker, folder=folder)
+        place = CountingPlace(server_cpus=server, worker_cpus=worker, folder=folder)
         works = _works(plan, TapeCache(engine, folder))
         tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in plan.clients}
         for number in range(plan.repeat):
@@ -71,7 +71,7 @@ def _works(plan: CountingPlan, tapes: TapeCache) -> list[Work]:
     return works
 
 
-def _tally(client: ClientSpec, works: Sequence[Work], place: Place) -> _Tally | str:
+def _tally(client: ClientSpec, works: Sequence[Work], place: CountingPlace) -> _Tally | str:
     """One repetition of one client, or the reason why there is none."""
     in_process = client.client.in_process
     counts: dict[str, Counts | str] = {}

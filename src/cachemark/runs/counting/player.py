@@ -36,7 +36,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     tape: Tape
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class CountingPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is played: the CPUs of both sides (empty: any), and a folder for logs."""
 
     server_cpus: str
@@ -44,7 +44,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
 
 
-class Player:
+class CountingPlayer:
     """One worker of a client, with one caller."""
 
     def __init__(self, client: ClientSpec, fleet: Fleet) -> None:
@@ -96,7 +96,7 @@ class Player:
 @contextmanager
 def playing(
     client: ClientSpec, cpus: str, wrapped: Callable[[list[str]], Sequence[str]] = list
-) -> Generator[Player]:
+) -> Generator[CountingPlayer]:
     """Start a worker of a client on these CPUs; another program may be wrapped around its command.
 
     Raises TrialError, UnsupportedError.
@@ -105,7 +105,7 @@ def playing(
         raise UnsupportedError(missing, client.client.setup)
     command = list(wrapped(client.client.command))
     with Fleet(command, 1, cpus=cpus, name=client.client.id) as fleet:
-        yield Player(client, fleet)
+        yield CountingPlayer(client, fleet)
         fleet.bye()
 
 

@@ -11,7 +11,7 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, traced
 from cachemark.model.counts import Counts
-from cachemark.runs.counting.player import Place, Player, Work, operations, playing
+from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, operations, playing
 
 _WARM_UP_OPS = 20
 _OPS = 100
@@ -20,7 +20,7 @@ _PART_OF_OPERATIONS = 0.5
 
 
 def count_calls(
-    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: Place
+    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
 ) -> dict[str, Counts]:
     """The system calls of one operation of each work, by its kind.
 
@@ -34,7 +34,7 @@ def count_calls(
         log.unlink(missing_ok=True)
 
 
-def _count(player: Player, work: Work, server: RunningServer, log: Path) -> Counts:
+def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path) -> Counts:
     player.prepare(work, server)
     player.play(_WARM_UP_OPS)
     short_ops, short = _calls(player, _OPS, log)
@@ -46,7 +46,7 @@ def _count(player: Player, work: Work, server: RunningServer, log: Path) -> Coun
     )
 
 
-def _calls(player: Player, ops: int, log: Path) -> tuple[int, SystemCalls]:
+def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
     """Play so many operations; how many were played, and their system calls."""
     began_s = time.time()
     done = player.play(ops)

@@ -10,7 +10,14 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.counts import Counts
 from cachemark.model.errors import DECODE_ERRORS, TrialError
-from cachemark.runs.counting.player import SERVER, Place, Player, Work, operations, playing
+from cachemark.runs.counting.player import (
+    SERVER,
+    CountingPlace,
+    CountingPlayer,
+    Work,
+    operations,
+    playing,
+)
 
 _OPS = 100
 
@@ -33,7 +40,9 @@ class _Connection(msgspec.Struct, frozen=True, kw_only=True):
     segments: _Segments | None
 
 
-def count_traffic(client: ClientSpec, works: Sequence[Work], place: Place) -> dict[str, Counts]:
+def count_traffic(
+    client: ClientSpec, works: Sequence[Work], place: CountingPlace
+) -> dict[str, Counts]:
     """The pieces, segments and bytes of one operation of each work, by its kind.
 
     Raises TrialError, UnsupportedError.
@@ -42,13 +51,15 @@ def count_traffic(client: ClientSpec, works: Sequence[Work], place: Place) -> di
         return {work.kind: _count(player, work, place) for work in works}
 
 
-def _count(player: Player, work: Work, place: Place) -> Counts:
+def _count(player: CountingPlayer, work: Work, place: CountingPlace) -> Counts:
     short_ops, short = _play(player, work, _OPS, place)
     long_ops, long = _play(player, work, 2 * _OPS, place)
     return _between(short, long, long_ops - short_ops)
 
 
-def _play(player: Player, work: Work, ops: int, place: Place) -> tuple[int, list[_Connection]]:
+def _play(
+    player: CountingPlayer, work: Work, ops: int, place: CountingPlace
+) -> tuple[int, list[_Connection]]:
     """Play against a server of its own; how many operations, and all connections that it had."""
     log = place.folder / "traffic"
     log.unlink(missing_ok=True)
