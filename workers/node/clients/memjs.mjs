@@ -16,8 +16,8 @@ const CREATE_NOT = { expires: 0xffffffff };
 const SILENT = { log() {} };
 // The library's own leaves values alone, too.
 const RAW = {
-  serialize: (opcode, value, extras) => ({ value, extras }),
-  deserialize: (opcode, value, extras) => ({ value: plain(value, extras.readUInt32BE()), extras }),
+  serialize: (_opcode, value, extras) => ({ value, extras }),
+  deserialize: (_opcode, value, extras) => ({ value: plain(value, extras.readUInt32BE()), extras }),
 };
 const OPENING = 0; // the library's own numbers begin at 1
 const FAULTS = [
