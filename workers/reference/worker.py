@@ -213,9 +213,8 @@ class Worker:
         store = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime, length, value)
         line = self.ask(store if verb == 4 else b"get %b\r\n" % key)
         if line.startswith(b"VALUE "):
-            _, _, item_flags, size = line.split()
-            value = self.replies.read(int(size) + 2)[:-2]
-            right = item_flags == b"0" and self.tape.right(k, value, flags >> 1)
+            value = self.replies.read(int(line.split()[3]) + 2)[:-2]
+            right = line.split()[2] == b"0" and self.tape.right(k, value, flags >> 1)
             if self.replies.readline() != b"END\r\n" or not right:
                 return "wrong_values"
         elif line != (b"STORED\r\n" if verb == 4 else b"END\r\n"):
@@ -248,5 +247,4 @@ for message in map(json.loads, sys.stdin):
     except UnsupportedError as error:
         say({"type": "unsupported", "reason": str(error)})
     except (OSError, ValueError, struct.error) as error:
-        kind = "connect" if isinstance(error, OSError) else "tape"
-        say(failure(kind, str(error)))
+        say(failure("connect" if isinstance(error, OSError) else "tape", str(error)))

@@ -61,6 +61,12 @@ RULES: dict[str, Explanation] = {
         "operations by more than the callers' unfinished groups, or a group has no time.",
         remedy="A bug of the worker: run `cachemark conform CLIENT`.",
     ),
+    "server-counters": Explanation(
+        meaning="A counter of the server rose by another number than the client counted: commands "
+        "were lost, sent twice or never sent, or somebody else uses the server.",
+        remedy="`cachemark explain RUN CELL` has both numbers. Keep other users away from the "
+        "server; `cachemark conform CLIENT` finds bugs of a worker.",
+    ),
     "wrong-values": Explanation(
         meaning="A reply had a value that was never stored under that key.",
         remedy="A bug of the client or the server, or other clients use the same keys.",
