@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,17 +114,17 @@ def mount(folder: Path, size: int) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
 
 
+def mount_and_end(disk: Path) -> None:
+    mount(disk, 4096)
+    sys.exit(0)
+
+
 @pytest.fixture(scope="module")
 def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skip where this user can mount nothing."""
     disk = tmp_path_factory.mktemp("disk")
 
-    def tried() -> None:
-        mount(disk, 4096)
-        sys.exit(0)
-
-    with Path(os.devnull).open("wb") as nobody:
-        status, said = ended_inside(tried, disk, nobody.fileno())
+    status, said = ended_inside(partial(mount_and_end, disk), disk)
     if status:
         pytest.skip(f"no disk of its own can be mounted here: {said.strip()}")
 
@@ -141,10 +142,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     folder = tmp_path if "hosts" in case.words else store
     words, _, output = case.words.replace("STORE", str(folder)).partition(" > ")
     words = words.replace("hosts.toml", f"{folder}/hosts.toml")
-    with Path(os.devnull).open("wb") as nobody:
-        status, said = ended_inside(
-            lambda: on_a_small_disk(case, words, output, left), disk, nobody.fileno()
-        )
+    status, said = ended_inside(partial(on_a_small_disk, case, words, output, left), disk)
     check_refusal(status, said)
     # The test has made the file that stdout is.
     names = set(left.read_text().split()) - {"c", "filler"}

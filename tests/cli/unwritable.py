@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -88,54 +91,69 @@ def check_refusal(status: int, said: str) -> None:
 
 
 def refused_inside(arguments: list[str], folder: Path, output: Callable[[], int]) -> None:
-    """The same of `cachemark`, in a child of this process that need not import it again."""
-    stdout = output()
-    try:
-        status, said = ended_inside(lambda: main(arguments), folder, stdout)
-    finally:
-        os.close(stdout)
-    check_refusal(status, said)
+    """The same of `cachemark`, in a child that need not import it again."""
+    check_refusal(*ended_inside(partial(main, arguments), folder, output))
+
+
+def nobody() -> int:
+    return os.open(os.devnull, os.O_WRONLY)
 
 
 def cachemark(arguments: list[str], folder: Path) -> tuple[int, str]:
     """The exit status of `cachemark` in such a child, and what it printed on stderr."""
-    with Path(os.devnull).open("wb") as nobody:
-        return ended_inside(lambda: main(arguments), folder, nobody.fileno())
+    return ended_inside(partial(main, arguments), folder, nobody)
 
 
-def ended_inside(verb: Callable[[], None], folder: Path, stdout: int) -> tuple[int, str]:
-    """How a child of this process ended that only runs this, and what it printed on stderr."""
-    _import_verbs()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        _only_run(verb, folder, (os.open(os.devnull, os.O_RDONLY), stdout, writer))
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stderr:
-        said = stderr.read().decode("utf-8", "replace")
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said
+def ended_inside(
+    verb: Callable[[], None], folder: Path, output: Callable[[], int] = nobody
+) -> tuple[int, str]:
+    """How a child ended that only runs this, its stdout being `output`, and its stderr.
+
+    It is forked from a server of one thread that has imported the verbs: a fork of this process,
+    which has threads, may stand still. The arguments are found by their names in modules.
+    """
+    with tempfile.TemporaryDirectory() as own:
+        said = Path(own, "stderr")
+        arguments = (verb, folder, output, said, dict(os.environ))
+        child = _forks().Process(target=_only_run, args=arguments)
+        child.start()
+        child.join()
+        assert child.exitcode is not None
+        return child.exitcode, said.read_text("utf-8", "replace")
 
 
 @cache
-def _import_verbs() -> None:
-    """Once, and not in each child: they import what a verb needs when it is called."""
-    for room in ("cli", "report"):
-        for module in walk_packages(
-            import_module(f"cachemark.{room}").__path__, f"cachemark.{room}."
-        ):
-            import_module(module.name)
+def _forks() -> ForkServerContext:
+    """The server imports each verb once: they import what they need when they are called."""
+    forks = multiprocessing.get_context("forkserver")
+    packages = [import_module(name) for name in ("cachemark.cli", "cachemark.report")]
+    modules = [
+        module.name
+        for package in packages
+        for module in walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    forks.set_forkserver_preload([*modules, "pytest"])
+    return forks
 
 
-def _only_run(verb: Callable[[], None], folder: Path, streams: tuple[int, int, int]) -> None:
+def _only_run(
+    verb: Callable[[], None],
+    folder: Path,
+    output: Callable[[], int],
+    said: Path,
+    environment: dict[str, str],
+) -> None:
     """Run it on these streams, and exit as a program does. Never returns."""
     try:
-        for number, stream in enumerate(streams):
+        stderr = os.open(said, os.O_WRONLY | os.O_CREAT)
+        for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), output(), stderr)):
             os.dup2(stream, number)
+        os.environ.clear()
+        os.environ.update(environment)
         os.chdir(folder)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        stderr = os.fdopen(2, "w", closefd=False, errors="backslashreplace")
-        sys.stderr = sys.__stderr__ = stderr  # type: ignore[misc]
+        errors = os.fdopen(2, "w", closefd=False, errors="backslashreplace")
+        sys.stderr = sys.__stderr__ = errors  # type: ignore[misc]
         verb()
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 99)

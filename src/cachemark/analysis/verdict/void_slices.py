@@ -66,8 +66,8 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
     if not rounds.void_slices:
         return Judged()
     withheld = _withheld(measure, rounds.void_ops)
-    shown = {each.percent for each in withheld if not each.kind}
-    gone = f"; withheld: {', '.join(f'p{percent:g}' for percent in sorted(shown))}" if shown else ""
+    names = [_name(each) for each in sorted(withheld, key=lambda each: (each.kind, each.percent))]
+    gone = f"; withheld: {', '.join(names)}" if names else ""
     planned = rounds.void_slices + len(rounds.slices.ops)
     too_many = rounds.void_slices > _VOID_PART * planned
     weight = "INVALID" if too_many else "withheld" if withheld else "note"
@@ -93,6 +93,10 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
         ),
     ]
     return Judged(findings=[each for each in findings if each.figure], withheld=withheld)
+
+
+def _name(of: Withheld) -> str:
+    return f"p{of.percent:g} of {of.kind}" if of.kind else f"p{of.percent:g}"
 
 
 def _withheld(measure: Done, void_ops: int) -> list[Withheld]:
