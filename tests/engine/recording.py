@@ -20,6 +20,7 @@ from cachemark.host.process import binary_path
 from cachemark.runs.trace_files import WrittenTrace
 
 _WAIT_S = 60.0
+_ASK_AGAIN_S = 5.0
 
 
 class Recording:
@@ -86,9 +87,7 @@ def captured(
         try:
             _await_start(capture)
             yield
-            mark = f"mark-{port}-of-the-end"
-            _ask(address, f"get {mark}")
-            _await_mark(out, mark.encode())
+            _mark_the_end(address, out)
         finally:
             capture.terminate()
         assert capture.stderr is not None
@@ -109,10 +108,16 @@ def _await_start(capture: subprocess.Popen[str]) -> None:
         said += line
 
 
-def _await_mark(path: Path, mark: bytes) -> None:
+def _mark_the_end(address: str, path: Path) -> None:
+    """Ask for a key of our own until a request for it is in the file: one may be dropped."""
+    mark = f"mark-{address.rsplit(':', 1)[1]}-of-the-end"
     until = time.monotonic() + _WAIT_S
-    while mark not in path.read_bytes():
+    asked_s = 0.0
+    while mark.encode() not in path.read_bytes():
         assert time.monotonic() < until, "the last request is not in the capture"
+        if time.monotonic() - asked_s > _ASK_AGAIN_S:
+            _ask(address, f"get {mark}")
+            asked_s = time.monotonic()
         time.sleep(0.05)
 
 

@@ -145,8 +145,8 @@ def test_hits_and_misses_are_those_of_the_server(address: str, tmp_path: Path) -
     recorded_file(pcap, trace, "--port", address.rsplit(":", 1)[1])
     shown = Counter(outcomes(trace.read_bytes()))
     assert shown["get", True] == counts["hits"] > 0
-    # One miss is that of the mark, if the capture has its reply.
-    assert shown["get", False] - counts["misses"] in (0, 1)
+    # One miss is that of the mark, if the capture has its reply; some marks are asked for again.
+    assert 0 <= shown["get", False] - counts["misses"] <= 3
     assert counts["misses"] > 0
 
 

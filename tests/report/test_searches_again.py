@@ -139,6 +139,13 @@ def figure(text: str) -> float:
     return float(digits) * {"": 1, "k": 1e3, "M": 1e6}[unit]
 
 
+def rounds_to(text: str, value: float) -> bool:
+    """Whether a rate is shown as this text. Half of the last digit may be rounded either way."""
+    digits, _, unit = text.partition(" ")
+    step = 10.0 ** -len(digits.partition(".")[2]) * {"": 1, "k": 1e3, "M": 1e6}[unit]
+    return abs(figure(text) - value) <= 0.500001 * step
+
+
 def section(told: dict[str, Any], title: str) -> dict[str, Any]:
     (found,) = (each for each in told["sections"] if each["title"].startswith(title))
     return found
@@ -151,7 +158,9 @@ def read_searches(lines: list[Line], rows: list[list[str]], below_ns: float) -> 
     for play, row in zip(steps, rows, strict=True):
         if row[-1].startswith(SPOILED):
             play.spoiled = row[-1]
-        assert row == play.row()
+        own = play.row()
+        assert [*row[:3], *row[4:]] == [*own[:3], *own[4:]]
+        assert rounds_to(row[3], play.done)
     blocks = sorted({play.block for play in plays})
     return [Searched([play for play in plays if play.block == block]) for block in blocks]
 
