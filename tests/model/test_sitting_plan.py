@@ -7,7 +7,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell
+from cachemark.model.plan import make_plan, trial_count
 from cachemark.model.sitting_plan import MAX_SET, MAX_SITTING, references_of, sittings_of
 
 
@@ -89,3 +91,19 @@ def test_two_settings_of_a_client_share_a_set() -> None:
     sets = [{c.client for c in part} for sitting in sittings_of(cells, "c3") for part in sitting]
     for number in range(12):
         assert any({f"c{number}", f"c{number}@defaults"} <= part for part in sets) or number == 3
+
+
+def test_the_count_of_trials_has_the_references_of_each_set() -> None:
+    """A run of more than eight clients could be exported, and its archive was refused."""
+    clients = [f"c{number}" for number in range(11)]
+    experiment = Experiment(
+        name="many",
+        question="which?",
+        workloads=[Workload(name="w", mix={"get": 1})],
+        clients=clients,
+        servers=["memcached"],
+        loads=[Load(name="l")],
+        design="rounds",
+        blocks=3,
+    )
+    assert trial_count(experiment) == len(make_plan(experiment).trials) == 3 * (11 + 2)

@@ -251,7 +251,12 @@ def trials_per_cell(experiment: Experiment) -> int:
 def trial_count(experiment: Experiment) -> int:
     """The number of trials in the plan, without the plan. Raises UsageError as `make_plan` does."""
     check_size(experiment)
-    return len(cells(experiment)) * experiment.blocks
+    grid = cells(experiment)
+    if not uses_rounds(experiment):
+        return len(grid) * experiment.blocks
+    # Sets of a sitting that overlap play their references in each.
+    sittings = sittings_of(grid, experiment.twice)
+    return sum(len(part) for sets in sittings for part in sets) * experiment.blocks
 
 
 def workload_of(experiment: Experiment, cell: Cell) -> Workload:

@@ -15,9 +15,8 @@ import msgspec
 from cachemark.model import histogram
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_limits import check_limits
-from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import cells, trials_per_cell
+from cachemark.model.plan import cells, trial_count, trials_per_cell
 from cachemark.model.protocol import Done
 from cachemark.model.run_header import RunHeader
 from cachemark.model.search_steps import played_experiment
@@ -34,10 +33,9 @@ def check_run(header: RunHeader, outcomes: Sequence[Outcome]) -> None:
     """Raise UsageError for the first thing that cannot be."""
     experiment = header.experiment
     check_limits(experiment, "its experiment")
-    check_size(experiment)
     _check_sizes(header, "its header")
     _check_time(header.created_at, "its header: created_at")
-    trials = len(cells(experiment)) * experiment.blocks * trials_per_cell(experiment)
+    trials = trial_count(experiment) * trials_per_cell(experiment)
     if experiment.search:
         experiment = played_experiment(experiment, [outcome.load for outcome in outcomes])
     grid = set(cells(experiment))
