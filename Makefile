@@ -17,7 +17,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench pictures bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist same-dist try-dist checksums release-check third-party clean
+.PHONY: help bench results bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian dist same-dist try-dist checksums release-check third-party clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,9 @@ bench: ## Set up, then find the fastest Python client on this machine (about 5 m
 python-libraries: $(UV)
 	@workers/python/setup >/dev/null 2>&1 || true
 
-pictures: setup ## Draw the pictures of README, on a quiet machine (about 25 minutes)
+results: setup ## Play the suites of docs/results.md again and draw their pictures, on a quiet machine (about 40 minutes)
 	@$(RUN) cachemark setup
-	@$(RUN) python benchmarks/pictures.py
+	@$(RUN) python benchmarks/results.py
 
 bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH; its lag, its memory (about 6 minutes)
 	@$(RUN) python benchmarks/client.py

@@ -39,7 +39,7 @@ def test_links_lead_somewhere(site: Path, pages: dict[str, BuiltPage]) -> None:
 
 def test_links_of_pages_are_kept(pages: dict[str, BuiltPage]) -> None:
     assert "architecture.html#glossary" in pages["methodology-work.html"].links
-    assert "pictures/clients.png" in pages["index.html"].loads
+    assert "pictures/quick.png" in pages["index.html"].loads
 
 
 def test_nothing_is_loaded_from_elsewhere(pages: dict[str, BuiltPage]) -> None:

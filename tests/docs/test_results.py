@@ -1,0 +1,73 @@
+"""The book of results: every picture and figure comes from a run that is stored beside the page."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from cachemark.report.model import Report
+from cachemark.runs.storage.store import Run
+from tests.conftest import ROOT
+
+DOCS = ROOT / "docs"
+MAX_BYTES = 10_000_000
+
+
+@functools.cache
+def _book() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import results  # noqa: PLC0415
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    return results
+
+
+@functools.cache
+def _drawn() -> dict[Path, bytes]:
+    return _book().draw([name for name in _book().SUITES if _book().archive_of(name).exists()])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_page_says_what_its_archives_say(page: str) -> None:
+    assert (ROOT / page).read_text(encoding="utf-8") == _drawn()[ROOT / page].decode()
+
+
+def test_each_picture_is_drawn_from_an_archive() -> None:
+    pictures = {path for path in _drawn() if path.suffix == ".png"}
+    assert pictures == set((DOCS / "pictures").iterdir())
+    assert all(_drawn()[picture].startswith(b"\x89PNG") for picture in pictures)
+
+
+def test_each_shown_picture_exists() -> None:
+    shown = re.findall(r"\]\(docs/(pictures/[^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert shown
+    assert all((DOCS / picture).is_file() for picture in shown)
+
+
+def test_archives_are_small_and_name_no_home_folder() -> None:
+    archives = list((DOCS / "runs").iterdir())
+    assert sum(archive.stat().st_size for archive in archives) <= MAX_BYTES
+    for archive in archives:
+        with zipfile.ZipFile(archive) as opened:
+            assert not re.search(rb"/home/|/work/", opened.read("outcomes.jsonl"))
+            assert not re.search(rb"/home/|/work/", opened.read("run.json"))
+
+
+def test_changed_figure_changes_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a report whose answers differ must not give the stored page."""
+    book = _book()
+    true = book.load_report
+
+    def changed(run: Run) -> Report:
+        return msgspec.structs.replace(true(run), answers=["x is first."])
+
+    monkeypatch.setattr(book, "load_report", changed)
+    assert book.draw(["quick"])[DOCS / "results.md"] != _drawn()[DOCS / "results.md"]
