@@ -26,6 +26,7 @@ from cachemark.report.html.page_values import (
 from cachemark.report.model import Group, Report, Section, TrialRow
 from cachemark.report.plots import Plots, plots
 from cachemark.report.plots.images import svg
+from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import leader
 from cachemark.report.tables import (
@@ -35,8 +36,6 @@ from cachemark.report.tables import (
     section_table,
     self_comparison,
 )
-
-WIDE, NARROW = 520, 336
 
 
 def page(report: Report) -> HtmlPage:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.html import render_page
 from cachemark.report.html.descriptions import code_parts
-from cachemark.report.html.page import NARROW, WIDE, download, drawn, section_part
+from cachemark.report.html.page import download, drawn, section_part
 from cachemark.report.html.page_values import Download, SectionPart
 from cachemark.report.jmh import csv_file
 from cachemark.report.jmh.model import JmhReport
 from cachemark.report.jmh.tables import figures_table
 from cachemark.report.json_text import render_json
 from cachemark.report.model import Section
+from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.published import published
 
 

@@ -15,6 +15,8 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 # What the bounds of a figure mean in a picture.
 LINES_ACROSS = f"Lines across: range of the trials, 95 % interval from {MIN_INTERVAL_TRIALS} on."
+# The two widths in which a page has each plot: one for a screen, one for a telephone.
+WIDE, NARROW = 520, 336
 # Below this many pixels names stand above bars, and a key above lines, as on a telephone.
 _WIDE = 480
 # Generous, as a reader's machine may have none of the fonts that are asked for.

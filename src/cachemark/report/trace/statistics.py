@@ -11,10 +11,10 @@ from cachemark.model.trace_statistics import (
     TraceStatistics,
 )
 from cachemark.report.model import Section
+from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.trace import statistics_plots as plots
 from cachemark.report.trace.document import TraceDocument, TracePart
 
-WIDE, NARROW = 520, 336
 _SHOWN_KEYS = 8
 _KEYS = {"plain": "as they were", "anonymous": "by a hash that nobody can undo"}
 
