@@ -5,6 +5,7 @@ They are fields of `done` in the worker protocol (protocol.py), and stored in ou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -71,6 +72,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     def found(self) -> int:
         """The keys of hits. A `cas` that stored nothing has found its key, and is no hit."""
         return max(0, self.hits - self.not_stored)
+
+
+def attempts_of(operations: Mapping[str, Operation]) -> int:
+    """The number of operations of all kinds that were sent."""
+    return sum(operation.attempts for operation in operations.values())
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):

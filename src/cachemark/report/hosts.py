@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.model.outcome import HostPart, Outcome
+from cachemark.model.protocol_results import attempts_of
 from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.report.model import Section
 
@@ -72,7 +73,7 @@ def _row(hosts: HostsOfRun, name: str, outcomes: Sequence[Outcome]) -> list[str]
 
 
 def _attempts(part: HostPart) -> int:
-    return sum(op.attempts for op in part.measure.operations.values()) if part.measure else 0
+    return attempts_of(part.measure.operations) if part.measure else 0
 
 
 def _worst(values: Sequence[float | None], unit: str) -> str:

@@ -9,6 +9,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.protocol_results import attempts_of
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.work_length import max_keys_per_command
 
@@ -181,7 +182,7 @@ def _group_counts(measure: Done, load: Load) -> Iterator[Finding]:
     groups = measure.groups
     if groups is None:
         return
-    attempts = sum(op.attempts for op in measure.operations.values())
+    attempts = attempts_of(measure.operations)
     ok = sum(op.ok for op in measure.operations.values())
     in_groups = groups.ok * groups.length
     cut = load.processes * load.threads * (groups.length - 1)

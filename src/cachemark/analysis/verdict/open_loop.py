@@ -8,6 +8,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import attempts_of
 
 # An open loop held its schedule if it sent at least this part of the due operations.
 _MIN_ACHIEVED = 0.99
@@ -44,7 +45,7 @@ def overload_findings(measure: Done, load: Load) -> list[Finding]:
 
     An operation that was sent and failed held the schedule: its wait is in the response times.
     """
-    sent = sum(op.attempts for op in measure.operations.values())
+    sent = attempts_of(measure.operations)
     due = sent + measure.unsent
     if due and sent / due < _MIN_ACHIEVED:
         return [_overload_finding(f"only {sent} of {due} due operations were sent", sent / due)]

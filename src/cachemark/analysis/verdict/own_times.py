@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from cachemark.model.outcome import Finding, Observed, Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import attempts_of
 from cachemark.model.rounds import Rounds
 
 # A window by time ends at its time, or with the operations that are then outstanding. Where they
@@ -97,8 +98,7 @@ def _least_by_time_ns(done: Done, observed: Observed, outcome: Outcome) -> int:
 
 
 def _attempts_and_ok(done: Done) -> tuple[int, int]:
-    operations = done.operations.values()
-    return sum(each.attempts for each in operations), sum(each.ok for each in operations)
+    return attempts_of(done.operations), sum(each.ok for each in done.operations.values())
 
 
 def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from cachemark.analysis.verdict.withholding import Judged
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import attempts_of
 from cachemark.model.server_stats import ServerStats
 
 TAPE_REPEATED = "tape-repeated"
@@ -47,18 +48,14 @@ def _played(outcome: Outcome, measure: Done) -> tuple[int, int]:
 
     In rounds the tape goes on from slice to slice, so the warm-up is a part of what was played.
     """
-    counted = _attempts(measure)
+    counted = attempts_of(measure.operations)
     rounds = outcome.rounds
     if rounds is None:
-        return (_attempts(outcome.warmup) if outcome.warmup else 0), counted
+        return (attempts_of(outcome.warmup.operations) if outcome.warmup else 0), counted
     slices = len(rounds.slices.ops)
     whole = counted + sum(rounds.slices.lead_in_ops) + rounds.void_ops
     warm_up = whole * rounds.warmup_rounds / slices if slices else 0
     return 0, round(whole + warm_up)
-
-
-def _attempts(done: Done) -> int:
-    return sum(operation.attempts for operation in done.operations.values())
 
 
 def _may_lose(outcome: Outcome) -> bool:

@@ -21,6 +21,7 @@ from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Finding, LagBound, Withheld
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import attempts_of
 
 # The tolerance: this share of the percentile, or this long.
 _SHARE = 0.05
@@ -63,7 +64,7 @@ def delay_of_share(
 
     `longest_ns`: no operation waited longer for it.
     """
-    operations = sum(operation.attempts for operation in measure.operations.values())
+    operations = attempts_of(measure.operations)
     touched = int(np.ceil(min(1.0, share) * (operations + measure.unsent)))
     limits = [(0, touched), *([(longest_ns, 0)] if longest_ns is not None else [])]
     over_ns, counts = zip(*limits, strict=True)

@@ -23,6 +23,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.checks.resilience.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, RunRequest
+from cachemark.model.protocol_results import attempts_of
 from cachemark.model.protocol_run import GiveUp, Way
 
 # In the order of the keys, so that each call has a key of its own. A client has time to connect
@@ -119,8 +120,7 @@ def a_caller_goes_on_at_its_memory_limit(
     more = {key: count for key, count in read.items() if key not in own}
     expect_equal(sorted(more.values()), [1], f"further reads; all were {dict(read)}")
     for done in dones:
-        attempts = sum(kind.attempts for kind in done.operations.values())
-        expect_equal(attempts, _OPS, "calls of the tape")
+        expect_equal(attempts_of(done.operations), _OPS, "calls of the tape")
         expect_equal(done.operations["get"].errors, {}, "errors")
 
 

@@ -21,6 +21,7 @@ from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.calibrate.responder import responder
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting, TrialTarget
@@ -150,7 +151,7 @@ def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Calib
     own = histogram.merge_encoded([measure.generator_lag or measure.send_lag])
     count, late_count = (own.count, own.above(budget_ns)) if own else (0, 0)
     on_time = percentile_against_limit(count, late_count, 99.9)
-    due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
+    due = attempts_of(measure.operations) + measure.unsent
     # A client that finishes late was slower than requested.
     planned_ns = due / requested_rate * 1e9
     achieved = ok(measure) / due * min(1.0, planned_ns / measure.elapsed_ns) if due else 0.0

@@ -109,11 +109,6 @@ def playing(
         fleet.bye()
 
 
-def operations(done: Done) -> int:
-    """How many operations were played."""
-    return sum(each.attempts for each in done.operations.values())
-
-
 def _check(done: Done) -> None:
     for kind, each in done.operations.items():
         if each.ok != each.attempts:

@@ -11,7 +11,8 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, traced
 from cachemark.model.counts import Counts
-from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, operations, playing
+from cachemark.model.protocol_results import attempts_of
+from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
 _WARM_UP_OPS = 20
 _OPS = 100
@@ -50,4 +51,4 @@ def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCall
     """Play so many operations; how many were played, and their system calls."""
     began_s = time.time()
     done = player.play(ops)
-    return operations(done), calls_between(log, began_s, time.time())
+    return attempts_of(done.operations), calls_between(log, began_s, time.time())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -10,12 +11,12 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.counts import Counts
 from cachemark.model.errors import DECODE_ERRORS, TrialError
+from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.counting.player import (
     SERVER,
     CountingPlace,
     CountingPlayer,
     Work,
-    operations,
     playing,
 )
 
@@ -70,22 +71,20 @@ def _play(
         done = player.play(ops)
     try:
         lines = log.read_bytes()
-        return operations(done), msgspec.json.Decoder(_Connection).decode_lines(lines)
+        return attempts_of(done.operations), msgspec.json.Decoder(_Connection).decode_lines(lines)
     except (OSError, *DECODE_ERRORS) as error:
         raise TrialError(f"the server's log of its traffic: {error}") from error
 
 
 def _between(short: Sequence[_Connection], long: Sequence[_Connection], ops: int) -> Counts:
+    def difference(of: Callable[[_Connection], int]) -> float:
+        return (sum(map(of, long)) - sum(map(of, short))) / ops
+
     def of(name: str) -> float:
-        sums = [sum(getattr(each, name) for each in log) for log in (short, long)]
-        return (sums[1] - sums[0]) / ops
+        return difference(attrgetter(name))
 
     def of_segments(name: str) -> float:
-        sums = [
-            sum(getattr(each.segments, name) for each in log if each.segments)
-            for log in (short, long)
-        ]
-        return (sums[1] - sums[0]) / ops
+        return difference(lambda each: getattr(each.segments, name) if each.segments else 0)
 
     return Counts(
         connections=(len(long) - len(short)) / ops,
