@@ -1,6 +1,7 @@
 //! Gets over UDP: the datagrams of a reply arrive in any order, twice, or never.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -134,6 +135,9 @@ fn requests_that_do_not_fit_into_a_datagram_are_rejected() {
     assert!(refused(&gets, (ConnectionOptions::default(), 2)).contains("depth"));
     let wire = ConnectionOptions { wire: WireName::Binary, ..ConnectionOptions::default() };
     assert!(refused(&gets, (wire, 1)).contains("text"));
+    let reconnect_after = NonZeroU64::new(5);
+    let renewed = ConnectionOptions { reconnect_after, ..ConnectionOptions::default() };
+    assert!(refused(&gets, (renewed, 1)).contains("reconnect_after"));
     assert!(
         refused(
             &gets,

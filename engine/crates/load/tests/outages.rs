@@ -194,6 +194,9 @@ fn an_outage_does_not_end_the_window() {
     assert!(lost <= CONNECTIONS as u64, "{lost} calls were lost");
     assert_eq!(played.calls(CallOutcome::Miss), DUE - lost);
     assert_eq!(played.result.metrics.unsent, 0);
+    let metrics = &played.result.metrics;
+    assert_eq!((metrics.reconnects, metrics.renewed), (CONNECTIONS as u64, 0));
+    assert!(metrics.failed_connects >= CONNECTIONS as u64, "{}", metrics.failed_connects);
     let late = |call: &&LoggedCall| call.begin_ns >= START_NS + 3 * SECOND;
     assert!(played.calls.iter().filter(late).count() as u64 >= 4 * RATE - 10, "2 s of calls wait");
 }

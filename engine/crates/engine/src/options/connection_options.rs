@@ -241,6 +241,11 @@ mod tests {
         let (_, spaced) = options(&[("trailing_space", "yes")]).expect("known");
         assert!(spaced.trailing_space && !other.trailing_space);
         assert!(options(&[("trailing_space", "no")]).expect_err("none").contains("no"));
+        let (_, renewed) = options(&[("reconnect_after", "7")]).expect("known");
+        assert_eq!(renewed.reconnect_after, NonZeroU64::new(7));
+        for count in ["0", "-1", "1.5", "many"] {
+            assert!(options(&[("reconnect_after", count)]).expect_err("none").contains(count));
+        }
         assert!(options(&[("replicas", "2")]).expect_err("none").contains('2'));
         assert_eq!(
             (hashing, connection_options.wire, connection_options.auth),
