@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+import pytest
 
 from cachemark.analysis.resilience.cell import CellOutcome
 from cachemark.analysis.resilience.verdict import ClientVerdict
@@ -113,3 +114,12 @@ def served(root: Path, **changes: object) -> Iterator[Visitor]:
     settings = msgspec.structs.replace(WebSettings(root=root), **changes)
     with WebServer(settings) as server:
         yield Visitor(server.address, settings)
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """A visitor of the pages of the made store."""
+    root = tmp_path_factory.mktemp("store") / "results"
+    made_store(root)
+    with served(root) as visitor:
+        yield visitor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,18 @@ from playwright.sync_api import Browser
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
 from tests.web.chromium import CHROMIUM, PHONE, browser, opened
-from tests.web.serving import BROKEN, FAULTS, HOSTILE, OTHER, RUN, Visitor, made_store, served
+from tests.web.serving import (
+    BROKEN,
+    FAULTS,
+    HOSTILE,
+    OTHER,
+    RUN,
+    Visitor,
+    served,
+    visitor,
+)
 
-__all__ = ["browser"]
+__all__ = ["browser", "visitor"]
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
@@ -31,14 +39,6 @@ PROBLEMS = (
     "/runs/nobody", f"/runs/{BROKEN}", f"/compare?baseline={RUN}&first=a&second=zz",
     f"/compare?baseline={RUN}&other={OTHER}&margin=much", "/history?name=nobody", "/drive",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    root = tmp_path_factory.mktemp("store") / "results"
-    made_store(root)
-    with served(root) as visitor:
-        yield visitor
 
 
 def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:

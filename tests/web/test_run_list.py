@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,17 +16,10 @@ from tests.web.serving import (
     OTHER,
     RUN,
     Visitor,
-    made_store,
-    served,
+    visitor,
 )
 
-
-@pytest.fixture(scope="module")
-def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    root = tmp_path_factory.mktemp("store") / "results"
-    made_store(root)
-    with served(root) as visitor:
-        yield visitor
+__all__ = ["visitor"]
 
 
 @pytest.mark.parametrize(
