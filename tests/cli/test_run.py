@@ -260,7 +260,7 @@ def test_a_server_that_cannot_start_fails_its_trials(inside: Inside, tmp_path: P
         (["run", "experiment.toml", "--client", "natif"], "did you mean 'native'?"),
         (["run", "experiment.toml", "--client", "command:a 'b"], "No closing quotation"),
         (["run", "experiment.toml", "--server", "embeded"], "did you mean 'embedded'?"),
-        (["run", "experiment.toml", "--server", "embedded:oi=x"], "did you mean 'io'?"),
+        (["run", "experiment.toml", "--server", "embedded:ioo=x"], "did you mean 'io'?"),
         (["run", "experiment.toml", "--server", "command:x"], "put {port} in it"),
         (["run", "experiment.toml", "--rate", "-1"], "for '--rate <RATE>': \"-1\" is no number"),
         (
@@ -278,7 +278,7 @@ def test_a_server_that_cannot_start_fails_its_trials(inside: Inside, tmp_path: P
         ),
         (["run", "experiment.toml", "--workload", "none"], "it has: mixed"),
         (["run", "--resume"], "holds no run"),
-        (["run", "--nonsense"], "--nonsense"),
+        (["run", "--nonsense"], "see `cachemark run --help`"),
         (["nonsense"], "nonsense"),
         (["report", "nonsense"], "no run 'nonsense'"),
     ],

@@ -146,7 +146,8 @@ def _explained(error: Exception) -> tuple[str, int]:
 
     match error:
         case cyclopts.CycloptsError():
-            return f"{error}\n  see `cachemark --help` and `cachemark VERB --help`", USAGE
+            verb = " ".join(["cachemark", *(error.command_chain or ())])
+            return f"{error}\n  see `{verb} --help`", USAGE
         case UnicodeEncodeError():  # a word of the command line, or a name on disk
             return f"{error.object}: not text in UTF-8", USAGE
         case TrialError():

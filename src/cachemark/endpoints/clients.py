@@ -7,7 +7,6 @@ runtime. A client's id is `runtime/name`, such as `python/pymemcache`; the nativ
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import shutil
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ import msgspec
 
 from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.client_name import NATIVE, parse_client_name
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError, similar_name
 
 # Names of clients that a pattern leaves out: the native client's, and those without a library.
 _NULL = "null"
@@ -257,12 +256,10 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     name, version = named.id, named.version
     profile = {"profile": "defaults"} if named.own_settings else {}
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         broken = [client.problem for client in known.values() if client.problem]
         raise UsageError(
             f"no client {name!r}" + "".join(f"; {problem}" for problem in broken),
-            f"{hint}`cachemark clients` lists {len(known)} of them",
+            f"{similar_name(name, known)}`cachemark clients` lists {len(known)} of them",
         )
     client = known[name]
     if version and not client.install_version:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 import msgspec
 
 # The errors that decoding untrusted JSON or TOML can raise. Besides msgspec's own: ValueError for
@@ -12,6 +15,12 @@ DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 def with_remedy(text: str, remedy: str) -> str:
     """An error as it is printed: its text, and on the next line what to do, if that is known."""
     return f"{text}\n  {remedy}" if remedy else text
+
+
+def similar_name(name: str, known: Iterable[str]) -> str:
+    """The question `did you mean 'NAME'? ` with the most similar known name; empty without one."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 class UsageError(Exception):

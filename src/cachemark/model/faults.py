@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.protocol_run import GiveUp, Way
 from cachemark.model.units import parse_ms
 
@@ -148,9 +147,7 @@ def fault_named(name: str) -> Fault:
     base, _, duration = name.rpartition("-")
     if base and _DURATION.fullmatch(duration):
         return _lasting(base, duration)
-    near = difflib.get_close_matches(name, known, 1, 0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UsageError(f"no fault {name!r}", f"{hint}faults: {', '.join(known)}")
+    raise UsageError(f"no fault {name!r}", f"{similar_name(name, known)}faults: {', '.join(known)}")
 
 
 def chosen_faults(names: Sequence[str], *, quick: bool, lasting: str = "") -> list[Fault]:

@@ -90,7 +90,7 @@ def test_what_differs_besides_is_told_of_both() -> None:
 @pytest.mark.parametrize(
     ("texts", "text", "remedy"),
     [
-        (("a", "bb"), "bb: not in new", "did you mean b?"),
+        (("a", "bb"), "bb: not in new", "did you mean 'b'?"),
         (("zz", "b"), "zz: not in old", "a · embedded · mixed · one"),
         (("a · c", "b"), "c: not in old", ""),
         (("", "b"), "'': not the name of a cell", "old has a · embedded"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -24,7 +23,7 @@ from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, memor
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 from cachemark.endpoints.servers.tls_tunnel import unencrypted
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, similar_name
 
 _READY_S = 10.0
 # Of a server that is soon full.
@@ -256,7 +255,7 @@ def _start(spec: ServerSpec, cpus: str, ready_s: float) -> AbstractContextManage
 def _kind(name: str) -> Kind:
     known = {kind.name: kind for kind in _KINDS}
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise UsageError(f"no kind of server {name!r}", f"{hint}kinds: {', '.join(known)}")
+        raise UsageError(
+            f"no kind of server {name!r}", f"{similar_name(name, known)}kinds: {', '.join(known)}"
+        )
     return known[name]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import msgspec
 
-from cachemark.model.errors import UnsupportedError, UsageError
+from cachemark.model.errors import UnsupportedError, UsageError, similar_name
 
 # What is larger than any computer can have is not a number here.
 _POSITIVE = re.compile("0*[1-9][0-9]{0,17}")
@@ -51,10 +50,9 @@ def read_options(text: str, details: str, known: tuple[str, ...]) -> dict[str, s
         if not equals or not value:
             raise UsageError(f"server {text!r}: {pair!r} is not an option", "write option=value")
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             raise UsageError(
-                f"server {text!r}: no option {name!r}", f"{hint}options: {', '.join(known)}"
+                f"server {text!r}: no option {name!r}",
+                f"{similar_name(name, known)}options: {', '.join(known)}",
             )
         options[name] = value
     return options

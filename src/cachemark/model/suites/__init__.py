@@ -5,7 +5,6 @@ The table `quick` of a suite defines its small grid.
 
 from __future__ import annotations
 
-import difflib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.model import experiment_file
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.experiment import Experiment, QuickGrid, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.work_length import scaled
@@ -37,11 +36,10 @@ def find(name: str, *, quick: bool = False) -> Experiment:
         return experiment_file.load(Path(name))
     known = names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(
             f"no suite {name!r}",
-            f"{hint}suites: {', '.join(known)}; or name a file that ends .toml",
+            f"{similar_name(name, known)}suites: {', '.join(known)}; or name a file "
+            "that ends .toml",
         )
     whole = experiment_file.parse(_file(name).read_text(encoding="utf-8"), f"suite {name}")
     if not quick:

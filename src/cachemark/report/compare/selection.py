@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from cachemark.analysis.statistics import FIGURES, Figure
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import is_repeat
 from cachemark.report.cells import CELL_FIELDS
@@ -39,8 +38,7 @@ class CellFilter(msgspec.Struct, frozen=True, kw_only=True):
             known = sorted({getattr(cell, field) for cell in present})
             for name in getattr(self, field):
                 if name not in known:
-                    near = difflib.get_close_matches(name, known, 1)
-                    remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                    remedy = f"{similar_name(name, known)}it has {', '.join(known)}"
                     raise UsageError(f"--{field} {name}: not in {where}", remedy)
 
 

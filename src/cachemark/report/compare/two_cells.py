@@ -6,13 +6,12 @@ be the same on both sides, so two texts can name several pairs.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from itertools import permutations, product
 
 import msgspec
 
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
@@ -92,11 +91,8 @@ def readings(text: str, cells: Collection[Cell], where: str) -> list[CellFilter]
     known = {field: {getattr(cell, field) for cell in cells} for field in CELL_FIELDS}
     for name in names:
         if not any(name in of for of in known.values()):
-            near = difflib.get_close_matches(name, sorted(set[str]().union(*known.values())), 1)
-            listed = f"it has {_titles(cells)}"
-            raise UsageError(
-                f"{name}: not in {where}", f"did you mean {near[0]}?" if near else listed
-            )
+            near = similar_name(name, sorted(set[str]().union(*known.values())))
+            raise UsageError(f"{name}: not in {where}", f"{near}it has {_titles(cells)}")
     filters = (
         CellFilter(**{field: (name,) for field, name in zip(fields, names, strict=True)})
         for fields in permutations(CELL_FIELDS, min(len(names), len(CELL_FIELDS)))
