@@ -41,9 +41,15 @@ def document() -> str:
     """The text of docs/experiment.md."""
     parts = [HEAD.read_text(encoding="utf-8"), _servers()]
     parts += [f"## {_TITLES[name]}\n\n{_table(table)}" for name, table in TABLES.items()]
-    parts.append("## Examples\n")
-    parts += [f"```toml\n{path.read_text(encoding='utf-8')}```\n" for path in example_files()]
+    parts.append("## Examples\n\nEach file is a whole experiment.\n")
+    parts.append("\n".join(_example(path) for path in example_files()) + "\n")
     return "\n".join(parts)
+
+
+def _example(path: Path) -> str:
+    """A line of a list: a link to an example, with the comment of its first line."""
+    comment = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return f"- [`{path.name}`](examples/{path.name}): {comment}"
 
 
 def example_files() -> list[Path]:
