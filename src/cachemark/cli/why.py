@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,13 +18,13 @@ from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import changed_experiment, planned_experiment
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
-from cachemark.endpoints.clients import ClientSpec, parse_client, registry
+from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry
 from cachemark.host import process, system_calls
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
-from cachemark.runs.counting.counting import CountingPlan, count
+from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
 
 # Few keys: each pass stores them anew.
 _OWN_WORK = Experiment(
@@ -70,10 +70,11 @@ def why(
     form: Annotated[WhyForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
 ) -> int:
-    """Count system calls, segments and bytes of one operation of each client.
+    """Count CPU time, system calls, segments and bytes of one operation of each client.
 
-    One caller plays each kind of operation of a mix by itself: system calls are counted under
-    strace, and segments and bytes at the embedded server. Sentences say which counts differ from
+    One caller plays each kind of operation of a mix by itself: CPU time, waits and page faults are
+    the kernel's account, system calls are counted under strace, and segments and bytes at the
+    embedded server. Sentences say which counts differ from
     those of the first client. docs/why.md explains them. The exit status is 1 if a client could
     not be counted.
     """
@@ -109,6 +110,7 @@ def _report(planned: Experiment, repeat: int) -> WhyReport:
         clients = [with_version(parse_client(name, known), progress) for name in names]
         plan = CountingPlan(
             clients=clients,
+            loops=_loops(clients, known),
             workload=workload,
             load=load,
             placement=planned.placement,
@@ -124,6 +126,13 @@ def _report(planned: Experiment, repeat: int) -> WhyReport:
         differences=differences(counted),
         missing=_missing(clients),
     )
+
+
+def _loops(clients: Sequence[ClientSpec], known: Mapping[str, Client]) -> dict[str, Client]:
+    """The clients `null` of the clients' runtimes, where there is one."""
+    runtimes = {runtime_of(each.client) for each in clients}
+    nulls = {name: known.get(f"{name}/null") for name in sorted(runtimes)}
+    return {name: null for name, null in nulls.items() if null and not null.missing()}
 
 
 def _workload(of: Experiment) -> Workload:

@@ -15,6 +15,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     reply to several requests; `pieces` its reads of requests, `gap_us` the time between the first
     and the last piece of a turn, `segments_in` and `segments_out` TCP segments with data,
     `acknowledgements` the client's segments without data.
+
+    From the kernel's account of the client, without the loop of its language (the client `null`):
+    `user_us` and `system_us` are CPU time, `waiting_us` the time without a CPU or a wish for one;
+    `switches` are waits, `preemptions` the times that another thread got the CPU, both of all
+    threads; `waiting_threads` wait in every second operation or more often; `faults` of pages.
     """
 
     sends: float | None = None
@@ -40,6 +45,20 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     segments_out: float | None = None
     acknowledgements: float | None = None
     retransmitted: float | None = None
+    user_us: float | None = None
+    system_us: float | None = None
+    waiting_us: float | None = None
+    switches: float | None = None
+    preemptions: float | None = None
+    waiting_threads: float | None = None
+    faults: float | None = None
+
+    @property
+    def cpu_us(self) -> float | None:
+        """CPU time."""
+        if self.user_us is None or self.system_us is None:
+            return None
+        return self.user_us + self.system_us
 
     @property
     def full_recvs(self) -> float | None:
@@ -47,6 +66,18 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         if self.recvs is None or self.empty_recvs is None:
             return None
         return self.recvs - self.empty_recvs
+
+
+# Figures of Counts that are the kernel's account of the client.
+PROCESSOR_FIGURES = (
+    "user_us",
+    "system_us",
+    "waiting_us",
+    "switches",
+    "preemptions",
+    "waiting_threads",
+    "faults",
+)
 
 
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):

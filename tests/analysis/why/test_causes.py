@@ -15,6 +15,8 @@ PLAIN = Counts(
     connects=0.0, wakes=0.0, memory=0.0, files=0.0, others=0.0, connections=0.0, turns=1.0,
     pieces=1.0, gap_us=0.0, bytes_in=30.0, bytes_out=130.0, segments_in=1.0, segments_out=1.0,
     acknowledgements=0.0, retransmitted=0.0,
+    user_us=10.0, system_us=15.0, waiting_us=30.0, switches=1.0, preemptions=0.0,
+    waiting_threads=1.0, faults=0.0,
 )  # fmt: skip
 
 
@@ -34,7 +36,7 @@ SIGNATURES: list[tuple[str, str, dict[str, float]]] = [
     ("connection per call", "get", {"connects": 1, "connections": 1, "options": 3}),
     ("single gets", "mget", {"turns": 49, "sends": 49, "recvs": 49}),
     ("more round trips", "get", {"turns": 1, "sends": 1, "recvs": 1}),
-    ("thread hand-over", "get", {"threads": 1, "futexes": 4}),
+    ("thread hand-over", "get", {"waiting_threads": 1, "switches": 2, "futexes": 4}),
     ("request in parts", "set", {"sends": 2, "pieces": 2}),
     ("reply in parts", "get", {"recvs": 20}),
     ("empty reads", "get", {"recvs": 1, "empty_recvs": 1}),
@@ -43,8 +45,10 @@ SIGNATURES: list[tuple[str, str, dict[str, float]]] = [
     ("options per call", "get", {"options": 1}),
     ("locks", "get", {"futexes": 2}),
     ("wake-ups", "get", {"wakes": 2}),
+    ("waits", "get", {"switches": 1}),
     ("files", "get", {"files": 1}),
     ("fresh memory", "get", {"memory": 2}),
+    ("page faults", "get", {"faults": 2}),
     ("other calls", "get", {"others": 2}),
     ("longer requests", "get", {"bytes_in": 24}),
     ("longer replies", "get", {"bytes_out": 24}),

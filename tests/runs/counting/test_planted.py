@@ -60,6 +60,11 @@ PLANTED = {
         {"connects": 1, "connections": 1, "sends": 0, "recvs": 0, "turns": 0, "bytes_in": 0},
         "connection per call",
     ),
+    "another thread": Planted(
+        "_pool().submit(sock.sendall, data).result()",
+        {"sends": 0, "recvs": 0, "turns": 0, "waiting_threads": 1},
+        "thread hand-over",
+    ),
     "polls": Planted(
         "import select; [select.select([], [sock], []) for _ in range(3)]; sock.sendall(data)",
         {"polls": 3, "sends": 0, "recvs": 0},
@@ -82,7 +87,9 @@ def changed_client(folder: Path, name: str, sends: str) -> ClientSpec:
     file = tree / "pymemcache" / "client" / "base.py"
     text, calls = re.subn(r"self\.sock\.sendall\(", "_planted(self.sock, ", file.read_text())
     assert calls >= 2
-    file.write_text(f"{text}\n\ndef _planted(sock, data):\n    {sends}\n")
+    pool = "@__import__('functools').cache\ndef _pool():\n    return ThreadPoolExecutor(1)"
+    imports = "from concurrent.futures import ThreadPoolExecutor"
+    file.write_text(f"{text}\n\n{imports}\n\n{pool}\n\ndef _planted(sock, data):\n    {sends}\n")
     command = ["env", f"PYTHONPATH={tree}", *spec.client.command]
     return ClientSpec(
         text=name, client=msgspec.structs.replace(spec.client, command=command), version=""
@@ -131,6 +138,10 @@ def test_counts_of_a_get_are_those_of_the_text_protocol(counted: dict[str, Count
     # One send and one receive, and a poll before each of them.
     assert (counts.sends, counts.full_recvs, counts.polls) == (1, 1, 2)
     assert (counts.connects, counts.threads) == (0, 1)
+    # It waits for the reply, unless the server was faster.
+    assert counts.switches == pytest.approx(1, abs=0.4)
+    assert (counts.user_us or 0) > 0
+    assert (counts.system_us or 0) > 0
 
 
 @pytest.mark.parametrize("name", PLANTED)

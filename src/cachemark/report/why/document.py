@@ -68,6 +68,13 @@ def _sentence(of: WhyFinding) -> str:
 
 # Figures of Counts and their titles; a figure whose name ends in `_us` is a time in µs.
 _ROWS: dict[str, str] = {
+    "user_us": "CPU time in its own code",
+    "system_us": "CPU time in the kernel",
+    "waiting_us": "waiting",
+    "switches": "waits, of all threads",
+    "waiting_threads": "threads that wait",
+    "preemptions": "CPU taken by other threads",
+    "faults": "page faults",
     "sends": "system calls: send",
     "recvs": "system calls: receive",
     "empty_recvs": "… with nothing to receive",

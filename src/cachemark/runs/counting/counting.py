@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import cores, placement, usable_cpus
 from cachemark.host.system_calls import missing_reason
@@ -16,15 +16,20 @@ from cachemark.model.counts import CountedWork, Counts
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.runs.counting.player import SERVER, CountingPlace, Work, playing
+from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.traced_calls import count_calls
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.tapes import TapeCache
 
 
 class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients to count, and their work: each kind of the workload's mix by itself."""
+    """The clients to count, and their work: each kind of the workload's mix by itself.
+
+    `loops` are the clients `null` by runtime, such as `python`: what they take is no client's own.
+    """
 
     clients: list[ClientSpec]
+    loops: dict[str, Client] = {}
     workload: Workload
     load: Load
     placement: Placement = Placement()
@@ -51,14 +56,22 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> l
         works = _works(plan, TapeCache(engine, folder))
         tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in plan.clients}
         for number in range(plan.repeat):
+            progress(f"the loops of the languages: repetition {number + 1} of {plan.repeat}")
+            loops = {name: _loop(client, works, place) for name, client in plan.loops.items()}
             for spec in plan.clients:
                 progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
-                tallies[spec.text].append(_tally(spec, works, place))
+                loop = loops.get(runtime_of(spec.client), {})
+                tallies[spec.text].append(_tally(spec, works, place, loop))
     return [
         _counted(client.text, kind, tallies[client.text])
         for kind in plan.workload.mix
         for client in plan.clients
     ]
+
+
+def runtime_of(client: Client) -> str:
+    """The name before the stroke of a client's id, such as `python`."""
+    return client.id.partition("/")[0]
 
 
 def _works(plan: CountingPlan, tapes: TapeCache) -> list[Work]:
@@ -71,10 +84,17 @@ def _works(plan: CountingPlan, tapes: TapeCache) -> list[Work]:
     return works
 
 
-def _tally(client: ClientSpec, works: Sequence[Work], place: CountingPlace) -> _Tally | str:
+def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[str, Counts]:
+    """What the loop of a language takes for each kind. Raises TrialError."""
+    with running(parse_spec("none"), cpus=place.server_cpus) as server:
+        return count_processor(ClientSpec(text=client.id, client=client), works, server, place)
+
+
+def _tally(
+    client: ClientSpec, works: Sequence[Work], place: CountingPlace, loop: Mapping[str, Counts]
+) -> _Tally | str:
     """One repetition of one client, or the reason why there is none."""
     in_process = client.client.in_process
-    counts: dict[str, Counts | str] = {}
     try:
         with running(
             parse_spec("none" if in_process else SERVER), cpus=place.server_cpus
@@ -83,16 +103,21 @@ def _tally(client: ClientSpec, works: Sequence[Work], place: CountingPlace) -> _
                 version = player.ready.library_version
                 lacking = {work.kind: player.lacking(work, server) for work in works}
                 works = [work for work in works if not lacking[work.kind]]
-            calls: dict[str, Counts] = {}
+            passes = [count_processor(client, works, server, place)]
             if not missing_reason():
-                calls = count_calls(client, works, server, place)
-        traffic = {} if in_process else count_traffic(client, works, place)
+                passes.append(count_calls(client, works, server, place))
+        if not in_process:
+            passes.append(count_traffic(client, works, place))
     except TrialError as error:
         return error.text
-    for kind, reason in lacking.items():
-        parts = (calls.get(kind), traffic.get(kind))
-        counts[kind] = reason or _joined(*(part for part in parts if part))
-    return _Tally(version, counts)
+    return _Tally(
+        version,
+        {
+            kind: reason
+            or without_loop(_joined(*(each[kind] for each in passes)), loop.get(kind, NO_LOOP))
+            for kind, reason in lacking.items()
+        },
+    )
 
 
 def _joined(*parts: Counts) -> Counts:

@@ -1,0 +1,107 @@
+"""What the threads of a process did: switches, time on a CPU, time without one, page faults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import msgspec
+
+from cachemark.host.cpu_meter import family
+from cachemark.host.files import read
+
+_SWITCHES = re.compile(r"^(non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
+# A thread that ends takes its counts along: each is read so often.
+_LOOK_S = 0.01
+
+
+class ThreadUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one thread since its start; `queued_ns` is the time that it waited for a CPU."""
+
+    switches: int = 0
+    preemptions: int = 0
+    run_ns: int = 0
+    queued_ns: int = 0
+
+    def since(self, earlier: ThreadUsage) -> ThreadUsage:
+        """What was added since an earlier reading."""
+        return ThreadUsage(
+            **{
+                name: getattr(self, name) - getattr(earlier, name)
+                for name in self.__struct_fields__
+            }
+        )
+
+
+class FamilyUsage:
+    """A process and its descendants, with the threads that end meanwhile."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before = _threads(pid)
+        self._latest = dict(self._before)
+        self._faults_before = _faults(pid)
+        self.faults = 0
+
+    def look(self) -> None:
+        """Read all threads again."""
+        self._latest |= _threads(self._pid)
+        self.faults = _faults(self._pid) - self._faults_before
+
+    def threads(self) -> list[ThreadUsage]:
+        """What each thread did from the start to the last look at it."""
+        nothing = ThreadUsage()
+        return [
+            usage.since(self._before.get(thread, nothing)) for thread, usage in self._latest.items()
+        ]
+
+
+@contextmanager
+def watched(pid: int) -> Generator[FamilyUsage]:
+    """Watch a process and its descendants; what they did is known after the context."""
+    usage, ended = FamilyUsage(pid), Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_S):
+            usage.look()
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield usage
+    finally:
+        ended.set()
+        watcher.join()
+    usage.look()
+
+
+def _threads(pid: int) -> dict[str, ThreadUsage]:
+    found: dict[str, ThreadUsage] = {}
+    for each in family(pid):
+        for task in Path(f"/proc/{each}/task").glob("*"):
+            switches = {
+                kind: int(count) for kind, count in _SWITCHES.findall(read(task / "status"))
+            }
+            scheduled = read(task / "schedstat").split()
+            if switches and len(scheduled) == 3:
+                found[task.name] = ThreadUsage(
+                    switches=switches.get("", 0),
+                    preemptions=switches.get("non", 0),
+                    run_ns=int(scheduled[0]),
+                    queued_ns=int(scheduled[1]),
+                )
+    return found
+
+
+def _faults(pid: int) -> int:
+    """Page faults, of threads that have ended too."""
+    return sum(_faults_of(read(Path(f"/proc/{each}/stat"))) for each in family(pid))
+
+
+def _faults_of(stat: str) -> int:
+    # The name of the program, in brackets, can have spaces.
+    fields = stat.rpartition(")")[2].split()
+    return int(fields[7]) + int(fields[9]) if fields else 0
