@@ -80,7 +80,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class GateOptions:
-    """What decides the exit status."""
+    """The options that decide the exit status."""
 
     fail_on_regression: Annotated[
         bool,

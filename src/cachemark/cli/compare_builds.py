@@ -26,7 +26,7 @@ _GATED = ("rate", "client-cpu", "server-cpu")
 
 
 class Builds(msgspec.Struct, frozen=True, kw_only=True):
-    """What is compared: two clients, or two servers; the first is the base, the second the head."""
+    """Two clients or two servers to compare: the first is the base, the second the head."""
 
     client: tuple[str, ...]
     server: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a shell offers for words that depend on this machine: runs, suites, clients, servers.
+"""Completions that depend on this machine: names of runs, suites, clients and servers.
 
 The script of `cachemark completion` starts `cachemark` when such a word is completed. An error here
 offers nothing.

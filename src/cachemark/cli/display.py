@@ -68,12 +68,12 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
 
 
 def _refusals(plan: Plan) -> list[str]:
-    """What is not played, a line for each reason."""
+    """The cells that are not played: a line for each reason."""
     return [f"not played: {absence_text(one)}" for one in find_absences(plan.skipped, plan.cells)]
 
 
 class _Problems:
-    """What went wrong: each reason is told once, and counted when it comes again."""
+    """Problems of trials: prints each reason once, and counts its repetitions."""
 
     def __init__(self) -> None:
         self._seen: dict[str, list[Outcome]] = {}
@@ -315,7 +315,7 @@ def rate_of(outcome: Outcome) -> str:
 
 
 def problem_of(outcome: Outcome) -> str:
-    """What went wrong in a trial; empty if nothing did."""
+    """The problem of a trial, as a line; empty without one."""
     name = name_of(outcome.trial)
     if outcome.state != "measured":
         remedy = f" ({outcome.remedy})" if outcome.remedy else ""

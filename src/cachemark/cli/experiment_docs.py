@@ -41,15 +41,15 @@ def document() -> str:
     """The text of docs/experiment.md."""
     parts = [HEAD.read_text(encoding="utf-8"), _servers()]
     parts += [f"## {_TITLES[name]}\n\n{_table(table)}" for name, table in TABLES.items()]
-    parts.append("## Examples\n\nEach file is a whole experiment.\n")
-    parts.append("\n".join(_example(path) for path in example_files()) + "\n")
+    head = "## Examples\n\n| file, a whole experiment | it shows |\n|---|---|\n"
+    parts.append(head + "".join(_example(path) for path in example_files()))
     return "\n".join(parts)
 
 
 def _example(path: Path) -> str:
-    """A line of a list: a link to an example, with the comment of its first line."""
+    """A table row: a link to an example, and the comment of its first line."""
     comment = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-    return f"- [`{path.name}`](examples/{path.name}): {comment}"
+    return f"| [`{path.name}`](examples/{path.name}) | {_cell(comment)} |\n"
 
 
 def example_files() -> list[Path]:
@@ -77,7 +77,7 @@ def _row(field: msgspec.structs.FieldInfo, shape: dict[str, Any]) -> str:
 
 
 def _kind(shape: dict[str, Any]) -> str:
-    """What a setting may be, in words."""
+    """The type and the limits of a setting, in words."""
     if "anyOf" in shape:
         kinds_of = (_kind(each) for each in shape["anyOf"] if each.get("type") != "null")
         return " or ".join(dict.fromkeys(kinds_of))

@@ -133,5 +133,5 @@ def _play(file: Path, job_of: Callable[[HostsOfRun], Job]) -> tuple[Run, list[Ou
 
 
 def _who(hosts: HostsOfRun) -> list[tuple[str, tuple[str, ...], str]]:
-    """What a run is continued with: names, roles and CPUs, wherever the hosts are now."""
+    """Names, roles and CPUs of the hosts, which must be the same when a run is continued."""
     return [(host.name, tuple(host.roles), host.cpus) for host in hosts.plan.hosts]

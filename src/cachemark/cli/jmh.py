@@ -223,7 +223,7 @@ def _play(
 
 
 def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: JmhSettings) -> Kept:
-    """What the file of an interrupted run has. Raises UsageError."""
+    """The results in the file of an interrupted run. Raises UsageError."""
     if path is None:
         raise UsageError("--resume: no file was named", "say --json FILE, as in the first run")
     try:
@@ -238,7 +238,7 @@ def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: JmhSettings)
 def _progress(
     count: int, settings: JmhSettings, *, own: bool
 ) -> Generator[Callable[[bytes], None]]:
-    """What takes JMH's output: it shows the `own` one, or a line for each benchmark."""
+    """A reader of JMH's output: it shows JMH's `own` lines, or one for each benchmark."""
     if own:
         yield _forward_output
         return
@@ -258,7 +258,7 @@ def _progress(
 
 
 def _settings(cell: Calls, times: Iterations) -> JmhSettings:
-    """What was typed, in place of the defaults; those of the original if it is asked for."""
+    """The typed settings; the others are defaults, or with --original the original's."""
     base = ORIGINAL if times.original else JmhSettings()
     if times.quick:
         base = msgspec.structs.replace(base, warmups=_QUICK, iterations=_QUICK)

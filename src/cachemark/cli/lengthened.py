@@ -1,4 +1,4 @@
-"""What `run --resume` may change: how long a run in rounds goes on."""
+"""The change that `run --resume` may make: how long a run in rounds goes on."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class LoggedDisplay(Display):
 
 
 def trial_ended(outcome: Outcome) -> TrialEnded:
-    """What a page shows of a trial."""
+    """The figures of a trial for its page."""
     valid = outcome.verdict == "VALID" and outcome.measure is not None
     reason = outcome.reason or "; ".join(outcome.reasons)
     noise, measure = outcome.noise, outcome.measure

@@ -83,7 +83,7 @@ def _help_parts(words: list[str]) -> tuple[_Collector, str]:
 
 
 def _meaning(entry: HelpEntry) -> str:
-    """What an option means, its choices and its default."""
+    """The meaning of an option, its choices and its default."""
     notes = [f"[choices: {', '.join(entry.choices)}]"] if entry.choices else []
     if entry.default is not None:
         notes.append(f"[default: {entry.default}]")

@@ -82,7 +82,7 @@ def memory(
 
 @contextmanager
 def progress_lines() -> Generator[Callable[[str], None]]:
-    """What is going on, on stderr: one line on a terminal, elsewhere a line every few seconds."""
+    """Shows progress on stderr: one line on a terminal, elsewhere a line every few seconds."""
     shown = plain_console(stderr=True)
     if shown.is_terminal:
         with shown.status("") as status:
@@ -194,7 +194,7 @@ def _seen(of: HitRatio | None) -> str:
 
 
 def _checked(need: MemoryNeed) -> str:
-    """What was seen, on which the answer rests."""
+    """The evidence for the answer, in words."""
     if not need.held:
         return "estimate: too many to be stored here"
     less = f"; too small: {need.too_small_mib}m" if need.too_small_mib else ""

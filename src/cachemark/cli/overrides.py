@@ -24,7 +24,7 @@ from cachemark.model.work_settings import WorkSettings, load_settings
 
 @dataclass(frozen=True)
 class Overrides(WorkOptions):
-    """What replaces settings of the experiment, from options or from `--set`.
+    """Replacements of settings of the experiment, from options or from `--set`.
 
     `others` are settings that change nothing but themselves, by their paths.
     """

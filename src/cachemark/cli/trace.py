@@ -37,7 +37,7 @@ class TraceReading:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What `convert` keeps."""
+    """The part of a trace that `convert` keeps."""
 
     anonymous: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""What typed work makes of an experiment: its workloads, its question, and its design. Pure."""
+"""Typed work, put into an experiment: its workloads, its question, its design. Pure."""
 
 from __future__ import annotations
 

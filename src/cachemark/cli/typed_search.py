@@ -1,4 +1,4 @@
-"""What `--search` makes of an experiment: open loops without a rate, played as trials. Pure."""
+"""`--search`, put into an experiment: open loops without a rate, played as trials. Pure."""
 
 from __future__ import annotations
 

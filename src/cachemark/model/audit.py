@@ -1,4 +1,4 @@
-"""What the checks before the first trial found, as a run stores it."""
+"""Results of the checks before the first trial, as a run stores them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restrictions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit rules out for one trial.
+    """The reasons of an audit against one trial.
 
     `void`: why its level is not what it claims, so that the trial is skipped; `excluded`: what
     cannot be timed on the server, each with the reason; `quirks`: deviations from memcached that

@@ -39,7 +39,7 @@ class UsageError(Exception):
 
 
 def engine_error_text(stderr: str) -> str:
-    """What the engine printed about an error, without its own name."""
+    """The text that the engine printed about an error, without its own name."""
     return stderr.strip().removeprefix("cachemark-engine: ")
 
 

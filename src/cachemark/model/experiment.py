@@ -13,7 +13,7 @@ from msgspec import Meta
 from cachemark.model.setting_types import MAX_ENTRIES, MAX_VALUE, Name, Names, Positive
 from cachemark.model.setting_types import described as _is
 
-# What happens to a trial if the machine was noisy; `auto` is explained in verdict/noise.py.
+# The treatment of trials on a noisy machine; `auto` is explained in verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
 # A probability distribution. The engine defines them, and checks the text before the first trial.
 _LAW = r"^[a-zA-Z0-9.:=,+-]+$"

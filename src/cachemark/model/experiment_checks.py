@@ -1,4 +1,4 @@
-"""What the types of an experiment cannot express, such as names that are listed twice."""
+"""Checks that the types of an experiment cannot express, such as of names listed twice."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def gives_up(self) -> GiveUp | None:
-        """What it asks of the callers."""
+        """The way in which callers give up calls, for the worker."""
         if not isinstance(self.make, Caller):
             return None
         return GiveUp(

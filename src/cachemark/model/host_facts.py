@@ -1,4 +1,4 @@
-"""What is known about a machine when a run begins: stored with every run."""
+"""Facts about a machine at the begin of a run; every run stores them."""
 
 from __future__ import annotations
 

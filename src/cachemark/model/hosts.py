@@ -15,7 +15,7 @@ from cachemark.model.experiment import Load, TomlTable
 from cachemark.model.setting_types import Name
 
 Role = Literal["server", "client", "load"]
-# What every hosts file has. Load generators are only for loads with a measuring client.
+# Every hosts file has these roles. Load generators are only for loads with a measuring client.
 NEEDED_ROLES: tuple[Role, ...] = ("server", "client")
 # An agent's port; 0: any free one.
 Port = Annotated[int, Meta(ge=0, le=65535)]

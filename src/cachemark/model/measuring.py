@@ -6,7 +6,7 @@ from cachemark.model.experiment import Load
 
 
 def measuring_load(load: Load) -> Load:
-    """What the trial's own client plays: the load, or a low rate where generators make the load."""
+    """The load of the trial's own client: all, or a low rate where generators make the load."""
     if load.measure is None:
         return load
     return Load(

@@ -52,7 +52,7 @@ class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """What was predicted. `reads` were counted; `recorded_…` is what the trace says of them."""
+    """A prediction. `reads` were counted; `recorded_…` are the hits and misses in the trace."""
 
     requests: int
     reads: int

@@ -23,7 +23,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """What is compared: a combination of client, server, workload and load."""
+    """A combination of client, server, workload and load: cells are compared."""
 
     client: str
     server: str
@@ -74,7 +74,7 @@ class Binary(Record, frozen=True, kw_only=True):
 
 
 class ServerUse(Record, frozen=True, kw_only=True):
-    """What the server used in the measured window, from /proc; not available for a remote server.
+    """CPU time and memory of the server in the window, from /proc; none of a remote server.
 
     `rss_before_bytes` is the memory of the empty server, before the trial's first operation.
     """
@@ -105,7 +105,7 @@ class Sample(Record, frozen=True, kw_only=True):
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """What one rule of the verdict found in a trial.
+    """The result of one rule of the verdict for a trial.
 
     `rule` is a stable name. A finding of weight INVALID, OVERLOAD or NON_STATIONARY is a reason for
     that verdict. `withheld`: some figures of the trial are not shown, the others count. `noise`
@@ -186,7 +186,7 @@ class CommandCount(Record, frozen=True, kw_only=True):
 
 
 class HostNoise(Record, frozen=True, kw_only=True):
-    """What disturbed the measured window, read from /proc. None: could not be read.
+    """Disturbances of the measured window, read from /proc. None: could not be read.
 
     `steal_percent` and `foreign_cpu_percent` (CPU time of processes outside the trial) are
     percentages of the CPU time of all `cpus`; the latter is unknown if a process of the trial ended
@@ -216,7 +216,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
 
 
 class Observed(Record, frozen=True, kw_only=True):
-    """What was seen of the workers from outside, while they played a window.
+    """Observations of the workers from outside, while they played a window.
 
     `wall_ns` is from the start that was asked for to the last answer: the window was not longer.
     `lasted_ns` is a part of the window that is certain from when their progress came, and `cpu_ns`
@@ -342,7 +342,7 @@ class Outcome(Record, frozen=True, kw_only=True):
 
     @property
     def generated(self) -> Done | None:
-        """What load generators did in the window, beside the measuring client."""
+        """The load generators' results in the window, beside the measuring client."""
         return self.generators.measure if self.generators else None
 
 

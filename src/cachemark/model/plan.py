@@ -104,7 +104,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run plays: its trials in their order.
+    """The trials of a run in their order.
 
     `sittings` is empty where trials are played one after the other. `cells` has the skipped ones,
     too. Of a search, `experiment` and `trials` have the first steps only: which rates follow is

@@ -34,7 +34,7 @@ PIPELINE = "pipeline"
 
 
 def excluded(findings: list[ProbeResult]) -> dict[str, str]:
-    """What cannot be timed on the server, each with the reason. Pure."""
+    """The kinds that cannot be timed on the server, each with the reason. Pure."""
     return {
         what: f"{finding.name}: {finding.seen}"
         for finding in reversed(findings)

@@ -1,4 +1,4 @@
-"""What a worker can claim in its `ready`, in the words of PROTOCOL.md."""
+"""The capabilities that a worker can claim in its `ready`, in the words of PROTOCOL.md."""
 
 CAPABILITIES = (
     "wire protocols, the library's default first (`text`, `binary`, `meta`, or only `none`); "

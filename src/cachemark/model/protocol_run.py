@@ -1,4 +1,4 @@
-"""What `run` can ask for, in the words of PROTOCOL.md."""
+"""The options of `run`, in the words of PROTOCOL.md."""
 
 from __future__ import annotations
 

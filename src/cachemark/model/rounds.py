@@ -1,4 +1,4 @@
-"""What an arm did in the slices of one sitting: the raw data of interleaved measurement.
+"""The slices that an arm played in one sitting: the raw data of interleaved measurement.
 
 In a sitting all arms (cells that are compared with each other) are ready at the same time, and
 play short slices in turn. docs/methodology-statistics.md explains the design.

@@ -45,7 +45,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_name(typed: str) -> str:
-    """What a user calls a run: one short line. Raises UsageError."""
+    """A run's name as a user typed it, checked: one short line. Raises UsageError."""
     name = typed.strip()
     if len(name) > _MAX_NAME or not name.isprintable():
         raise UsageError(

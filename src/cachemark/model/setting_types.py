@@ -16,5 +16,5 @@ Names = Annotated[list[str], Meta(max_length=MAX_ENTRIES)]
 
 
 def described(description: str, *examples: object, **limits: Any) -> Meta:
-    """What a setting means, and examples: docs/experiment.md and error messages print them."""
+    """The meaning of a setting, and examples: docs/experiment.md and error messages print them."""
     return Meta(description=description, examples=list(examples) or None, **limits)

@@ -1,4 +1,4 @@
-"""What an outcome keeps of the tape that was played. Readers ignore unknown fields."""
+"""The facts of a played tape that its outcome keeps. Readers ignore unknown fields."""
 
 from __future__ import annotations
 

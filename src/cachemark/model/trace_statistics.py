@@ -1,4 +1,4 @@
-"""What the traffic of a trace is, as the engine's `trace show` prints it."""
+"""Statistics of a trace's traffic, as the engine's `trace show` prints them."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Dispersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimeWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """What came in a window, and what lived at its end."""
+    """The requests of a window, and the items alive at its end."""
 
     operations: dict[str, int]
     reads: Reads
@@ -150,7 +150,7 @@ class TimeWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What the traffic of a trace is. `duration_s` and `resolution_s` are 0 without times."""
+    """Statistics of a trace's traffic. `duration_s` and `resolution_s` are 0 without times."""
 
     requests: int
     operations: dict[str, int]

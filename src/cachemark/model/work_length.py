@@ -8,7 +8,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 
 # On the tape of a fill, or of one that is played a number of times, if nobody says how many.
 _RECORDS = 100_000
-# What a caller of the fastest client does at most with small values.
+# The most operations of one caller with the fastest client and small values.
 _MOST_OPS_PER_S = 250_000
 _STORES = frozenset({"set", "add", "mset", "fetch"})
 

@@ -85,7 +85,7 @@ def with_settings(
 
 
 def load_settings(load: Load, typed: WorkSettings) -> dict[str, Any]:
-    """What typed options change in a load. A rate alone means Poisson arrivals."""
+    """The changes of a load by typed options. A rate alone means Poisson arrivals."""
     changes = dict(typed.load)
     if "rate" in changes and "schedule" not in changes and load.schedule == "closed":
         changes["schedule"] = "poisson"

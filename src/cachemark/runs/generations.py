@@ -42,7 +42,7 @@ def no_generations(load: Load) -> str:
 
 
 def lines_about_order(plan: Plan) -> list[str]:
-    """What a run says before it begins: where lost and stale writes are not seen. Pure."""
+    """Lines before a run begins: where it does not see lost and stale writes. Pure."""
     experiment = plan.experiment
     if not any(one.trace or kinds(one) & {"set", "set_noreply"} for one in experiment.workloads):
         return []

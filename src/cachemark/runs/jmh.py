@@ -83,7 +83,7 @@ ORIGINAL = JmhSettings(
 
 
 class Benchmark(msgspec.Struct, frozen=True):
-    """What JMH plays at a time, beside what is the same for all."""
+    """The work of one start of JMH, beside the settings that all share."""
 
     threads: int
     mode: Mode

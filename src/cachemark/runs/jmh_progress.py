@@ -45,7 +45,7 @@ class JmhProgress:
         return f"{count_of(self._count, 'benchmark')}, about {_length(self._count * self._each_s)}"
 
     def steps(self, printed: bytes, now_s: float) -> list[JmhStep]:
-        """What has begun and ended by the next bytes of JMH's output."""
+        """The benchmarks that begin and end in the next bytes of JMH's output."""
         *lines, self._rest = (self._rest + printed).split(b"\n")
         found = [self._step(line.decode("utf-8", "replace"), now_s) for line in lines]
         return [step for step in found if step]

@@ -1,4 +1,4 @@
-"""What a file of JMH's results has of an interrupted run, so that the rest can be played. Pure."""
+"""Results of an interrupted run in a file of JMH's, so that the rest can be played. Pure."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def play(
 
 
 def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display) -> Settings:
-    """What all trials are played with: the plan without what is not here, and what is not fit.
+    """Settings of all trials: the plan without missing parties, and servers that are not fit.
 
     The audit is made once and stored with the run.
     """
@@ -168,7 +168,7 @@ def _store(run: Run, new: list[Outcome], outcomes: list[Outcome]) -> None:
 
 
 def _skipped_outcomes(run_id: str, plan: Plan, known: list[Outcome]) -> list[Outcome]:
-    """What cannot be played, once for each run: an outcome with the reason, which is no trial."""
+    """Outcomes of cells that cannot be played, each once for a run, with the reason."""
     done = {outcome.trial.index for outcome in known}
     return [
         _skipped_outcome(run_id, plan, index, skip)

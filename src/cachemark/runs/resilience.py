@@ -34,7 +34,7 @@ _MAX_CELLS = 100_000
 
 
 class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is played: every fault on every client with every profile, in each sitting."""
+    """The grid of a run: every fault on every client with every profile, in each sitting."""
 
     clients: list[str]
     profiles: list[Profile]

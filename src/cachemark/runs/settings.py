@@ -1,4 +1,4 @@
-"""What each trial of a run is played with."""
+"""Settings with which a run plays each trial."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cachemark.runs.trials.setting import Setting
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What all trials of a run share. `hosts_of`: how many hosts make a load."""
+    """Settings that all trials of a run share. `hosts_of`: how many hosts make a load."""
 
     run: str
     plan: Plan
@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def of_sitting(
         self, part: Part, order_seed: int, outcomes: Sequence[Outcome]
     ) -> SittingSetting:
-        """What a sitting is played with, which its cells' first sitting decides in part."""
+        """The settings of a sitting; its cells' first sitting decides a part of them."""
         return SittingSetting(
             sets=[[self._of_arm(trial, outcomes) for trial in members] for members in part.sets],
             rounds=self.plan.experiment.rounds,
@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(setting, operation_ns=known_ns)
 
     def of_trial(self, part: Part) -> Setting:
-        """What a part of one trial is played with."""
+        """The settings of a part of one trial."""
         ((trial,),) = part.sets
         first = part.first or trial
         setting = self._of(first, part.load or self.plan.load(first.cell))
@@ -111,6 +111,6 @@ def _grown_ms(of: Cell, outcomes: Sequence[Outcome]) -> float:
 
 
 def _operation_ns(cell: Cell, outcomes: Sequence[Outcome]) -> int:
-    """What the cell's first sitting knows of the time of an operation."""
+    """The time of an operation in ns, from the cell's first sitting; 0 if unknown."""
     of_cell = (each.rounds for each in outcomes if each.trial.cell == cell)
     return next((rounds.operation_ns for rounds in of_cell if rounds is not None), 0)

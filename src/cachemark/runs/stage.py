@@ -54,7 +54,7 @@ def parties_of(experiment: Experiment, say: Say) -> Parties:
 
 
 class Display:
-    """What a run reports while it is played; this one shows nothing."""
+    """Receives the reports of a run while it is played; this one shows nothing."""
 
     def planned(self, plan: Plan) -> None:
         """The plan is known, with what cannot be played here among its skipped cells."""

@@ -68,7 +68,7 @@ class Auditor:
         return skipped
 
     def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
-        """What an audit rules out for a cell."""
+        """The reasons of an audit against a cell."""
         answers = {(one.factor, one.level, one.subject): one for one in audit.levels}
         void = ""
         for claim in self._claims:

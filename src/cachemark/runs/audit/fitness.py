@@ -1,4 +1,4 @@
-"""What a run needs of a server, and why a trial on it is skipped. Pure."""
+"""The needs of a run for a server, and the reasons to skip a trial on it. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stored_bytes(experiment: Experiment) -> int:
 
 
 def _stored_bytes(workload: Workload) -> int:
-    """What its keys take once all are stored; a fill ends before that, short of the limit."""
+    """Bytes of all stored keys of a workload; 0 for a fill, which ends below the limit."""
     if workload.fill_percent is not None:
         return 0
     keys = workload.keys

@@ -1,4 +1,4 @@
-"""What the embedded server saw of a client: pieces, segments, bytes, connections."""
+"""A client's traffic as the embedded server saw it: pieces, segments, bytes, connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run writes about itself while it goes on, and what somebody who looks costs it.
+"""Events that a run writes about itself while it goes on.
 
 The run's process appends events to a file in its folder; pages read them from there. So a page
 costs the run nothing, and a reload or a second viewer finds everything.

@@ -106,7 +106,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, tag="ranked"):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
-    """What the audit has ruled out, a line for each reason."""
+    """Exclusions by the audit, a line for each reason."""
 
     lines: list[str]
 

@@ -1,6 +1,6 @@
-"""What is played next, decided from the outcomes so far. Pure.
+"""Decides from the outcomes so far which part is played next. Pure.
 
-questions           what sittings are to answer, and when a run looks at its answers
+questions           the questions of a run, and its looks
 stopping            which cells of the next sitting are still played
 replays, giving_up  which trials are played once more, and which cells are not tried again
 schedule            all of it, one part after the other

@@ -1,4 +1,4 @@
-"""What a run's sittings are to answer, and when it looks: fixed before the run."""
+"""The questions of a run in rounds, and its looks: fixed before the run."""
 
 from __future__ import annotations
 

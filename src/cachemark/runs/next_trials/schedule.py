@@ -1,4 +1,4 @@
-"""What is played next: trials and their replays, steps of searches, or sittings.
+"""The next part of a run: trials and their replays, steps of searches, or sittings.
 
 The three designs differ here: what follows plays parts, each of one trial or of one sitting.
 """
@@ -37,7 +37,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedule(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
-    """What the outcomes do not hold yet, until all is played, found or answered.
+    """Yields the parts that the outcomes lack, until all is played, found or answered.
 
     The caller adds what it played to `outcomes` before it asks for the next part.
     """

@@ -1,6 +1,6 @@
-"""What is known about a plan before anything is timed, and what is wrong with it.
+"""Facts about a plan, and its problems, before anything is timed.
 
-preflight           what is not on this machine
+preflight           servers and clients that this machine lacks
 planned_time        how long the plan takes
 memory_plan         how much memory its sittings need
 data_fit            whether the items fit into the servers

@@ -1,4 +1,4 @@
-"""What a worker of each language costs beside its operations: time to start, and memory."""
+"""The cost of each language's workers beside their operations: time to start, and memory."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def check_sitting_memory(plan: Plan, clients: Mapping[str, ClientSpec]) -> None:
 
 
 def sitting_bytes(plan: Plan, clients: Mapping[str, ClientSpec]) -> int:
-    """What the largest sitting of a plan needs; 0 without sittings."""
+    """Bytes of memory that the largest sitting of a plan needs; 0 without sittings."""
     return max(
         (
             sum(

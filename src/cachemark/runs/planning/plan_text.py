@@ -1,4 +1,4 @@
-"""What a plan plays, in words: how much, and a line for each workload with its load."""
+"""A plan in words: its size, and a line for each workload with its load."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def sitting_time(plan: Plan, sets: Sequence[Sequence[Trial]], cpus: int) -> Sitt
 
 
 def _checks_s(plan: Plan) -> float:
-    """What is looked at before the first trial starts each client."""
+    """Seconds of the audit before the first trial, which starts each client once."""
     starts = {trial.cell.client: cost_of_cell(trial.cell).start_s for trial in plan.trials}
     return sum(starts.values())
 

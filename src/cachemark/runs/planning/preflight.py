@@ -1,4 +1,4 @@
-"""What cannot be played on this machine, found before anything is timed.
+"""Finds the cells that this machine cannot play, before anything is timed.
 
 A missing server or library is one line with its remedy. Its cells are no trials: they do not count
 in the number of trials, and take no time.

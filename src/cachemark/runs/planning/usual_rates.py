@@ -25,7 +25,7 @@ _KEY_BYTES, _VALUE_BYTES = 20, 1000
 
 
 def ops_per_s(trial: Trial, workload: Workload, load: Load) -> float:
-    """What a slow client does of a workload."""
+    """The operations per second of a slow client."""
     if trial.cell.server == NO_SERVER:
         return _IN_PROCESS_OPS_PER_S
     callers = load.processes * load.threads * load.depth

@@ -26,7 +26,7 @@ _KILL_AGAIN_S = 0.05
 
 
 class Startable(Protocol):
-    """What can be started beside others."""
+    """A party of a sitting that can be started beside others."""
 
     def start(self) -> None:
         """Start it, and wait until it is ready."""

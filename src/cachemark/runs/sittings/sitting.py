@@ -45,7 +45,7 @@ _EMPTY_SLICES = 5
 
 
 class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sitting reports: what it does, and which part of its slices has been played."""
+    """Receivers of a sitting's reports: its present step, and the played part of its slices."""
 
     doing: Callable[[str], None]
     played: Callable[[float], None]
@@ -265,7 +265,7 @@ def rows_of(
 
 
 def turn_cost(fleet: Fleet, workers: CpuMeter) -> tuple[int, int]:
-    """What a slice costs beside its own length, in ns of time and of CPU time: some have none.
+    """The cost of a slice beside its own length, in ns of time and of CPU time: some have none.
 
     Raises TrialError.
     """

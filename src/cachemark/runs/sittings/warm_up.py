@@ -82,7 +82,7 @@ def check_length(slices: Sequence[WarmUpSlice], length_us: int, callers: int) ->
 
 
 def _remedy(operation_ms: float) -> str:
-    """What to do about operations that last so long."""
+    """The remedy for operations that last `operation_ms`."""
     needed_ms = math.ceil(_SUGGESTED_OPS * operation_ms / _STEP_MS) * _STEP_MS
     if needed_ms > MAX_CLOSED_SLICE_MS:
         return "use --set design=trials"

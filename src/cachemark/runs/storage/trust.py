@@ -1,4 +1,4 @@
-"""What an imported run would start, install, read or contact, if it were continued here. Pure."""
+"""Programs, files and hosts that an imported run would use, if continued here. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMES_A_PROGRAM = ("command:", "binary=", "quickcached:", "remote:")
 
 
 def named_programs(experiment: Experiment) -> list[str]:
-    """What an experiment names that is a program, a file or another machine.
+    """The programs, files and other machines that an experiment names.
 
     A client's version is a program too: it is downloaded, or built from the folder that it names.
     A trace is a file of this machine, and its keys are sent to servers.

@@ -68,7 +68,7 @@ def refuse_connections(connections: int, server: RunningServer) -> None:
 
 
 def demand_of(request: Prepare, workload: Workload, load: Load, *, slices: bool) -> Demand:
-    """What a worker must be able to do for a cell that is prepared like this. Pure."""
+    """The capabilities that a worker needs for a cell that is prepared like this. Pure."""
     return Demand(
         prepare=request,
         kinds=needed_kinds(workload),

@@ -20,7 +20,7 @@ _SAMPLE = 0.02
 
 
 class Storage(NamedTuple):
-    """What a server says it holds, and may hold."""
+    """Bytes that a server holds, and may hold, by its own account."""
 
     used_bytes: int
     limit_bytes: int

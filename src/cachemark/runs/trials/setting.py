@@ -1,4 +1,4 @@
-"""What a trial is played with: the parties, the work, the tapes, the CPUs."""
+"""The setting of a trial: the parties, the work, the tapes, the CPUs."""
 
 from __future__ import annotations
 

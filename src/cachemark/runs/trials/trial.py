@@ -216,7 +216,7 @@ class TrialRun:
         )
 
     def _generated(self, measure: Done | None, observed: Observed | None) -> Generators | None:
-        """What is kept of the load generators; None if the client makes its load itself."""
+        """The load generators' result; None if the client makes its load itself."""
         if self.generators is None:
             return None
         setting, outcome = self.generators.setting, self.generators.outcome
@@ -272,7 +272,7 @@ class TrialRun:
         )
 
     def judged_besides(self) -> Judged:
-        """What else is judged in a trial that is played in another way: void slices of rounds."""
+        """The judgement of void slices; empty for a trial that is not played in rounds."""
         outcome = self.outcome
         if outcome.measure is None or outcome.rounds is None:
             return Judged()
@@ -359,7 +359,7 @@ class TrialRun:
         return ops_to_fill(workload, sample, before, storage(server.stats()))
 
     def _ticks_with_due(self) -> list[CommandCount]:
-        """What an open loop's tape had due by each reading; a closed loop's has nothing."""
+        """The readings, in an open loop with the operations that its tape had due by each."""
         if self.setting.generators:
             return []  # the server counts the operations of the load, too
         if self.setting.load.schedule == "closed" or not self._ticks:

@@ -103,7 +103,7 @@ def tick_s(ready: Ready | None, request: RunRequest) -> float | None:
 
 
 def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | None:
-    """What a server used between two readings; None if one of them is missing."""
+    """A server's use between two readings; None if one of them is missing."""
     if before is None or after is None:
         return None
     return ServerUse(
@@ -116,7 +116,7 @@ def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUs
 
 
 def server_loads(window: Window) -> list[ServerLoad]:
-    """What each of several servers did and held; empty for one, and where one does not say."""
+    """Commands and items of each of several servers; empty for one, or if one reports none."""
     commands = commands_per_server(window.before, window.after)
     loads = [
         ServerLoad(commands=count, items=stats.number("curr_items"))
