@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -112,3 +114,51 @@ def test_the_hosts_of_a_search_are_shown() -> None:
     (section,) = [section for section in over.sections if section.topic == "hosts"]
     assert [row[0] for row in section.rows] == ["s", "a", "b"]
     assert any("rates are those of the 2 hosts of clients" in note for note in section.notes)
+
+
+def csv_lines(made: Report) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(RENDERERS["csv"](made, None))))
+
+
+def test_the_csv_has_the_found_rate_with_its_interval_and_every_trial() -> None:
+    lines = csv_lines(report(closed("a", 2000), at_rate("a", 1000, FAST),
+                             at_rate("a", 1500, SLOW), at_rate("a", 1250, SLOW),
+                             at_rate("a", 1120, SLOW), at_rate("a", 1060, SLOW),
+                             at_rate("a", 1000, FAST)))  # fmt: skip
+    found, search, *trials = lines
+    assert {line["schema_version"] for line in lines} == {"1"}
+    assert (found["client"], found["row"], found["verdict"]) == ("a", "found", "found")
+    low, rate, high = (float(found[f"rate_per_s{end}"]) for end in ("_low", "", "_high"))
+    assert rate == 1000
+    assert 700 < low < rate < high < 1600
+    assert found["percentile_ns"] == trials[1]["percentile_ns"]
+    assert 400_000 <= int(found["percentile_ns"]) < 401_000
+    assert found["reason"] == "at 1.06 k: p99 2.00 ms"
+    assert (search["row"], search["block"], search["rate_per_s"]) == ("search", "1", "1000")
+    assert [(t["row"], t["rate_per_s"], t["verdict"]) for t in trials] == [
+        ("closed-loop", "", "measured"), ("rate", "1000", "met"), ("rate", "1500", "missed"),
+        ("rate", "1250", "missed"), ("rate", "1120", "missed"), ("rate", "1060", "missed"),
+        ("rate", "1000", "met"),
+    ]  # fmt: skip
+
+
+def test_the_csv_names_what_made_a_trial_no_answer() -> None:
+    late = [at_rate("a", rate, SLOW, late_ns=1_900_000) for rate in (1000, 1000, 500, 500)]
+    broken = msgspec.structs.replace(closed("b", 2000), state="failed", reason="it died")
+    lines = csv_lines(report(closed("a", 2000), *late, broken, broken))
+    found = {line["client"]: line for line in lines if line["row"] == "found"}
+    assert [line["verdict"] for line in lines if line["row"] == "rate"] == ["generator"] * 4
+    assert (found["a"]["verdict"], found["a"]["rate_per_s"]) == ("none", "")
+    assert found["b"]["reason"].endswith("its closed loop was not judged, failed: it died")
+    refused = [line for line in lines if (line["client"], line["row"]) == ("b", "closed-loop")]
+    assert [(line["ops_per_s"], line["verdict"]) for line in refused] == [("", "failed")] * 2
+
+
+def test_a_client_that_cannot_be_played_has_its_reason_in_the_csv() -> None:
+    absent = msgspec.structs.replace(
+        closed("b", 2000), state="unsupported", reason="not built", measure=None
+    )
+    lines = csv_lines(report(closed("a", 2000), at_rate("a", 1000, FAST), absent))
+    assert [(line["client"], line["verdict"], line["reason"]) for line in lines[-1:]] == [
+        ("b", "unsupported", "not built")
+    ]

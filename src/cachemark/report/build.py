@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from cachemark.analysis.giving_up import given_up, reason_without_ports
 from cachemark.analysis.number_format import count_of
-from cachemark.analysis.rate_search import searches
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
@@ -24,31 +23,29 @@ from cachemark.analysis.trace_words import trace_differences
 from cachemark.model.audit import Audit
 from cachemark.model.calibration import Calibration
 from cachemark.model.experiment import Experiment
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.model.run_header import RunHeader
 from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
-    capacity,
     default_settings,
     generators,
     hosts,
     noise_report,
     round_sections,
     rounds,
-    searched_rates,
     slice_bias,
     within_trial,
     worker_overhead,
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
-from cachemark.report.groups import alone_text, make_groups, series_of, was_played
+from cachemark.report.groups import alone_text, make_groups, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.replays import replay_lines
+from cachemark.report.search_answer import search_answer
 from cachemark.report.server_loads import server_lines
 from cachemark.report.trials import trial_rows
 
@@ -157,19 +154,11 @@ def _disturbances(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None) -> Report:
     """The report of a search: its answers and steps. Clients are not ranked at any one rate."""
-    experiment, summaries = header.experiment, summarise(outcomes)
-    objective = parse_objective(experiment.search, "search")
-    rates = searched_rates.found_rates(searches(outcomes, experiment))
-    text, series = experiment.search, series_of("clients", experiment)
-    plan = header.hosts.plan if header.hosts else None
-    capacities = capacity.capacities(rates, experiment, plan, series)
+    summaries = summarise(outcomes)
+    answer = search_answer(header, outcomes, summaries)
     return Report(
         header=header,
-        answers=[
-            *(capacity.sentence(one, text, objective) for one in capacities),
-            *(searched_rates.sentence(one, text, objective) for one in rates),
-        ]
-        or ["Nothing was measured."],
+        answers=answer.sentences or ["Nothing was measured."],
         groups=[],
         absences=_absences(summaries),
         missing=[],
@@ -178,13 +167,13 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         notes=[*noise_report.noise_notes(outcomes), *server_lines(summaries, outcomes)],
         environment=_environment(header, ""),
         sections=[
-            *capacity.sections(capacities, text, objective),
-            *searched_rates.sections(rates, text, objective, series),
+            *answer.sections,
             *audited.sections(audit),
             *generators.sections(outcomes),
             *hosts.sections(header, outcomes),
         ],
         trials=trial_rows(outcomes),
+        searched=answer.rows,
     )
 
 

@@ -1,14 +1,17 @@
 """The report as CSV: one line for each cell and kind of operation, with units in the names.
 
 `response_*` and `service_*` are percentiles of the operations of all trials together. `*_low` and
-`*_high` are the range of the trials, or their 95 % interval if there are very many.
+`*_high` are the range of the trials, or their 95 % interval if there are very many. A search has
+other lines: what it found, and each trial, with the columns of `SearchRow`.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
-from cachemark.report.csv_text import csv_text
-from cachemark.report.model import Report
+from cachemark.report.csv_text import csv_text, figure_text
+from cachemark.report.model import Report, SearchRow
 
 _ENDS = ("", "_low", "_high")
 COLUMNS = (
@@ -46,6 +49,8 @@ COLUMNS = (
 def render(report: Report, width: int | None) -> str:
     """The report as CSV text; `width` is not used."""
     del width
+    if report.header.experiment.search:
+        return csv_text([SearchRow.__struct_fields__, *map(_search_line, report.searched)])
     halves = {of.cell: of.ratio for of in report.rounds.halves} if report.rounds else {}
     rows = [
         _line(row.summary, kind, halves.get(row.summary.cell))
@@ -54,6 +59,11 @@ def render(report: Report, width: int | None) -> str:
         for kind in [row.summary.total, *row.summary.parts]
     ]
     return csv_text([COLUMNS, *rows, *[_line(summary, None) for summary in report.missing]])
+
+
+def _search_line(row: SearchRow) -> list[object]:
+    values = msgspec.structs.astuple(row)
+    return [figure_text(value) if isinstance(value, float) else value for value in values]
 
 
 def _line(

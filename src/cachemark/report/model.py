@@ -15,6 +15,8 @@ from cachemark.model.run_header import RunHeader
 GroupKind = Literal["clients", "servers"]
 # The figure by which a group is ranked.
 Metric = Literal["rate", "p99"]
+# The version of the columns of a search's rows.
+SEARCH_ROWS_VERSION = 1
 # What a section is about.
 Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds", "hosts"]
 
@@ -196,12 +198,43 @@ class CarryOverSection(Section, frozen=True, kw_only=True):
     """What clients leave to the slices after their own; the sittings have its plot."""
 
 
+class SearchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A line about a search for the highest rate: what was found, or one trial of it.
+
+    `row` says which: `found` the answer for a cell, `search` that of one of its searches,
+    `closed-loop` and `rate` a trial. `rate_per_s` is what was found or offered, with the bounds of
+    the interval of an answer; `ops_per_s` is what succeeded, and `percentile_ns` the percentile of
+    the objective. `block` counts from 1. The field names are the columns of the CSV; whoever
+    changes their meaning raises SEARCH_ROWS_VERSION.
+    """
+
+    schema_version: int
+    client: str
+    library: str
+    library_version: str
+    server: str
+    server_version: str
+    workload: str
+    load: str
+    objective: str
+    row: Literal["found", "search", "closed-loop", "rate"]
+    block: int | None = None
+    rate_per_s: float | None = None
+    rate_per_s_low: float | None = None
+    rate_per_s_high: float | None = None
+    ops_per_s: float | None = None
+    percentile_ns: int | None = None
+    verdict: str
+    reason: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a run's report. `rounds`: what its sittings answer, if it has any.
 
     `turns` says how long their slices were.
 
     `unverified` has a line for each server that did not confirm all counts of the clients.
+    `searched` has what a search found and tried; it is empty for other runs.
     """
 
     header: RunHeader
@@ -217,6 +250,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     environment: list[str]
     sections: list[Section] = []
     trials: list[TrialRow] = []
+    searched: list[SearchRow] = []
 
     @property
     def valid_trials(self) -> str:

@@ -48,6 +48,12 @@ class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
         return rate_interval(self.searches, self.ends.best)
 
     @property
+    def at_best(self) -> Play | None:
+        """The last trial at the best rate; None where no rate was found."""
+        plays = [play for play in self.typical.plays if play.rate == self.ends.best]
+        return plays[-1] if plays else None
+
+    @property
     def rates(self) -> list[float]:
         """The best rate of each search, in ascending order."""
         return sorted(bounds(search, final=True).best for search in self.searches)
@@ -77,15 +83,19 @@ def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
     cell, ends = found_rate.cell, found_rate.ends
     place = f"{cell.workload}, {cell.load}, against {cell.server}: {cell.client}"
     if not found_rate.typical.most:
-        last = found_rate.typical.closed[-1]
-        return f"{place}: nothing was found, as its closed loop was {_spoiled(last)}."
+        return f"{place}: nothing was found, as {why_no_rate(found_rate)}."
     why = rate_above(found_rate, objective)
     more = _MAY_DO_MORE if why.endswith(LIMITED) else ""
     if not ends.best:
         return f"{place}: {_none_found(found_rate, text)}; {why}.{more}"
-    at_best = time(_at_best(found_rate).percentile_ns)
+    at_best = time(found_rate.at_best.percentile_ns if found_rate.at_best else None)
     head = f"{place} meets {text} up to {_rate(found_rate)} operations per second"
     return f"{head} ({objective.percentile} {at_best}); {why}.{more}"
+
+
+def why_no_rate(found_rate: FoundRate) -> str:
+    """Why a search tried no rate: its closed loop could not be measured."""
+    return f"its closed loop was {_spoiled(found_rate.typical.closed[-1])}"
 
 
 def _none_found(found_rate: FoundRate, text: str) -> str:
@@ -112,10 +122,6 @@ def _ends(of: Interval | None) -> str:
 def _range(found_rate: FoundRate) -> str:
     rates = found_rate.rates
     return f"{number(rates[0])}–{number(rates[-1])}" if len(rates) > 1 else "–"
-
-
-def _at_best(found_rate: FoundRate) -> Play:
-    return [play for play in found_rate.typical.plays if play.rate == found_rate.ends.best][-1]
 
 
 def rate_above(found_rate: FoundRate, objective: Objective) -> str:
@@ -194,7 +200,7 @@ def _row(found_rate: FoundRate, shown: Sequence[str], objective: Objective) -> l
     tried = [play for play in found_rate.typical.plays if play.rate == ends.above]
     found = [number(ends.best), _ends(found_rate.interval), _range(found_rate)]
     best = found if ends.best else ["–", "–", "–"]
-    at_best = time(_at_best(found_rate).percentile_ns) if ends.best else "–"
+    at_best = time(found_rate.at_best.percentile_ns) if found_rate.at_best else "–"
     result = play_text(_deciding(tried), objective).partition(":")[0] if tried else "–"
     above = number(ends.above) if tried else "–"
     most = number(found_rate.typical.most) if found_rate.typical.most else "–"
