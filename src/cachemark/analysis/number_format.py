@@ -95,7 +95,7 @@ def microseconds(us: float) -> str:
 
 
 def bounds_name(of: Interval) -> str:
-    """What the bounds of a figure are."""
+    """The name of a figure's bounds."""
     return "range of the trials" if of.bounds == "range" else "95 % interval"
 
 

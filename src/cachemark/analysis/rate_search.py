@@ -82,9 +82,9 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most(self) -> float:
-        """What the closed loop was answered per second; 0 if it could not be measured.
+        """Answers per second in the closed loop; 0 if it could not be measured.
 
-        An open loop offers what stores nothing, too.
+        Refused writes count: an open loop offers them, too.
         """
         return next((play.answered_per_s for play in self.closed if not play.spoiled_by), 0.0)
 
@@ -111,7 +111,7 @@ def searches(outcomes: Iterable[Outcome], experiment: Experiment) -> list[Search
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search has found so far: the best rate, and the least rate that was too high.
+    """The state of a search: the best rate so far, and the least rate that was too high.
 
     `next_rate` is what it plays next; None: the search has ended.
     """
@@ -122,7 +122,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_play(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> Play:
-    """What one trial of a search shows."""
+    """The result of one trial of a search."""
     rate = outcome.load.rate or 0.0
     if outcome.state != "measured" or outcome.measure is None:
         cause: Cause = "unsupported" if outcome.state == "unsupported" else "failed"

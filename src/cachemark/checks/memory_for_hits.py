@@ -43,7 +43,7 @@ _CONNECTIONS, _DEPTH, _TIMEOUT_MS, _READY_S = 4, 16, 10_000, 60.0
 
 
 class Fetches(msgspec.Struct, frozen=True, kw_only=True):
-    """What is fetched, in the engine's words: `distribution` says how keys are drawn."""
+    """The items and how they are fetched; `distribution` is in the engine's grammar."""
 
     items: int
     size: str
@@ -68,7 +68,7 @@ class Fetches(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HitRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server of some memory found, of the fetches that were counted.
+    """The hits of a server of some memory, among the counted fetches.
 
     `settled`: before them, half of its items were replaced, no item was evicted any more, or the
     ratio was constant.
@@ -157,7 +157,7 @@ def _searched(
 def _hit_ratio(
     spec: ServerSpec, fetches: Fetches, memory_mib: int, progress: FillProgress
 ) -> HitRatio:
-    """What a new server of so much memory finds when it has settled. Raises TrialError."""
+    """The hits of a new server of `memory_mib` when it has settled. Raises TrialError."""
     limited = with_memory(spec, f"{memory_mib}m")
     assert limited is not None
     with _player(limited, fetches) as player:

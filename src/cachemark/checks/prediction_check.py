@@ -32,7 +32,7 @@ _POLICIES: dict[str, CachePolicy] = {"memcached": "memcached", "embedded": "embe
 
 
 class _Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine's `trace play` counted."""
+    """The counts of the engine's `trace play`."""
 
     reads: int
     misses: int

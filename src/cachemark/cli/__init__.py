@@ -174,7 +174,7 @@ def _shortened(line: str) -> str:
 
 
 def _system_error_text(error: OSError) -> str:
-    """The text of a failed read or write. An error without a file name is nearly always stdout's."""
+    """The text of a failed read or write. Without a file's name it is nearly always stdout's."""
     if error.filename is None and error.errno in _STDOUT_ERRORS:
         return f"stdout cannot be written: {error.strerror}"
     return str(error) if error.filename is None else f"{error.filename}: {error.strerror}"

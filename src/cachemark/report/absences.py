@@ -1,4 +1,4 @@
-"""What could not be played: one line for each missing thing, however many cells need it."""
+"""Missing clients, servers and abilities: one line for each, however many cells need it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachemark.report.model import Absence
 
 
 def find_absences(skipped: Sequence[Skipped], cells: Sequence[Cell]) -> list[Absence]:
-    """What is missing, and for how many cells. `cells` are all cells of the run.
+    """The missing things, each with its number of cells. `cells` are all cells of the run.
 
     A client that is played twice counts once.
     """
@@ -39,7 +39,7 @@ def absence_text(absence: Absence, *, code: bool = False) -> str:
 def _named(
     members: list[Cell], reasons: dict[Cell, str], cells: Sequence[Cell]
 ) -> list[tuple[str, int]]:
-    """What is missing for one reason: servers and clients, then what the other cells share."""
+    """Names missing for one reason: servers and clients, then names that other cells share."""
     whole: dict[str, int] = {}
     single: list[Cell] = []
     for cell in members:
@@ -67,7 +67,7 @@ def _missing(cell: Cell, reasons: dict[Cell, str], cells: Sequence[Cell]) -> str
 
 
 def _shared(cells: list[Cell]) -> str:
-    """What several cells have in common, then their clients or their number."""
+    """The names that several cells share, then their clients or their number."""
     if len(cells) == 1:
         return f"{cells[0].client} · {cells[0].workload} · {cells[0].load}"
     parts = {of: {getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__}

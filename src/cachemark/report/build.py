@@ -180,7 +180,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
 def _published_sections(
     header: RunHeader, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
 ) -> list[Section]:
-    """What the original of a suite published, beside what was measured."""
+    """The published figures of the original of a suite, beside the measured ones."""
     setting = facts.sections(header, outcomes)
     if header.experiment.name == "emcache":
         own = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]
@@ -189,7 +189,7 @@ def _published_sections(
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:
-    """What could not be played in any of its trials."""
+    """The cells that could not be played in any trial."""
     skipped = [
         Skipped(cell=summary.cell, reason=summary.unsupported, remedy=summary.remedy)
         for summary in summaries

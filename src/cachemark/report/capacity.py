@@ -26,7 +26,7 @@ class CapacityRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found for one client and server: a rate for each number of connections, ascending.
+    """The rates of one client and server, by the number of connections, ascending.
 
     `label` is what tells it from others.
     """

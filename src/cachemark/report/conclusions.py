@@ -35,7 +35,7 @@ def one_sentence(report: Report) -> str:
 
 
 def first_of(report: Report) -> str:
-    """Who is first, such as `native (3 of 4), c/libmemcached (1 of 4)`; empty if nobody is."""
+    """The first clients, such as `native (3 of 4), c/libmemcached (1 of 4)`; empty without one."""
     if _is_too_early(report):
         return ""
     groups = _compared(report)

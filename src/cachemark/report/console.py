@@ -78,7 +78,7 @@ def text_console(width: int | None) -> Console:
 
 
 def text_of(console: Console) -> str:
-    """What a `text_console` has printed, with one line end at its end."""
+    """The text that a `text_console` has printed, with one line end at its end."""
     file = console.file
     if not isinstance(file, io.StringIO):
         raise TypeError("not a text console")

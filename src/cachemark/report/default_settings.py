@@ -1,4 +1,4 @@
-"""What the libraries' own default settings differ in, and what they cost.
+"""The libraries' own default settings: their differences, and their cost.
 
 A client `X@defaults` is the library as it ships. It is compared with `X`, which has the settings
 that all clients share, if that was played too.
@@ -126,7 +126,7 @@ def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Expe
 
 
 def _figure(load: str, experiment: Experiment) -> str:
-    """What clients are compared by: the rate of a closed loop, the p99 of an open one."""
+    """The figure that compares clients: the rate of a closed loop, the p99 of an open one."""
     closed = any(of.name == load and of.schedule == "closed" for of in experiment.loads)
     return primary_figure(closed=closed)
 
@@ -154,7 +154,7 @@ def _cpu(of: CellSummary | None) -> str:
 
 
 def _stored(cell: Cell, outcomes: Sequence[Outcome]) -> str:
-    """What the server held after the window, for each item; empty if it does not report it.
+    """Bytes of the server for each item after the window; empty if it does not report them.
 
     The total would also tell how many keys the faster of the two had stored.
     """

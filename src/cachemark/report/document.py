@@ -33,7 +33,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def titles(self) -> list[str]:
-        """What is written above the columns."""
+        """The titles above the columns."""
         return [column.title for column in self.columns]
 
     def only(self, chosen: Sequence[int]) -> Table:

@@ -1,4 +1,4 @@
-"""What servers evicted, in a sentence: an evicted item is a miss that nobody asked for."""
+"""Evictions of servers, in a sentence: an evicted item causes a miss that the work did not plan."""
 
 from __future__ import annotations
 

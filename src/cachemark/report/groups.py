@@ -209,13 +209,13 @@ def _takes_no_colour(client: str) -> bool:
 
 
 def _choices(group: Group) -> list[ClientRow]:
-    """Those to choose from: the native client is a yardstick where libraries are compared."""
+    """Rows that can be the first; beside libraries, the native client is only a yardstick."""
     measured = [row for row in group.rows if ranked_figure(row.summary, group.metric) is not None]
     return [row for row in measured if not row.yardstick] or measured
 
 
 def alone_text(group: Group) -> str:
-    """What there is to say about a group that asks no question: one has a figure, or nobody has."""
+    """A sentence about a group without a question: one row has a figure, or none has."""
     against = "against " if group.kind == "clients" else ""
     place = f"{group.workload}, {group.load}, {against}{group.common}"
     ranked = _choices(group)

@@ -75,12 +75,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def common(self) -> str:
-        """What all rows share: the server, or the client of a group of servers."""
+        """The name that all rows share: the server, or the client of a group of servers."""
         return self.server if self.kind == "clients" else self.client
 
     @property
     def heading(self) -> str:
-        """What a column of the rows' names is called."""
+        """The heading of the column of the rows' names."""
         return self.kind.removesuffix("s")
 
     def name_of(self, cell: Cell) -> str:
@@ -195,7 +195,7 @@ class RatesSection(Section, frozen=True, kw_only=True):
 
 
 class CarryOverSection(Section, frozen=True, kw_only=True):
-    """What clients leave to the slices after their own; the sittings have its plot."""
+    """Carry-over: a client's effect on the slices after its own; the sittings have its plot."""
 
 
 class SearchRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -266,5 +266,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before a figure is published."""
+        """Notes for a reader who publishes a figure."""
         return [*self.unverified, *self.notes]

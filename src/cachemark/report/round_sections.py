@@ -79,7 +79,7 @@ def _pair_row(of: Comparison, question: Question) -> list[str]:
 
 
 def _notes(pairs: list[Comparison]) -> list[str]:
-    """What the marks in the rows mean, where there is one."""
+    """The meaning of the marks in the rows; empty without a mark."""
     if not any(of.one_tells_most for of in pairs):
         return []
     return [

@@ -1,4 +1,4 @@
-"""What sittings answer, in the report's own groups: order, ratios and sentences."""
+"""Answers of sittings in the report's groups: order, ratios and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search has found: the highest rate that meets the objective, in sentences and tables."""
+"""Results of searches: the highest rate that meets the objective, in sentences and tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPOILED: dict[Cause, str] = {
 
 
 class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
-    """What the searches of a cell have found: one for each block.
+    """The results of a cell's searches: one for each block.
 
     `typical` is the search with the median of the best rates, and `ends` are its bounds.
     """
@@ -140,7 +140,7 @@ def _deciding(tried: Sequence[Play]) -> Play:
 
 
 def play_text(play: Play, objective: Objective) -> str:
-    """What one trial has shown, in words."""
+    """The result of one trial, in words."""
     if play.spoiled_by:
         return _spoiled(play)
     if not play.misses_by:
@@ -183,13 +183,13 @@ def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Secti
 
 
 def _varying(rates: Sequence[FoundRate]) -> list[str]:
-    """What the cells differ in besides the client."""
+    """The fields, besides the client, in which the cells differ."""
     fields = ("server", "workload", "load")
     return [name for name in fields if len({getattr(one.cell, name) for one in rates}) > 1]
 
 
 def _shared(rates: Sequence[FoundRate]) -> list[str]:
-    """What all cells have in common."""
+    """The names that all cells share."""
     varying = _varying(rates)
     fields = ("workload", "load", "server")
     return [getattr(rates[0].cell, name) for name in fields if name not in varying]

@@ -47,7 +47,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cell(self) -> Cell:
-        """What was measured."""
+        """The measured cell."""
         return self.summary.cell
 
     @property

@@ -1,4 +1,4 @@
-"""What servers did: evictions, and how a client distributes its keys over several of them."""
+"""Work of servers: evictions, and how a client distributes its keys over several of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cachemark.report.evictions import eviction_lines
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
-    """What the servers evicted, and what each of several held and did."""
+    """Lines about evictions, and about the items and commands of each of several servers."""
     return [*eviction_lines(summaries), *server_load_lines(outcomes)]
 
 

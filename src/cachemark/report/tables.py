@@ -154,7 +154,7 @@ def _ranking_table(group: Group) -> Table:
 
 
 def ratio_heading(group: Group) -> str:
-    """What the rows of a group are relative to."""
+    """The heading of the ratios: it names the row that has 1."""
     nobody = group.no_first and any(row.fastest for row in group.rows)
     return _NO_FIRST_HEADING if nobody else _RATIO_HEADING[group.metric]
 

@@ -41,7 +41,7 @@ def widths(table: Table, width: int) -> list[int]:
 
 
 def _needed(table: Table, width: int) -> list[int]:
-    """What each column needs at least."""
+    """The least width of each column, in characters."""
     names, *figures = _cells(table)
     whole, limit = max(map(len, names)), min(_SHORT_NAME, width // 2)
     name = whole if whole <= limit else max(_longest_word(each, limit) for each in names)

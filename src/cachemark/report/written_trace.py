@@ -10,7 +10,7 @@ _KEYS = {"plain": "keys as they were", "anonymous": "keys by a hash that nobody 
 
 
 def lines_of(written: WrittenTrace, path: str) -> Iterator[str]:
-    """What was written, what was read, and what is missing."""
+    """Lines about a written trace: its records, its source, and the missing operations."""
     origin, summary = written.origin, written.summary
     yield f"{path}: {written.records:,} records, {written.bytes:,} bytes, from {origin.source}"
     yield f"  {_KEYS.get(origin.keys, origin.keys)}"

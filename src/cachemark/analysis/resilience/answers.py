@@ -41,7 +41,7 @@ class _Write(NamedTuple):
 def judged_answers(
     calls: Sequence[Call], tape: TapeData, loss: DataLoss | None
 ) -> list[CallAnswer]:
-    """What each call came to, in the order of `calls`."""
+    """The answer of each call, in the order of `calls`."""
     writes: dict[int, list[_Write]] = defaultdict(list)
     for call in calls:
         if call.is_write:

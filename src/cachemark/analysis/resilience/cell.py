@@ -1,4 +1,4 @@
-"""What is played and what is kept of it: one fault on one client, once."""
+"""A cell, one fault on one client, and its stored result."""
 
 from __future__ import annotations
 

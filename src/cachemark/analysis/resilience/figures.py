@@ -32,7 +32,7 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client's processes use at an instant."""
+    """CPU time, threads and descriptors of the client's processes at an instant."""
 
     cpu_ns: int
     threads: int
@@ -98,7 +98,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayedCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """What was observed while a cell was played."""
+    """Observations while a cell was played."""
 
     calls: Sequence[Call]
     answers: Sequence[CallAnswer]

@@ -80,7 +80,7 @@ CRASH = Rule("crash", "hangs", "", None, "its process ended in a call, and needs
 
 
 def crash(end: str) -> FaultFinding:
-    """What a client broke whose process ended by a signal of its own doing; `end` says how."""
+    """The finding about a client whose process crashed; `end` says how it ended."""
     return FaultFinding(rule=CRASH.name, verdict=CRASH.verdict, why=CRASH.why.format(end=end))
 
 

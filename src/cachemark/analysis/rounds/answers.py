@@ -90,7 +90,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RateAndCpu(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rate and the client's CPU time per operation say about a pair.
+    """Agreement of the rate and the client's CPU time per operation about a pair.
 
     `agree`: the faster client needs less CPU time. `disagree`: it needs more. `cpu`, `rate`: only
     this one shows a difference.

@@ -1,4 +1,4 @@
-"""What an arm does to the slice after its own: an estimate with its interval, not a hope.
+"""Carry-over: the effect of an arm on the slice after its own, with an interval.
 
 Balanced squares give every arm the same predecessors, so that what they leave behind (full caches,
 garbage to collect, a busy server) falls on all arms alike. One thing remains: no arm comes after
@@ -29,7 +29,7 @@ SliceValues = NDArray[np.float64]
 
 
 class CarryOver(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arm does to its successors.
+    """The effect of an arm on its successors.
 
     - `successor`: the rate of the slices after this arm, relative to those after the other arms.
       `p_holm` is corrected over the arms of the set.

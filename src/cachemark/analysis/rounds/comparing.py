@@ -73,7 +73,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _place(pair: FamilyPair) -> str:
-    """What the two cells share: a server, or else a client."""
+    """The party that two cells share, in words: a server, or else a client."""
     first, second = pair
     return f"on {first.server}" if first.server == second.server else f"of {first.client}"
 
@@ -218,7 +218,7 @@ def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> 
 def _answerable(
     looked: Looked, family: Sequence[FamilyPair], figure: str
 ) -> dict[FamilyPair, LogEstimate | None]:
-    """What the last look knew of each pair; None if it knew too little for an answer."""
+    """Each pair's estimate at the last look; None if it had too little for an answer."""
     sittings = first_sittings(looked.sittings, looked.answered_at)
     estimates = {pair: estimate_pair(sittings, *pair, figure) for pair in family}
     return {pair: of.estimate if of.scope == "over" else None for pair, of in estimates.items()}

@@ -24,7 +24,7 @@ _Named = TypeVar("_Named")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the first of a pair, and the error of the instrument that was used."""
+    """The answer about the first of a pair, and the instrument's error that it allows for."""
 
     answer: Answer = "open"
     p: float | None = None

@@ -13,7 +13,7 @@ from cachemark.model.outcome import Cell
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known after some sittings of each arm."""
+    """The ratio after some sittings of each arm."""
 
     sittings: int
     ratio: Interval
@@ -38,7 +38,7 @@ def narrowing(looked: Looked, cell: Cell, name: str, winner: Cell, figure: str) 
 
 
 def narrowings(looked: Looked, arms: Sequence[tuple[Cell, str]], figure: str) -> list[Narrowing]:
-    """Those of all arms but the first, which is the winner."""
+    """The ratios of all arms but the first, which is the winner."""
     if not arms:
         return []
     (winner, _), *others = arms

@@ -79,7 +79,7 @@ class SittingKey(NamedTuple):
 
 
 class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arm did in a sitting, or a cell in a block of trials.
+    """The figures of an arm in a sitting, or of a cell in a block of trials.
 
     `arm` is its number in its set, `members` are the labels of its set: a sitting may have several
     sets. `figures` are those that a sitting has by itself; a percentile is made of the `times` of

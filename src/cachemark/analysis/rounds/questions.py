@@ -1,4 +1,4 @@
-"""What a run is asked: which cells are compared with each other, and which pairs are tested.
+"""Questions of a run: the cells that are compared with each other, and the tested pairs.
 
 Fixed before the run, from its cells alone.
 """
@@ -93,7 +93,7 @@ def questions_of(
 
 
 def _same_work(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
-    """Those that did the work of a cell, on its server."""
+    """The other cells with the work and the server of a cell."""
     return [other for other in others if msgspec.structs.replace(other, client=cell.client) == cell]
 
 

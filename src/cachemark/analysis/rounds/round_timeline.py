@@ -41,7 +41,7 @@ class RoundTimeline(msgspec.Struct, frozen=True, kw_only=True):
 def round_timelines(
     sittings: Sittings, arms: Sequence[tuple[Cell, str]], figure: SliceFigure
 ) -> list[RoundTimeline]:
-    """Those of all arms but the first, the winner, from the sittings that both played."""
+    """The ratios of all arms but the first, the winner, from the sittings that both played."""
     if not arms:
         return []
     (winner, _), *others = arms

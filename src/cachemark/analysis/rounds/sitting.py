@@ -1,4 +1,4 @@
-"""What the slices of one sitting say: totals of an arm, and the rounds of two arms compared.
+"""Sums over the slices of one sitting: totals of an arm, and ratios of two arms by round.
 
 Everything here is *within* a sitting. It does not include what changes when all processes start
 anew, which is often more than what changes from round to round. So answers come from several

@@ -30,7 +30,7 @@ class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Steal(msgspec.Struct, frozen=True, kw_only=True):
-    """What was taken from each arm; `moves`: at least by this much, an arm is slower for it."""
+    """Steal of each arm; `moves`: the factor by which steal slowed an arm, at least."""
 
     arms: list[ArmSteal]
     moves: float

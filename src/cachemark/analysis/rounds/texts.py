@@ -28,7 +28,7 @@ _WHAT = {
 
 
 def best_words(figure: str) -> str:
-    """What the first of a ranking has, such as `the highest rate` or `the lowest p99`."""
+    """The merit of the first of a ranking, such as `the highest rate` or `the lowest p99`."""
     return _BEST.get(figure, f"the lowest {figure}")
 
 
@@ -62,7 +62,7 @@ def plus_minus_percent(ratio: Interval) -> float | None:
 
 
 def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: float = 0) -> str:
-    """Who is first by a figure, by how much, and whether that is settled."""
+    """A sentence about the first by a figure: its lead, and whether the lead is settled."""
     lead = ranking.lead
     if lead is None or lead.ratio is None:
         return _without_lead(ranking, question, of.rule, sitting_s)
@@ -152,7 +152,7 @@ def _of_sets(ranking: Ranking, question: Question) -> str:
 
 
 def open_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> str:
-    """What is known about a pair that is open, and what would settle it."""
+    """A sentence about an open pair, and the sittings that would settle it."""
     ratio = comparison.ratio
     if ratio is None:
         return f"not settled: {comparison.why}."
@@ -236,7 +236,7 @@ def _lead_and_bound(ranking: Ranking) -> str:
 
 
 def gap_text(comparison: Comparison, question: Question) -> str:
-    """What the typical slice says if it differs from the totals; else empty."""
+    """A sentence about the typical slice, if it differs from the totals; else empty."""
     if not comparison.gap or comparison.typical is None or comparison.ratio is None:
         return ""
     first, second = question.name(comparison.first), question.name(comparison.second)

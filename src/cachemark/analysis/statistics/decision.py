@@ -36,7 +36,7 @@ def classify(
     bound: float = 1.0,
     p_apart: float | None = None,
 ) -> Answer:
-    """What a ratio says about the first of two.
+    """The decision about a ratio: an answer about the first of two cells.
 
     `p` is that of a ratio of 1, and `p_apart` that of a ratio beyond the margin. Both are already
     corrected for multiple tests; without `p_apart` the interval alone decides about equality.

@@ -1,4 +1,4 @@
-"""What each verdict and each rule means, and what to do about it, for `cachemark explain`."""
+"""The meaning of each verdict and rule, and its remedy, for `cachemark explain`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SHORTEST_NS = 100_000_000
 def long_pause_findings(
     noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
 ) -> list[Finding]:
-    """What was stopped for a long time; INVALID if it can have moved the rate by more than 5 %."""
+    """Findings about long pauses; INVALID if they can have moved the rate by more than 5 %."""
     window_ns = measure.elapsed_ns
     if noise is None or load.schedule != "closed" or not window_ns:
         return []

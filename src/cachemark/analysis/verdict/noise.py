@@ -202,7 +202,7 @@ def noise_findings(
 def noise_delays(
     noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
 ) -> list[Delay]:
-    """What noise can have done to the percentiles of an open loop, where its extent is known."""
+    """Delays that noise can have caused in an open loop, where its extent is known."""
     if noise is None or not noise.window_ns or load.schedule == "closed" or policy != "auto":
         return []
     delays: list[Delay] = []

@@ -62,7 +62,7 @@ def skew_ns(starts: Sequence[StartBounds]) -> int:
 
 
 def judge_void(measure: Done, rounds: Rounds) -> Judged:
-    """What void slices do to an arm: they are told, too many make it INVALID."""
+    """Judges the void slices of an arm: names them; too many make it INVALID."""
     if not rounds.void_slices:
         return Judged()
     withheld = _withheld(measure, rounds.void_ops)

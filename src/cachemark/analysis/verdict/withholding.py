@@ -42,7 +42,7 @@ class Delay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What is withheld, the findings with the reasons, and the bounds for what is shown."""
+    """The withheld percentiles, the findings with the reasons, and bounds for shown percentiles."""
 
     findings: list[Finding] = []
     withheld: list[Withheld] = []

@@ -87,7 +87,7 @@ def _prepare(driver: WorkerDriver, wire: str, address: str) -> None:
 def _played(
     driver: WorkerDriver, wire: str, address: str
 ) -> tuple[Done, list[Call], tuple[int, int]]:
-    """What `done` says, the call log, and when the run was asked for and had ended."""
+    """The answer `done`, the call log, and the instants of the request and of the end."""
     _prepare(driver, wire, address)
     path = driver.folder / "calls"
     path.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def _played(
 
 
 def _operation(calls: list[Call]) -> Operation:
-    """What `done` has to say of calls of one kind."""
+    """The operation that `done` must report for calls of one kind."""
     ok = [call for call in calls if call.outcome in ("ok", "miss")]
     misses = sum(call.outcome == "miss" for call in calls)
     return Operation(

@@ -22,7 +22,7 @@ _READ_COST = Limits(unit="ns", warn=250)
 
 
 class ClockGaps(msgspec.Struct, frozen=True, kw_only=True):
-    """What a thread observed that read the clock in a loop."""
+    """Observations of a thread that reads the clock in a loop."""
 
     longest_ns: int
     backward: int

@@ -151,7 +151,7 @@ def power(root: Path) -> list[Check]:
 
 
 def environment(root: Path) -> list[Check]:
-    """What changes memory layout between runs."""
+    """Findings about settings that change the memory layout between runs."""
     size = sum(len(name) + len(value) + 2 for name, value in os.environ.items())
     perf = read(root / "proc/sys/kernel/perf_event_max_sample_rate")
     overcommit = read(root / "proc/sys/vm/overcommit_memory")

@@ -217,7 +217,7 @@ def _judged(case: Case, floor: TimeFloor | None, played: PlayedCase) -> Fidelity
 
 
 def _group_lines(case: Case, floor: TimeFloor, played: PlayedCase) -> list[PercentileResult]:
-    """What the client reports of whole groups: as its times of reads, they include one floor."""
+    """The client's times of whole groups; like its times of reads, they include one floor."""
     if not case.group_answer_ms:
         return []
     if played.groups is None:

@@ -137,7 +137,7 @@ class _Wait:
         self._deadline = time.monotonic() + self.timeout_s
 
     def left_s(self) -> float:
-        """What is left of it."""
+        """The seconds that are left."""
         return self._deadline - time.monotonic()
 
 

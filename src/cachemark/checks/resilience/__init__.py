@@ -1,1 +1,1 @@
-"""What a client does when its server misbehaves: faults, the judge, and how a cell is played."""
+"""Clients whose server misbehaves: faults, the judge, and the play of a cell."""

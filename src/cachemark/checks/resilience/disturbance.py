@@ -20,7 +20,7 @@ _BROKEN_BY_WAITING = (
 
 
 def disturbance(figures: Figures, findings: Sequence[FaultFinding]) -> str:
-    """What disturbed a cell so that its verdict can come from it; empty if nothing did.
+    """The disturbance that can have caused the verdict of a cell, in words; empty without one.
 
     A client that is safe on a busy machine is safe.
     """

@@ -12,7 +12,7 @@ from cachemark.host.run_delay import process_run_delay_ns
 
 
 def sample(pid: int, root: Path = Path("/proc")) -> ProcessSample:
-    """What a process and its descendants use now. Processes that have ended count as nothing."""
+    """The use of a process and its descendants now. Ended processes count as nothing."""
     pids = family(pid)
     use = merge_process_use([use for each in pids if (use := process_use(each)) is not None])
     return ProcessSample(

@@ -25,10 +25,10 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a build fail: a gated figure that is worse or missing, or a lost cell.
+    """The rule that makes a build fail: a gated figure that is worse or missing, or a lost cell.
 
-    `figures`: the gated ones; none means all that are compared. With `fail_on_inconclusive`, what
-    was not settled fails too.
+    `figures`: the gated ones; none means all that are compared. With `fail_on_inconclusive`, a
+    figure that is not settled fails too.
     """
 
     figures: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ _LISTED = 3
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
-    """What two texts mean: the cells of each side, and those that belong together."""
+    """The meaning of two texts: the cells of each side, and the pairs among them."""
 
     first: CellFilter
     second: CellFilter
@@ -84,7 +84,7 @@ def name_pairs(
 
 
 def readings(text: str, cells: Collection[Cell], where: str) -> list[CellFilter]:
-    """What a text can mean among these cells: at least one filter. Raises UsageError. Pure."""
+    """The filters that a text can mean among these cells, at least one. Raises UsageError. Pure."""
     names = [name.strip() for name in text.strip().split(SEPARATOR)]
     if not all(names):
         raise UsageError(f"{text!r}: not the name of a cell", f"{where} has {_titles(cells)}")

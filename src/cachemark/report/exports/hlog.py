@@ -63,7 +63,7 @@ def _intervals(series: Series) -> list[tuple[float, str]]:
 
 
 def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tuple[float, str]]:
-    """What ended after the window is in the last, which lasts as long."""
+    """Lines for each section. The last one also has the operations that ended after the window."""
     last = len(of.response) - 1
     lines: list[tuple[float, str]] = []
     for place, blob in enumerate(of.response):

@@ -43,7 +43,7 @@ def render(run: ExportedRun) -> dict[str, str]:
 
 
 class _Run(Collector):
-    """What prometheus_client asks for metrics."""
+    """The collector that prometheus_client asks for metrics."""
 
     def __init__(self, run: ExportedRun) -> None:
         self._source = run

@@ -19,7 +19,7 @@ UNREADABLE = "unreadable"
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a listed run must have; an empty text asks for nothing. `text` may be in any name."""
+    """Conditions for a listed run; an empty text is no condition. `text` may be in any name."""
 
     text: str = ""
     suite: str = ""
@@ -58,7 +58,7 @@ def list_runs(index: RunIndex) -> list[ListedRun]:
 
 
 def cell_names(index: RunIndex, folder: str) -> list[str]:
-    """What names the cells of a run: clients, servers and loads, then the titles of the cells."""
+    """Names in the cells of a run: clients, servers and loads, then the titles of the cells."""
     sql = """
         SELECT DISTINCT client, server, workload, load FROM trial
         WHERE folder = ? ORDER BY workload, load, server, client

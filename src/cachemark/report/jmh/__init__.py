@@ -1,4 +1,4 @@
-"""What JMH measured, as tables, as a page, and for programs."""
+"""JMH's results as tables, as a page, and for programs."""
 
 from collections.abc import Callable
 

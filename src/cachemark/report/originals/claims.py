@@ -1,4 +1,4 @@
-"""What constcache's page claims in words, judged by the figures of today. Pure.
+"""Claims of constcache's page, judged by the figures of today. Pure.
 
 The page compares its store with memcached, some of it "in high concurrency". Each of its tables has
 one number of processes, so each claim is judged for each of them, by the interval of a ratio over

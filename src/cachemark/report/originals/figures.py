@@ -22,7 +22,7 @@ ITERATIONS = 100_000
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """What windows have together: operations answered rightly, and times in nanoseconds."""
+    """Sums over windows: operations answered rightly, and times in nanoseconds."""
 
     ok: int
     elapsed_ns: int
@@ -97,7 +97,7 @@ def ops_per_txn(workload: Workload) -> int:
 
 
 def store_bytes(trial: Outcome) -> int | None:
-    """What a cache in the client's process takes by its own account; None if it has none."""
+    """Bytes of a cache in the client's process, by its own account; None if it has none."""
     return trial.measure.store_bytes if trial.measure else None
 
 

@@ -1,4 +1,4 @@
-"""What a fill has stored, for both forms of emcache's tables: the gets between batches are no part.
+"""The writes of a fill, for both forms of emcache's tables, without the gets between batches.
 
 A get follows each batch, so that the next one meets a server that has nothing left to do.
 """

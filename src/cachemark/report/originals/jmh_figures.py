@@ -1,4 +1,4 @@
-"""What the Java original published, beside what JMH measured here: the same modes and units."""
+"""The Java original's published figures beside JMH's of today: the same modes and units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the original of a suite published, line by line: the end of the forms that it used."""
+"""The published lines of the original of a suite: the end of the forms that it used."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _measured(row: Row, trials: Sequence[Outcome], percents: Sequence[float]) ->
 
 
 def _response(trial: Outcome) -> Histogram | None:
-    """Those of groups, the original's operation; where a group is one operation, of operations."""
+    """Times of groups, the original's operation; of operations if a group has only one."""
     done = trial.measure
     if done is None:
         return None

@@ -78,7 +78,7 @@ def plots(report: Report, width: int) -> Plots:
 
 
 def _section_plots(report: Report, width: int) -> list[list[Plot]]:
-    """Those of each section; carry-over is plotted from its estimates, all else from its bars."""
+    """Plots of each section: of carry-over from its estimates, of all else from its bars."""
     sets = iter(carry_over(report.rounds, width))
     return [
         [next(sets)]

@@ -1,4 +1,4 @@
-"""What all plots share: background, fonts, axes, and the space for names and figures."""
+"""Layout of all plots: background, fonts, axes, and the space for names and figures."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 
 class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells a line from all others: a colour, a dash and the shape of its points."""
+    """The style that tells a line from all others: colour, dash and shape of its points."""
 
     role: ColourRole
     dash: list[int]

@@ -63,7 +63,7 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What a picture shows."""
+    """The content of a picture."""
 
     report: Report
     answer: str

@@ -1,4 +1,4 @@
-"""What would be played, and how long it takes: for `cachemark resilience --dry-run`. Pure."""
+"""The cells that a run would play, and its duration: for `cachemark resilience --dry-run`. Pure."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def document(checked: CheckedTrace, path: str) -> TraceDocument:
 
 
 def _headline(of: PredictedTrace) -> str:
-    """What the middle of the sizes means, beside its neighbours."""
+    """A sentence about the middle of the sizes, beside its neighbours."""
     curve = of.prediction.curves[0]
     middle = len(curve.points) // 2
     point, name = curve.points[middle], NAMES[curve.policy]

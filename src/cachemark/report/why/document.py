@@ -42,7 +42,7 @@ def _parts(of: WhyReport, kind: str) -> list[DocumentPart]:
 
 
 def head(of: WhyReport) -> list[str]:
-    """What was counted, and what could not be."""
+    """The head of the answer: the counts, and the reasons for missing ones."""
     versions = {each.client: each.version or "unknown" for each in of.counted}
     return [
         f"Counts for one operation against {of.server}, {of.repeat} times, with one caller; "

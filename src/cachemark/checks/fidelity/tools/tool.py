@@ -1,4 +1,4 @@
-"""What the adapters of other load generators have in common."""
+"""Types and functions that the adapters of other load generators share."""
 
 from __future__ import annotations
 
