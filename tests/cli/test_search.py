@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.runs.storage.store import latest_run
+from tests.builders.outcomes import header
+from tests.builders.search_outcomes import search_experiment
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
+from tests.builders.stored_runs import kept
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
 
@@ -84,3 +88,28 @@ def test_a_file_that_makes_no_sense_is_one_clear_error(
     ended = inside("run", str(tmp_path / "x.toml"), "--dry-run")
     assert ended.returncode == 2
     assert says in ended.stderr
+
+
+@pytest.mark.slow("plays open loops at several rates, twice")
+def test_a_search_that_has_ended_goes_on_when_it_gets_more_blocks(
+    inside: Inside, tmp_path: Path
+) -> None:
+    first = inside("run", write(tmp_path), *SEARCH)
+    assert first.returncode in (0, 1), first.stderr  # 1: on a busy machine every trial is late
+    before = read_outcomes(tmp_path)
+    ended = inside("run", "--resume", "--blocks", "2")
+    assert ended.returncode in (0, 1), ended.stderr
+    after = read_outcomes(tmp_path)
+    assert after[: len(before)] == before
+    assert {of.trial.block for of in before} == {0}
+    assert {of.trial.block for of in after[len(before) :]} == {1}
+    assert [of.trial.index for of in after] == list(range(len(after)))
+    assert after[len(before)].load.schedule == "closed"
+    assert latest_run(tmp_path / "results").header.experiment.blocks == 2
+
+
+def test_a_search_has_no_longer_time(inside: Inside, tmp_path: Path) -> None:
+    kept(tmp_path / "results", header(search_experiment()), [])
+    ended = inside("run", "made", "--resume", "--max", "10m")
+    assert ended.returncode == 2
+    assert "a search, which ends when its rates are found" in " ".join(ended.stderr.split())

@@ -13,14 +13,18 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.plan import uses_rounds
 from cachemark.runs.storage.store import Run
 
-_REMEDY = "leave the other options out; a run in rounds may get a longer --max, or more --blocks"
+_REMEDY = (
+    "leave the other options out; a run in rounds may get a longer --max, or more --blocks, and a "
+    "search more --blocks"
+)
 
 
 def lengthen(stored: Run, options: RunOptions) -> None:
     """Store the typed length in the run's header. Raises UsageError.
 
     A run that was to look once, at its end, has several looks from then on, so each of them has the
-    stricter level; beyond the last declared look, it is stricter still.
+    stricter level; beyond the last declared look, it is stricter still. More blocks of a search are
+    more searches of each cell.
     """
     if not options.are_given:
         return
@@ -29,7 +33,12 @@ def lengthen(stored: Run, options: RunOptions) -> None:
             "--resume continues a run with the options that it was started with", _REMEDY
         )
     planned = stored.header.experiment
-    if not uses_rounds(planned):
+    if planned.search and options.max is not None:
+        raise UsageError(
+            f"{stored.id} is a search, which ends when its rates are found, not at a time",
+            "leave --max out; more --blocks are more searches of each cell",
+        )
+    if not uses_rounds(planned) and not planned.search:
         raise UsageError(
             f"{stored.id} plays trials, which answer once, after all blocks",
             "leave --max and --blocks out, or start a longer run",
@@ -63,5 +72,7 @@ def _with_blocks(stored: Run, planned: Experiment, blocks: int | None) -> Experi
             f"{stored.id} has cells that cannot be played here, whose numbers follow its blocks",
             "start a new run without these cells, with more --blocks",
         )
+    if planned.search:
+        return msgspec.structs.replace(planned, blocks=blocks)
     rounds = msgspec.structs.replace(planned.rounds, until="settled")
     return msgspec.structs.replace(planned, blocks=blocks, rounds=rounds)

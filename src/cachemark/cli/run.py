@@ -54,8 +54,8 @@ class StorageOptions:
         Parameter(
             negative="",
             group=PLAY,
-            help="continue a stopped run (its id; default: the latest), or, with more --blocks or "
-            "a longer --max, one that has ended",
+            help="continue a stopped run (its id; default: the latest), or, with more --blocks "
+            "(sittings, or searches) or a longer --max, one that has ended",
         ),
     ] = False
     trust_commands: Annotated[
