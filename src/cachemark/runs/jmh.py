@@ -226,7 +226,10 @@ def measurements(
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
     if wants_tls((target.inner or target).options):
-        raise UsageError(f"{target.text}: JMH's benchmarks have no TLS", "leave tls=yes out")
+        raise UsageError(
+            f"{target.text}: JMH's benchmarks have no TLS",
+            "leave tls=yes out, or measure the same clients with `cachemark run`",
+        )
     left = [one for one in benchmarks(spec, settings) if (spec.text, one) not in done]
     for _, group in groupby(left, lambda one: one.threads):
         with running(target, cpus=cpus[0]) as started:

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
+from cachemark.model.errors import TrialError
 from tests.engine import drive_command
 
 # At depth 1: memcached does not go on with what it has decrypted and not read, so requests that
@@ -143,6 +145,20 @@ def test_the_text_protocol_logs_in_with_name_and_password(
     code, _, said = drive(address, "--wire", wire, "--auth", f"ann:{tmp_path / 'wrong'}")
     assert (code, 'rejects the login of "ann"' in said) == (2, True), said
     assert "guess" not in said
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_run_names_the_login_that_a_server_wants(
+    memcached: Start, users: list[str], certificates: list[str], tmp_path: Path, encrypted: bool
+) -> None:
+    _, address = memcached(*users, *(certificates if encrypted else []))
+    options = f",tls=yes,tls_ca={tmp_path / 'ca.pem'}" if encrypted else ""
+    with (
+        pytest.raises(TrialError, match="it wants a login") as caught,
+        running(parse_spec(f"remote:{address}{options}")),
+    ):
+        pass
+    assert "drive --auth USER:FILE" in caught.value.remedy
 
 
 @pytest.mark.skipif(not shutil.which("saslpasswd2"), reason="Debian's sasl2-bin is not here")

@@ -17,6 +17,11 @@ from cachemark.model.server_stats import ServerStats
 _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 _CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST another name"
+_LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
+_WITHOUT_LOGIN = (
+    "start it without one (-Y, -S, --auth-file), or use `cachemark-engine drive --auth USER:FILE`"
+)
+_SASL = "if it wants a login by SASL (memcached's -S), start it without"
 # Of a socket, 0 means that it does not wait at all.
 _SHORTEST_WAIT_S = 1e-6
 # Reports show the version: what is longer is none.
@@ -35,8 +40,8 @@ class Control:
         self._broken = ""
         self._has_stats = False
         self._timeout_s = timeout_s
-        # What a server with TLS does with a request without it.
-        self._remedy = "" if tls else "if it wants TLS, add tls=yes to its name"
+        # A server with TLS breaks off a request without it, and one with SASL any text.
+        self._remedy = _SASL if tls else f"if it wants TLS, add tls=yes to its name; {_SASL}"
         try:
             self._socket = connect(address, timeout_s, tls)
         except (OSError, ValueError) as error:
@@ -102,6 +107,9 @@ class Control:
                 if not chunk or len(reply) > _REPLY_BYTES_MAX:
                     raise TrialError(f"server {self.address}: broke off its answer", self._remedy)
                 reply += chunk
+                if reply.startswith(_LOGIN_WANTED):
+                    text = f"server {self.address}: it wants a login, which only the engine's drive has"
+                    raise TrialError(text, _WITHOUT_LOGIN)
                 if reply.startswith(b"ERROR"):
                     break
         except TimeoutError as error:

@@ -191,7 +191,8 @@ def listening_on(spec: ServerSpec, address: str) -> ServerSpec:
     """
     if tls.wanted(spec.options):
         raise UsageError(
-            f"server {spec.text!r}: no TLS to servers from several hosts", "leave tls=yes out"
+            f"server {spec.text!r}: no TLS to servers from several hosts",
+            "leave tls=yes out, or measure TLS from one host: `cachemark run` without --hosts",
         )
     if spec.options.get("unix") == "yes":
         raise UsageError(
