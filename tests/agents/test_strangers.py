@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,6 @@ def touch(dask_scheduler=None):
 async def direct(security):
     connection = rpc(address, connection_args=security.get_connection_args("client"))
     await asyncio.wait_for(connection.identity(), 3)
-    pathlib.Path(mark).touch()
 
 for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
     address = scheme + address[address.index("://"):]
@@ -45,8 +46,24 @@ for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
 """
 
 
+AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+
+
+@pytest.fixture(params=[(), AS_NOBODY], ids=["same user", "another user"])
+def user(request: pytest.FixtureRequest) -> Sequence[str]:
+    """What a command begins with that a user of the machine runs."""
+    words: Sequence[str] = request.param
+    if words and os.geteuid():
+        pytest.skip("only root can become another user")
+    if words and subprocess.run([*words, sys.executable, "-c", ""], check=False).returncode:
+        pytest.skip("this Python is in a folder that other users cannot read")
+    return words
+
+
 @pytest.mark.slow("each refused attempt takes seconds")
-def test_nobody_without_the_certificates_of_a_run_is_let_in(tmp_path: Path) -> None:
+def test_nobody_without_the_certificates_of_a_run_is_let_in(
+    tmp_path: Path, user: Sequence[str]
+) -> None:
     """Not to the coordinator, not to an agent; and the keys are readable by their owner alone."""
     path = write_hosts(tmp_path, HOSTS)
     mark = tmp_path / "mark"
@@ -54,18 +71,36 @@ def test_nobody_without_the_certificates_of_a_run_is_let_in(tmp_path: Path) -> N
         folder = Path(coordinator.hosts.tls)
         assert folder.stat().st_mode & 0o077 == 0
         assert all(file.stat().st_mode & 0o077 == 0 for file in folder.iterdir())
+        if user:
+            check_unreadable(user, folder)
         addresses = coordinator.addresses()
         assert len(addresses) == 1 + len(HOSTS)
         for address in addresses:
             assert address.startswith("tls://")
             ended = subprocess.run(
-                [sys.executable, "-c", STRANGER, address, str(mark)],
+                [*user, sys.executable, "-c", STRANGER, address, str(mark)],
                 capture_output=True,
                 text=True,
                 check=False,
+                cwd="/",
             )
             assert "WAS LET IN" not in ended.stdout, ended.stdout
             assert len(ended.stdout.splitlines()) == 4, ended.stderr
         assert not mark.exists()
         coordinator.check()
     assert not folder.exists()
+
+
+def check_unreadable(user: Sequence[str], folder: Path) -> None:
+    """Neither the folder nor one of its files can be read, changed or replaced by this user."""
+    files = sorted(folder.iterdir())
+    assert files
+    attempts = [["ls", folder], ["touch", folder / "new"]]
+    attempts += [[verb, *words, file] for file in files for verb, *words in FILE_ATTEMPTS]
+    for words in attempts:
+        ended = subprocess.run([*user, *words], capture_output=True, text=True, check=False)
+        assert ended.returncode, words
+        assert "Permission denied" in ended.stderr, (words, ended.stderr)
+
+
+FILE_ATTEMPTS = (["cat"], ["truncate", "--size=0"], ["rm"])
