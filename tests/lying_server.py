@@ -3,7 +3,8 @@
 A proxy before a memcached of its own. After so many honest writes it lies: `lost` stores no write
 any more, `stale` stores the value that the write of the key before had, so that reads bring what is
 older. Each write is answered and counted as if it were stored: it goes to a key that nobody reads.
-`refused` is `lost`, but the first of these writes is answered by an error, in the text protocol.
+`short` stores an empty value, so that it gets fewer bytes than the client has sent. `refused` is
+`lost`, but the first of these writes is answered by an error, in the text protocol.
 """
 
 from __future__ import annotations
@@ -52,11 +53,24 @@ class Liar:
             return asked
         if self._lie == "refused" and number == self._honest_writes:
             return None
+        if self._lie == "short":
+            return emptied(asked)
         if self._lie == "stale":
             # Only the value: the request says whether it is answered, and by which number.
             same = len(older.value) == len(asked.value)
             return asked._replace(value=older.value) if same else older
         return asked._replace(key=b"~" + asked.key[1:])
+
+
+def emptied(asked: Request) -> Request:
+    """The same write of an empty value."""
+    if asked.head[0] == _BINARY:
+        fields = list(_HEADER.unpack_from(asked.head))
+        fields[6] -= len(asked.value)
+        return asked._replace(head=_HEADER.pack(*fields) + asked.head[_HEADER.size :], value=b"")
+    words = asked.tail.split()
+    words[2 if asked.head == b"set " else 0] = b"0"
+    return asked._replace(tail=b" " + b" ".join(words) + b"\r\n", value=b"\r\n")
 
 
 def first_request(data: bytes) -> tuple[Request, int] | None:

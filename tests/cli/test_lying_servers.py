@@ -61,6 +61,23 @@ def test_each_lie_about_writes_is_invalid(inside: Inside, lie: int, tmp_path: Pa
     assert "replies with a wrong value" in ended.stderr
 
 
+def test_a_server_that_drops_values_which_nobody_reads_is_invalid(
+    inside: Inside, tmp_path: Path
+) -> None:
+    servers = ["memcached", "embedded", liar(f"short {KEYS}")]
+    text = TRIALS.replace(*PATIENT)
+    work = changed(KEYS, 1000, "ops = 2000") | {"mix": "{ set = 1 }\nops = 2000", "blocks": "1"}
+    clients = json.dumps(["native", *OTHERS])
+    work |= {"clients": clients, "servers": json.dumps(servers)}
+    inside("run", write(tmp_path, text, **work))
+    found = {(o.trial.cell.client, o.trial.cell.server): o for o in read_outcomes(tmp_path)}
+    assert len(found) == len(servers) * (1 + len(OTHERS))
+    for (_, server), outcome in found.items():
+        accused = "server-bytes" in {finding.rule for finding in outcome.findings}
+        assert accused == (server not in {"memcached", "embedded"}), outcome
+        assert outcome.verdict == "INVALID" or not accused
+
+
 def test_rounds_find_the_lies_of_callers_in_threads_and_processes(
     inside: Inside, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ from cachemark.analysis.verdict.tape_repeats import (
     hits_withheld,
     repeated_tape,
 )
+from cachemark.analysis.verdict.transferred_bytes import byte_findings
 from cachemark.analysis.verdict.trial_verdict import (
     TrialVerdict,
     conclude,
@@ -67,6 +68,7 @@ def judge(
     after: ServerStats,
     shared_server: bool = False,
     merges: bool = False,
+    raw_bytes: bool = False,
     partial_counters: bool = False,
     server_commands: Sequence[int] = (),
     command_counts: Sequence[CommandCount] = (),
@@ -80,15 +82,20 @@ def judge(
     `before` and `after`: the server's `stats` before and after the window. `command_counts`:
     readings of its commands within. `shared_server`: other clients may use the server, so larger
     counts are only noted. `merges`: the client may answer reads without a command for each, so
-    fewer reads are only noted. `partial_counters`: `before` and `after` lack some counters of the
-    server, so they do not tell its commands. `server_commands`: the commands of each of several
-    servers in the window. `generated`: what load generators did beside a measuring client, whose
-    load was `generated_load`. `policy`: what noise does to a trial.
+    fewer reads are only noted. `raw_bytes`: the client sends the tape's keys and values as they
+    are, so the server's counts of bytes can be compared. `partial_counters`: `before` and `after`
+    lack some counters of the server, so they do not tell its commands. `server_commands`: the
+    commands of each of several servers in the window. `generated`: what load generators did beside
+    a measuring client, whose load was `generated_load`. `policy`: what noise does to a trial.
     """
     played = with_generated(measure, generated)
     trial_findings = conservation_findings(
         played, workload, load, before, after, shared_server=shared_server, merges=merges
     )
+    if raw_bytes:
+        trial_findings += byte_findings(
+            played, load, before, after, shared_server=shared_server, merges=merges
+        )
     trial_findings += generated_findings(generated, generated_load)
     trial_findings += idle_servers(workload, server_commands)
     trial_findings += noise_findings(noise, measure, load, policy)

@@ -67,6 +67,12 @@ RULES: dict[str, Explanation] = {
         remedy="`cachemark explain RUN CELL` has both numbers. Keep other users away from the "
         "server; `cachemark conform CLIENT` finds bugs of a worker.",
     ),
+    "server-bytes": Explanation(
+        meaning="The server's count of bytes cannot be that of the keys and values that the client "
+        "told: values were cut or dropped, or other bytes were sent than the client counted.",
+        remedy="Keep other users away from the server; `cachemark conform CLIENT` finds bugs of a "
+        "worker. With other values than the tape's, use the client with `@defaults`.",
+    ),
     "wrong-values": Explanation(
         meaning="A reply had a value that was never stored under that key.",
         remedy="A bug of the client or the server, or other clients use the same keys.",

@@ -205,6 +205,11 @@ _RISE = {
     "delete_misses": 1,
 }
 
+# Longer than the replies to `stats`, whose bytes are counted too.
+_COUNTED = b"hello" * 2000
+# By how much the counters of bytes must rise at least: the values of 3 sets, and of 2 hits.
+_LEAST_RISE = {"bytes_read": 3 * len(_COUNTED), "bytes_written": 2 * len(_COUNTED)}
+
 
 _NOT_COMPARED = "a client's counts cannot be compared with the server's"
 
@@ -216,7 +221,7 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
         before = server.stats()
         with probed.keys(["a", "b", "x"]) as keys, probed.connection() as connection:
             for key in (keys["a"], keys["a"], keys["b"]):
-                probed.store(connection, key, b"hello")
+                probed.store(connection, key, _COUNTED)
             for key in (keys["a"], keys["b"]):
                 connection.send(b"get %s\r\n" % key)
                 _read(connection, key)
@@ -259,10 +264,13 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
         for name, rise in rises.items()
         if rise is not None and rise != _RISE[name]
     ]
+    true_bytes, wrong_bytes = _bytes_counted(before, after)
+    wrong += wrong_bytes
     untold = [name for name, rise in rises.items() if rise is None]
     seen = [*wrong, *([f"does not report {', '.join(untold)}"] if untold else [])]
     blind = "get_hits" in untold
     true = [name for name, rise in rises.items() if rise == _RISE[name]]
+    true += true_bytes
     if after.delta(before, "total_connections") == 1:
         true.append("total_connections")
     return ProbeResult(
@@ -275,8 +283,17 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     )
 
 
+def _bytes_counted(before: ServerStats, after: ServerStats) -> tuple[list[str], list[str]]:
+    """The counters of bytes that can be true, and what is wrong with the others."""
+    rises = {name: after.delta(before, name) for name in _LEAST_RISE}
+    told = {name: rise for name, rise in rises.items() if rise is not None}
+    wrong = {name: rise for name, rise in told.items() if rise < _LEAST_RISE[name]}
+    texts = [f"{name} rose by {wrong[name]} for {_LEAST_RISE[name]} bytes" for name in wrong]
+    return [name for name in told if name not in wrong], texts
+
+
 def _read(connection: RawConnection, key: bytes) -> None:
-    connection.expect(rb"VALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
+    connection.expect(rb"VALUE %s 0 %d( \d+)?\r\n%s\r\nEND\r\n" % (key, len(_COUNTED), _COUNTED))
 
 
 # Each check, with what its failure excludes.

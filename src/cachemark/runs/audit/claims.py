@@ -86,6 +86,16 @@ def _compression(place: _Place) -> Named | None:
     return (level, f"{place.client.text}, {_shape(place.workload.values)}") if level else None
 
 
+def sends_as_on_tape(client: ClientSpec) -> bool:
+    """Whether the bytes of keys and values reach the server as the tape has them.
+
+    A library's own settings, or those that its documents recommend, may serialise and compress.
+    """
+    return client.options.get("profile", "common") == "common" and not (
+        client.options.keys() & set(_OPTIONS.values())
+    )
+
+
 def _shape(values: Values) -> str:
     return f"values of {values.size} bytes, compressible to {1 - values.compressibility:.0%}"
 

@@ -33,6 +33,7 @@ from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
 from cachemark.model.units import instant_text
+from cachemark.runs.audit.claims import sends_as_on_tape
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.trials.callers import callers_of, demand_of, processes_of, refuse_connections
 from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
@@ -246,6 +247,7 @@ class TrialRun:
             partial_counters=stats.partial,
             server_commands=[each.commands for each in outcome.server_loads],
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
+            raw_bytes=setting.generators is None and sends_as_on_tape(setting.client),
             command_counts=self._ticks_with_due(),
             generated=outcome.generated,
             generated_load=setting.cell_load,
