@@ -1,4 +1,4 @@
-"""What is known about the hosts before anything is measured: software, clocks, network, fitness."""
+"""Facts about the hosts before anything is measured: software, clocks, network, fitness."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bandwidth_text(self) -> str:
-        """What reaches it from the server's host, in the unit of networks."""
+        """The throughput from the server's host to this one, in Gbit/s, as text."""
         return "–" if self.bytes_per_s is None else f"{self.bytes_per_s * 8 / 1e9:,.2f} Gbit/s"
 
     @property

@@ -224,7 +224,7 @@ class FleetArm(TrialRun):
         self.judge()
 
     def add_findings(self, findings: Sequence[Finding]) -> None:
-        """What was found about the hosts, before it is judged."""
+        """Adds findings about the hosts, before the arm is judged."""
         self._findings += findings
 
     def judged_besides(self) -> Judged:

@@ -1,4 +1,4 @@
-"""What the coordinator asks of an agent, and what the agent answers: values that travel as JSON.
+"""Requests of the coordinator and answers of agents: values that travel as JSON.
 
 A request is the argument of a Dask task, an answer its result. So Dask carries bytes only.
 """
@@ -249,7 +249,7 @@ class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the start of a server: it answers, or why it does not."""
+    """The result of the start of a server: it answers, or the reason why it does not."""
 
     started: StartedServer | None = None
     failure: HostFailure | None = None
@@ -285,7 +285,7 @@ class HostPlayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WindowReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read on one host in a window. `samples` and `command_counts` are of its server."""
+    """The readings of one host in a window. `samples` and `command_counts` are of its server."""
 
     server: ServerReading
     noise: HostNoise
@@ -303,7 +303,7 @@ class HostFailure(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(error: TrialError | UsageError) -> HostFailure:
-        """What an agent answers for an error."""
+        """An agent's answer to an error."""
         never = isinstance(error, UnsupportedError)
         return HostFailure(text=error.text, remedy=error.remedy, unsupported=never)
 

@@ -66,7 +66,7 @@ def host_part(
     noise: HostNoise | None,
     played: HostPlayed | None = None,
 ) -> HostPart:
-    """What an outcome keeps of a host: its clock `before` and `after`, its noise, its part."""
+    """The part of an outcome about a host: its clock `before` and `after`, its noise, its part."""
     return HostPart(
         name=host.name,
         roles=list(host.roles),
@@ -200,7 +200,7 @@ class RemotePlayer:
 
     @property
     def played(self) -> dict[str, HostPlayed]:
-        """What each host has done in the last phase."""
+        """The results of each host in the last phase."""
         return self._clients.played | (self._generators.played if self._generators else {})
 
     def run(self, request: RunRequest, watch: RunMonitor) -> Done:

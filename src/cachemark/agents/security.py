@@ -18,7 +18,7 @@ SCHEME = "tls"
 
 
 def security(hosts: Hosts, name: str) -> Security:
-    """What the coordinator or a host shows and accepts. Raises UsageError."""
+    """The certificates that the coordinator or a host shows and accepts. Raises UsageError."""
     files = certificate_files(Path(hosts.tls), name)
     pair = {"cert": str(files.certificate), "key": str(files.key)}
     parts = {

@@ -1,4 +1,4 @@
-"""What an agent has running on its host, and what it does when it is asked.
+"""The running servers and workers of an agent, and its answers to requests.
 
 A session lives as long as the agent is connected to a coordinator. Requests come one after the
 other, in one thread; `abort` may come at any time, from another.

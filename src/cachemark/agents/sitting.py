@@ -22,7 +22,7 @@ from cachemark.runs.trials.setting import Setting
 
 
 class SittingPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host of clients plays sittings with.
+    """The parties with which a host of clients plays sittings.
 
     `servers` are those of this host, by the number of their arm: if it is also the server's host,
     their CPU time is known. `check_going_on` raises TrialError when the sitting is broken off.

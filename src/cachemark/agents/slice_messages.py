@@ -1,4 +1,4 @@
-"""What hosts are told of slices that they play together, and what they answer."""
+"""Requests for slices that hosts play together, and their answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArmFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSlices(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host did of the slices that it was asked for, one entry for each."""
+    """The slices that a host played of those it was asked for, one entry for each."""
 
     played: list[PlayedSlice]
     failures: list[ArmFailure] = []

@@ -123,7 +123,7 @@ class SlicePlayer:
         )
 
     def _meters_from(self, arm: int) -> list[CpuMeter]:
-        """Those of all arms on this host; first the workers and the server of this one."""
+        """The CPU times of all arms on this host; first the workers and the server of this one."""
         others = [other for other in self._workers_cpu if other != arm]
         return [
             meters[number]

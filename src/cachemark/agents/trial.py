@@ -156,7 +156,7 @@ class HostsTrial(TrialRun):
         return fleet
 
     def judged_besides(self) -> Judged:
-        """What only trials over hosts have."""
+        """The findings that only trials over hosts have."""
         return Judged(findings=self._findings)
 
     def _play_window(

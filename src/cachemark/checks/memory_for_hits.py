@@ -235,7 +235,7 @@ class _Player:
     def _evictions(self) -> int:
         count = self.server.stats().number("evictions")
         if count is None:
-            raise TrialError("it does not report its evictions, so nobody knows when it is full")
+            raise TrialError("it does not report its evictions, so it never shows that it is full")
         return count
 
 

@@ -30,7 +30,7 @@ class CheckOptions:
         int,
         Parameter(
             name="--check",
-            help="play the trace against real servers at so many of the sizes, and print predicted "
+            help="play the trace against real servers at this number of sizes, and print predicted "
             "beside measured",
         ),
     ] = 0

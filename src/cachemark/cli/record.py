@@ -26,7 +26,7 @@ def record(
     out: Annotated[Path, Parameter(help="the trace to write")],
     duration: Annotated[str | None, Parameter(help="how long to record, such as 60s")] = None,
     requests: Annotated[
-        str | None, Parameter(help="end after so many requests, such as 1m")
+        str | None, Parameter(help="end after this number of requests, such as 1m")
     ] = None,
     size: Annotated[
         str | None,
@@ -36,13 +36,11 @@ def record(
         str | None, Parameter(help="the servers' ports in a capture: 11211,11212; default: 11211")
     ] = None,
     sample: Annotated[
-        str, Parameter(help="record one key of so many, with all its requests: 1/100")
+        str, Parameter(help="record a part of the keys, with all their requests, such as 1/100")
     ] = "1/1",
     plain_keys: Annotated[
         bool,
-        Parameter(
-            negative="", help="write keys as they are, instead of a hash that nobody can undo"
-        ),
+        Parameter(negative="", help="write keys as they are, instead of an irreversible hash"),
     ] = False,
     json: Annotated[bool, Parameter(negative="", help="print what was recorded as JSON")] = False,
 ) -> None:

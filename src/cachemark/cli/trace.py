@@ -47,7 +47,7 @@ class Conversion:
     ] = False
     sample: Annotated[
         str | None,
-        Parameter(help="convert: keep one key of so many, with all its operations: 1/100"),
+        Parameter(help="convert: keep a part of the keys, with all operations: 1/100"),
     ] = None
 
 
@@ -68,7 +68,7 @@ def trace(
     conversion: Annotated[Conversion | None, Parameter(name="*")] = None,
     keys: Annotated[
         str | None,
-        Parameter(help="show: follow at most so many keys, and a part if there are more: 1m"),
+        Parameter(help="show: follow at most this number of keys, or a part of them, such as 1m"),
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""What a trial needs of a worker, against what the worker claims in its `ready`. Pure.
+"""Compares the needs of a trial with the claims in a worker's `ready`. Pure.
 
 A worker that is asked for what it does not claim may play something else without a word, such as
 every key on the first of two servers. So cachemark refuses the trial before it is played.
@@ -14,7 +14,7 @@ from cachemark.model.protocol import Prepare, Ready
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial asks of a worker: a request, the kinds on its tape, and its load."""
+    """The demand of a trial on a worker: a request, the kinds on its tape, and its load."""
 
     prepare: Prepare
     kinds: Collection[str] = ()

@@ -30,7 +30,7 @@ _DEBIAN_PACKAGES = Path("/var/lib/dpkg/status")
 
 
 class Readiness(msgspec.Struct, frozen=True):
-    """What a client's worker reports, and `ready`; or None, why it cannot run, and the remedy."""
+    """A client's `ready`; or None, with the reason and the remedy."""
 
     ready: Ready | None
     state: str

@@ -35,12 +35,12 @@ class LoadedFleet:
 
     @property
     def observed(self) -> Observed | None:
-        """What was seen of the measuring client in the last phase."""
+        """Observations of the measuring client in the last phase."""
         return self._measuring.observed
 
     @property
     def generated_observed(self) -> Observed | None:
-        """What was seen of the generators in the last phase."""
+        """Observations of the generators in the last phase."""
         return self._generators.observed
 
     def run(self, request: RunRequest, watch: RunMonitor) -> Done:

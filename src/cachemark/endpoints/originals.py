@@ -36,7 +36,7 @@ ORIGINALS = (
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What is here of an original. `text`: how to name it; or why it is missing, and the remedy."""
+    """An original on this machine. `text`: how to name it; or the reason why it is missing."""
 
     ready: bool
     text: str

@@ -1,4 +1,4 @@
-"""What is certain about a worker's window, seen from outside, however late its messages are.
+"""Certain facts about a worker's window, from outside, however late its messages are.
 
 A message may be late: it was sent after its pipe was last seen empty, and before it was read. A
 worker may go on to tell its progress while it sums up; the number of operations then rises no more.

@@ -205,7 +205,7 @@ class Worker:
         return answer
 
     def _last_answer(self) -> WorkerAnswer:
-        """What a worker answered before it exited. Raises TrialError if it did not.
+        """The answers of a worker before it exited. Raises TrialError if it did not.
 
         Its output does not end while a process that it started has it.
         """

@@ -1,4 +1,4 @@
-"""What the engine prints when it ends."""
+"""The engine's last output, when it ends."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _CGROUP = Path("sys/fs/cgroup")
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """What processes can still take: the least of the machine and of this process's cgroup (v2)."""
+    """Free bytes for processes: the least of the machine and of this process's cgroup (v2)."""
     known = [
         left
         for left in (kib_field(read(root / "proc/meminfo"), "MemAvailable"), _cgroup_left(root))

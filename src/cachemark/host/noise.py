@@ -1,4 +1,4 @@
-"""What disturbed a window: readings of /proc at its start and end, and samples within."""
+"""Disturbances of a window: readings of /proc at its start and end, and samples within."""
 
 from __future__ import annotations
 

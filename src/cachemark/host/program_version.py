@@ -1,4 +1,4 @@
-"""What `cachemark --version` prints: version, commit, whether it runs from a checkout, and Python.
+"""The text of `cachemark --version`: version, commit, whether it runs from a checkout, and Python.
 
 Packages are built of an export of the sources, which has its commit in commit.txt. In a checkout
 that file has a placeholder, and the commit is read from git's files: there may be no git.

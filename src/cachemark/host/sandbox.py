@@ -25,7 +25,7 @@ _PROC_STATUS = Path("/proc/self/status")
 
 
 class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the work may use. `memory_bytes` is added to what this process has already."""
+    """Limits of the work. `memory_bytes` is added to what this process has already."""
 
     memory_bytes: int
     time_s: int

@@ -1,4 +1,4 @@
-"""What the threads of a process did: switches, time on a CPU, time without one, page faults."""
+"""Usage of the threads of a process: switches, time on a CPU, time without one, page faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ThreadUsage(msgspec.Struct, frozen=True, kw_only=True):
     queued_ns: int = 0
 
     def since(self, earlier: ThreadUsage) -> ThreadUsage:
-        """What was added since an earlier reading."""
+        """The growth since an earlier reading."""
         return ThreadUsage(
             **{
                 name: getattr(self, name) - getattr(earlier, name)
@@ -52,7 +52,7 @@ class FamilyUsage:
         self.faults = _faults(self._pid) - self._faults_before
 
     def threads(self) -> list[ThreadUsage]:
-        """What each thread did from the start to the last look at it."""
+        """The usage of each thread from the start to the last reading of it."""
         nothing = ThreadUsage()
         return [
             usage.since(self._before.get(thread, nothing)) for thread, usage in self._latest.items()

@@ -269,7 +269,7 @@ class RoundsTiming(TomlTable, frozen=True, kw_only=True):
             "`settled`: stop at a look (6, 9, 12 sittings) when all is answered; `fixed`: play all"
         ),
     ] = "settled"
-    max_s: Annotated[Positive | None, _is("begin no sitting after so many seconds", 180)] = None
+    max_s: Annotated[Positive | None, _is("begin no sitting after these seconds", 180)] = None
 
 
 _CPUS = r"^(auto|none|[0-9,-]+)$"
@@ -332,7 +332,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     ] = 5
     until_valid: Annotated[
         Positive | None,
-        _is("trials: replay those that the machine spoiled, until each cell has so many valid", 5),
+        _is("trials: replay trials that the machine spoiled, until each cell has N valid", 5),
     ] = None
     margin_percent: Annotated[
         float, _is("the smallest difference that matters to you", 5.0, ge=0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cachemark.runs.trace_files import WrittenTrace
 
-_KEYS = {"plain": "keys as they were", "anonymous": "keys by a hash that nobody can undo"}
+_KEYS = {"plain": "keys as they were", "anonymous": "keys by an irreversible hash"}
 
 
 def lines_of(written: WrittenTrace, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all requests share."""
+"""The values that all requests share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Context:
 
 
 def context(request: Request) -> Context:
-    """What the requests of an application share."""
+    """The context of the application that serves a request."""
     value = request.app.state.context
     assert isinstance(value, Context)
     return value

@@ -1,4 +1,4 @@
-"""What a visitor typed: parameters of addresses and of forms, and the sign that a form is ours."""
+"""Input of visitors: parameters of addresses and forms, and the sign of this server's forms."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MANY_BYTES = 65536
 
 
 class CommandedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be played: the options of `cachemark run`.
+    """A run to play: the options of `cachemark run`.
 
     `toml` is the text of an experiment, or empty. `run` is the run that goes on; empty: a new one.
     """

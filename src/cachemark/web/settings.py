@@ -1,4 +1,4 @@
-"""What `cachemark web` serves, and to whom."""
+"""Settings of `cachemark web`: the served folder, and who may open its pages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _PREFIX = "cachemark: "
 
 
 class Said(NamedTuple):
-    """What a verb printed."""
+    """The output of a verb."""
 
     stdout: str
     stderr: str

@@ -118,7 +118,7 @@ RULES: dict[str, Explanation] = {
         meaning="Times above 100 s, the highest value of a histogram, are shown as 100 s.",
     ),
     "no-lag": Explanation(
-        meaning="The worker did not report how late it sent, so nobody knows whether the times "
+        meaning="The worker did not report how late it sent, so it is unknown whether the times "
         "are the server's or the generator's.",
         remedy="A bug of the worker: run `cachemark conform CLIENT`.",
     ),

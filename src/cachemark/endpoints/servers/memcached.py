@@ -123,7 +123,7 @@ def _command(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -
 
 
 def _for_this_user(spec: ServerSpec) -> list[str]:
-    """What memcached needs to start as this user."""
+    """The arguments that memcached needs to start as this user."""
     # It only runs as root if -u says so.
     words = ["-u", "root"] if os.geteuid() == 0 else []
     # It ends if it may not open as many files as it has connections.

@@ -24,7 +24,7 @@ _SYSTEM = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 class LaunchResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program may use: its address, its port, a second free port, and an empty folder."""
+    """Resources of a program: its address, its port, a second free port, and an empty folder."""
 
     host: str
     port: int

@@ -43,7 +43,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """What the clients are measured against: a server, several used as one, or none.
+    """The target of the clients: a server, several used as one, or none.
 
     `tls` is how clients encrypt their connections; None: they do not.
     """

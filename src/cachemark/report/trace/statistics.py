@@ -16,7 +16,7 @@ from cachemark.report.trace import statistics_plots as plots
 from cachemark.report.trace.document import TraceDocument, TracePart
 
 _SHOWN_KEYS = 8
-_KEYS = {"plain": "as they were", "anonymous": "by a hash that nobody can undo"}
+_KEYS = {"plain": "as they were", "anonymous": "by an irreversible hash"}
 
 
 def document(shown: ShownTrace, path: str) -> TraceDocument:

@@ -53,7 +53,7 @@ class Feed:
             return "running" if self._is_running() else "ended"
 
     def messages(self, after: int) -> tuple[int, list[tuple[str, bytes]]]:
-        """What is new after an event: its number, and names and data of messages below 4 kB."""
+        """The messages after an event: its number, and their names and data below 4 kB."""
         with self._lock:
             self._refresh()
             if self._state.last_id == after and self._is_running():

@@ -78,7 +78,7 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """What other activity on the machine did to the last trial and to the worst one."""
+    """The noise of the machine in the last trial and in the worst one."""
 
     steal_percent: float = 0.0
     foreign_cpu_percent: float = 0.0
@@ -234,7 +234,7 @@ class LiveState:
         return LiveRanking(title=" · ".join(work), by_rate=True, in_turns=False, rows=rows)
 
     def _rankings_in_turns(self) -> list[LiveRanking]:
-        """Those of the answers: means of sittings could contradict them."""
+        """Rankings as the run answers them; means of sittings could contradict the report."""
         numbers = {cell: number for number, cell in enumerate(self.cells)}
         return [
             LiveRanking(

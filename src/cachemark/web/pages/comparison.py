@@ -28,7 +28,7 @@ _MOST_NAMES = 200
 
 
 class ComparisonForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What was typed. Without `other`, or if that is the same run, cells of one run are compared.
+    """The typed form. Without `other`, or if that is the same run, cells of one run are compared.
 
     `first` is a cell of the baseline, `second` one of the other run: names of it, or its title.
     """
@@ -90,7 +90,7 @@ def comparison_page(request: Request) -> Response:
 
 
 def form_problems(form: ComparisonForm) -> dict[str, str]:
-    """What is wrong, by field."""
+    """Errors by field."""
     problems: dict[str, str] = {}
     if not form.baseline:
         problems["baseline"] = "choose a run"
@@ -119,7 +119,7 @@ def _compared(request: Request, form: ComparisonForm) -> ComparisonReport:
 
 
 def _again(request: Request, form: ComparisonForm, compared: ComparisonReport) -> Experiment | None:
-    """What to play for an answer, if there is none; None where playing again brings none.
+    """The run that would answer an open comparison; None if another run cannot.
 
     A comparison within a run has been played in turns already.
     """

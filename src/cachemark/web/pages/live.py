@@ -58,7 +58,7 @@ def live_state(request: Request) -> Response:
 
 
 def live_events(request: Request) -> Response:
-    """What is new after an event: that of the address, or the last one that a browser received."""
+    """The messages after an event: the one of the address, or the last that a browser received."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
     after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
     stream = _stream(_feed(request), after, context(request).closing)

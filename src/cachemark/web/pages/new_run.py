@@ -33,7 +33,7 @@ _LONGEST_NUMBER = 9
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What was typed. The names are those of the options of `cachemark run`.
+    """The typed form. The names are those of the options of `cachemark run`.
 
     `experiment` is TOML, which takes the place of the suite. `client` and `server` have a line for
     each. What is empty stays as the suite has it.
@@ -53,7 +53,7 @@ class RunForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would play: a sentence with its time, and what is to be known about it."""
+    """A planned run: a sentence with its time, and notes about it."""
 
     text: str
     lines: list[str]
@@ -141,7 +141,7 @@ def read_form(fields: Mapping[str, str]) -> RunForm:
 
 
 def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
-    """What is wrong, by field: all that can be said without a plan."""
+    """Errors by field, as far as they show without a plan."""
     found: dict[str, str] = {}
     clients, servers = _lines(form.client), _lines(form.server)
     planned: Experiment | None = None
@@ -219,7 +219,7 @@ def _job(form: RunForm) -> CommandedRun:
 
 
 def _extent(here: Context, job: CommandedRun) -> Extent:
-    """What the run would play, as `cachemark run --dry-run` says it. Raises UsageError."""
+    """The plan of the run, as `cachemark run --dry-run` says it. Raises UsageError."""
     here.take()
     try:
         with temporary_folder() as folder:

@@ -76,7 +76,7 @@ def _whole(text: str) -> int:
 
 
 def _choices(known: list[ListedRun]) -> dict[str, list[str]]:
-    """What can be chosen for each field of the filter: what the store has."""
+    """The choices for each field of the filter, from the stored runs."""
 
     def sorted_names(names: Iterable[str]) -> list[str]:
         return sorted(set(names) - {""})
