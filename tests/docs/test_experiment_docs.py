@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.cli.experiment_docs import PAGE, document, example_files
+from cachemark.cli.experiment_docs import EXAMPLES, PAGE, document, example_files
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside, inside
 
@@ -28,8 +28,8 @@ def test_the_page_is_that_of_the_code() -> None:
     assert PAGE.read_text(encoding="utf-8") == document(), "run `make docs`"
 
 
-def test_there_are_five_examples() -> None:
-    assert len(example_files()) == 5
+def test_there_are_six_examples() -> None:
+    assert len(example_files()) == 6
 
 
 @pytest.mark.parametrize("example", example_files(), ids=lambda path: path.stem)
@@ -38,3 +38,25 @@ def test_each_example_is_played(inside: Inside, tmp_path: Path, example: Path) -
     # An open loop may be late on a busy machine, and its trial is INVALID then.
     assert ended.returncode in (0, 1), ended.stderr
     assert {outcome.state for outcome in read_outcomes(tmp_path)} == {"measured"}, ended.stderr
+
+
+@pytest.mark.parametrize("client", ["native", "python/pymemcache", "go/gomemcache"])
+def test_the_server_counts_the_swaps_that_callers_lose(
+    inside: Inside, tmp_path: Path, client: str
+) -> None:
+    example = EXAMPLES / "cas-conflicts.toml"
+    # A trial of many operations on one key: callers meet, however the machine schedules them.
+    length = ["--keys", "1", "--ops", "4000", "--blocks", "1", "--set", "design=trials"]
+    ended = inside("run", str(example), "--client", client, *length)
+    assert ended.returncode == 0, ended.stderr
+    lost: dict[int, int] = {}
+    for outcome in read_outcomes(tmp_path):
+        assert outcome.measure is not None
+        swaps = outcome.measure.operations["cas"]
+        before, after = outcome.stats_before, outcome.stats_after
+        assert int(after["cas_badval"]) - int(before["cas_badval"]) == swaps.not_stored
+        assert int(after["cas_hits"]) - int(before["cas_hits"]) == swaps.hits - swaps.not_stored
+        lost[outcome.load.threads] = swaps.not_stored
+    assert lost[1] == 0
+    assert lost[4] > 0
+    assert "refused" in ended.stdout or "refused" in inside("report").stdout
