@@ -15,7 +15,7 @@ RISES = {
 }
 
 
-def judged(read: int, written: int) -> tuple[bool, list[str], str]:
+def judged(read: int, written: int) -> tuple[bool | None, list[str], str]:
     after = {**RISES, "bytes_read": read, "bytes_written": written}
     result = judge_counters(
         ServerStats(dict.fromkeys(after, "0")),
