@@ -15,6 +15,12 @@ pub fn read(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
         Err(_) if bytes.first() == Some(&DER_SEQUENCE) => bytes,
         Err(error) => return Err(told(&error)),
     };
+    if der.windows(P_521.len()).any(|part| part == P_521) {
+        return Err(told(
+            &"the key is of the curve P-521, in which the TLS library here cannot sign; make a key and a \
+                          certificate of P-384: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:secp384r1",
+        ));
+    }
     // What is inside may be of another form than the label says.
     let forms: [PrivateKeyDer<'static>; 3] = [
         PrivatePkcs8KeyDer::from(der.clone()).into(),
@@ -24,9 +30,12 @@ pub fn read(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let mut readable = forms.into_iter().filter(|key| any_supported_type(key).is_ok());
     readable.next().ok_or_else(|| {
         told(&"the server cannot use this key; it needs an RSA key of 2048 to 8192 bits, or one of P-256, P-384 or \
-               Ed25519 (P-521 is not supported), without a passphrase")
+               Ed25519, without a passphrase")
     })
 }
+
+/// The name of the curve P-521 in a key in DER: the object identifier 1.3.132.0.35.
+const P_521: &[u8] = &[0x06, 0x05, 0x2B, 0x81, 0x04, 0x00, 0x23];
 
 /// The first byte of every key in DER.
 const DER_SEQUENCE: u8 = 0x30;
