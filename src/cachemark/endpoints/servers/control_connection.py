@@ -108,8 +108,8 @@ class Control:
                     raise TrialError(f"server {self.address}: broke off its answer", self._remedy)
                 reply += chunk
                 if reply.startswith(_LOGIN_WANTED):
-                    text = f"server {self.address}: it wants a login, which only the engine's drive has"
-                    raise TrialError(text, _WITHOUT_LOGIN)
+                    text = "it wants a login, which only the engine's drive has"
+                    raise TrialError(f"server {self.address}: {text}", _WITHOUT_LOGIN)
                 if reply.startswith(b"ERROR"):
                     break
         except TimeoutError as error:
