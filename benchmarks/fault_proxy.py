@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from players import engine
 
-from cachemark.checks.resilience.fault_proxy import fault_proxy
-from cachemark.checks.resilience.server import FragileServer
+from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers.running import process_use
 from cachemark.model.histogram import decode
+from cachemark.runs.resilience.server import FragileServer
 
 LOADS = {
     "400 calls a second on 4 connections": ("--connections", "4", "--rate", "400"),

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.item_memory import Fill, batch, fill, filled
-from cachemark.checks.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.dialogue import ProbedServer
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.model.errors import TrialError
 from cachemark.model.footprint import Footprint, mean
-from tests.checks.probe.deviant import deviant
 from tests.cli.in_process import Inside, inside
+from tests.endpoints.probe.deviant import deviant
 
 __all__ = ["inside"]
 

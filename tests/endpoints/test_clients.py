@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.clients import (
-    default_settings,
     matching_clients,
     parse_client,
     registry,
@@ -61,7 +60,7 @@ def test_set_up_continues_after_a_broken_worker_toml(folder: Path) -> None:
 def test_the_words_on_defaults_are_those_of_worker_toml(folder: Path) -> None:
     path = folder / "good" / "worker.toml"
     path.write_text(GOOD + 'defaults = "no time-outs"\n', encoding="utf-8")
-    assert default_settings(folder) == {"good/one": "no time-outs"}
+    assert registry("", folder)["good/one"].defaults == "no time-outs"
 
 
 def test_a_pattern_leaves_out_the_clients_without_a_library() -> None:

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from cachemark.checks.probe.observation import recording_relay, threads_with
+from cachemark.endpoints.probe.observation import recording_relay, threads_with
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model import factors
 from cachemark.model.address import parse_host_port

@@ -15,7 +15,7 @@ from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Phases
 from cachemark.analysis.resilience.verdict import FaultFinding
 from cachemark.model.errors import UsageError
-from cachemark.runs.resilience import ResilienceHeader, ResiliencePlan, open_resilience_run
+from cachemark.runs.resilience.stored import ResilienceHeader, ResiliencePlan, open_resilience_run
 from tests.builders.hostile_text import CORPUS, is_unsafe
 from tests.builders.outcomes import experiment, header
 from tests.cli.in_process import Inside, inside

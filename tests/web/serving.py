@@ -16,7 +16,7 @@ import pytest
 from cachemark.analysis.resilience.cell import CellOutcome
 from cachemark.analysis.resilience.verdict import ClientVerdict
 from cachemark.cli.play import write_report
-from cachemark.runs.resilience import ResiliencePlan, ResilienceRun, create_resilience_run
+from cachemark.runs.resilience.stored import ResiliencePlan, ResilienceRun, create_resilience_run
 from cachemark.web.server import WebServer
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import TERMINAL, XML, hostile_run

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from cachemark.runs.events.drive_lines import Drive
 from cachemark.runs.events.events import Ended
 from cachemark.runs.events.log import EventLog
-from cachemark.web.live.drive_lines import Drive
+from tests.runs.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second
 from tests.web.chromium import CHROMIUM, browser, opened
 from tests.web.serving import served
-from tests.web.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second
 
 __all__ = ["browser"]
 

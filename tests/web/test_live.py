@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from cachemark.cli.logged_display import trial_ended
+from cachemark.report.live import MAX_POINTS, LiveState
 from cachemark.runs.events.events import (
     MAX_LINE_BYTES,
     AnswersTold,
@@ -22,7 +23,6 @@ from cachemark.runs.events.events import (
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.runs.events.process_identity import own_identity, process_start
 from cachemark.web.live.feed import Feed
-from cachemark.web.live.state import MAX_POINTS, LiveState
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header
 from tests.conftest import Cli

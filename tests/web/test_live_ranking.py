@@ -10,11 +10,11 @@ import pytest
 
 from cachemark.cli.logged_display import ranked, trial_ended
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.live import LiveState
 from cachemark.report.rounds import standing, standing_lines
 from cachemark.runs.events.events import AnswersTold, Event, Position, Ranked, RankedPlace, Started
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.web.live.feed import Feed
-from cachemark.web.live.state import LiveState
 from tests.builders.outcomes import experiment
 from tests.builders.rounds import outcome, sitting
 from tests.web.test_live import started

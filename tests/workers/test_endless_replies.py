@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from cachemark.analysis.resilience.cell import CellName
-from cachemark.checks.resilience import play
-from cachemark.checks.resilience.injection import Injection
-from cachemark.checks.resilience.play import CellPlayer
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
@@ -21,6 +18,9 @@ from cachemark.host.memory_guard import VARIABLE
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.faults import Fault, Freeze
 from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.runs.resilience import play
+from cachemark.runs.resilience.injection import Injection
+from cachemark.runs.resilience.play import CellPlayer
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import run_trial

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.wire import supported_wires
@@ -24,6 +23,7 @@ from cachemark.model.protocol import (
     Unsupported,
     WorkerAnswer,
 )
+from cachemark.runs.resilience.tls_files import TlsFiles, tls_files
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())

@@ -10,7 +10,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.protocol import Done, Ready, RunRequest, Unsupported
-from tests.checks.probe.deviant import deviant
+from tests.endpoints.probe.deviant import deviant
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())

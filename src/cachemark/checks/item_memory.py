@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cachemark.checks.item_shapes import ItemShapes, fixed_shapes
-from cachemark.checks.probe import EVERYTHING
-from cachemark.checks.probe.checks import check_storing, split_segments
-from cachemark.checks.probe.dialogue import ProbedServer
-from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.endpoints.probe import EVERYTHING
+from cachemark.endpoints.probe.checks import check_storing, split_segments
+from cachemark.endpoints.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer, ServerSpec, running_unencrypted
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.footprint import Footprint

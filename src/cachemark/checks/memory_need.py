@@ -16,8 +16,8 @@ import msgspec
 
 from cachemark.checks.item_memory import Filler, fill_shapes
 from cachemark.checks.item_shapes import ItemShapes
-from cachemark.checks.probe.checks import check_storing
-from cachemark.checks.probe.raw_connection import AnswerError
+from cachemark.endpoints.probe.checks import check_storing
+from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import ServerSpec, running_unencrypted, with_memory
 from cachemark.host.memory import available_bytes
 from cachemark.model.errors import TrialError

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -16,16 +14,15 @@ from cachemark.checks.item_shapes import drawn_shapes
 from cachemark.checks.memory_for_hits import Fetches, HitRatio, MemoryForHits, memory_for_hits
 from cachemark.checks.memory_need import MemoryNeed, memory_need
 from cachemark.cli import completers
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_text, progress_lines
 from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
 from cachemark.model.units import parse_count, parse_size
-from cachemark.report.console import plain_console, print_words
+from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
-_PROGRESS_S = 5.0
 _UNSETTLED = (
     "its hit ratio was still changing when the fetches were counted: after a longer time it may be "
     "another"
@@ -78,25 +75,6 @@ def memory(
     else:
         _print(filled)
     return 1 if any(fill.reason for fill in filled) else 0
-
-
-@contextmanager
-def progress_lines() -> Generator[Callable[[str], None]]:
-    """Shows progress on stderr: one line on a terminal, elsewhere a line every few seconds."""
-    shown = plain_console(stderr=True)
-    if shown.is_terminal:
-        with shown.status("") as status:
-            yield lambda text: status.update(escape(text))
-        return
-    next_s = 0.0
-
-    def tell(text: str) -> None:
-        nonlocal next_s
-        if time.monotonic() >= next_s:
-            print_words(shown, text)
-            next_s = time.monotonic() + _PROGRESS_S
-
-    yield tell
 
 
 def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, json: bool) -> int:

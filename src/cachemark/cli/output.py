@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from cachemark.host.atomic_file import made_folder, write_file, write_files
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
-from cachemark.report.console import plain_console
+from cachemark.report.console import plain_console, print_words
 
 # What is piped is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
 # A terminal, or COLUMNS, of fewer columns is ignored: tables would have a letter on each line.
 _MIN_COLUMNS = 20
+_PROGRESS_S = 5.0
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -31,6 +35,25 @@ def terminal_width() -> int | None:
     if not stdout.is_terminal and "COLUMNS" not in os.environ:
         return None
     return max(_MIN_COLUMNS, stdout.width)
+
+
+@contextmanager
+def progress_lines() -> Generator[Callable[[str], None]]:
+    """Shows progress on stderr: one line on a terminal, elsewhere a line every few seconds."""
+    shown = plain_console(stderr=True)
+    if shown.is_terminal:
+        with shown.status("") as status:
+            yield lambda text: status.update(escape(text))
+        return
+    next_s = 0.0
+
+    def tell(text: str) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            print_words(shown, text)
+            next_s = time.monotonic() + _PROGRESS_S
+
+    yield tell
 
 
 def print_text(text: str) -> None:

@@ -10,8 +10,7 @@ from cyclopts import Parameter
 
 from cachemark.checks.prediction_check import PlayedTrace, check, checked_servers, play_speed
 from cachemark.cli.exit_status import OK
-from cachemark.cli.memory import progress_lines
-from cachemark.cli.output import print_text, terminal_width, write_out
+from cachemark.cli.output import print_text, progress_lines, terminal_width, write_out
 from cachemark.cli.trace import TraceReading
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import UsageError

@@ -8,10 +8,10 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.probe import ProbeResult, excluded, probe_new_server
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
+from cachemark.endpoints.probe import ProbeResult, excluded, probe_new_server
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Experiment

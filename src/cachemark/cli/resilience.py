@@ -39,13 +39,13 @@ from cachemark.report.resilience.export import exports
 from cachemark.report.resilience.html import INDEX, about_run, pages
 from cachemark.report.resilience.matrix import MatrixRow, matrix
 from cachemark.report.resilience.plan import plan_text
-from cachemark.runs.resilience import (
+from cachemark.runs.resilience.side_by_side import play_rest
+from cachemark.runs.resilience.stored import (
     ResiliencePlan,
     ResilienceRun,
     check_plan,
     create_resilience_run,
     open_resilience_run,
-    play_rest,
 )
 
 # The libraries that most programs of their language use.

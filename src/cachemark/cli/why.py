@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.memory import progress_lines
-from cachemark.cli.output import terminal_width, write_text
+from cachemark.cli.output import progress_lines, terminal_width, write_text
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.planned_experiment import changed_experiment, planned_experiment
 from cachemark.cli.work_options import WorkOptions

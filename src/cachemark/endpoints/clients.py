@@ -273,15 +273,6 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     )
 
 
-def default_settings(folder: Path | None = None) -> dict[str, str]:
-    """How the own settings of each library differ, by client id; empty without workers here."""
-    try:
-        known = registry("", folder)
-    except UsageError:
-        return {}
-    return {client.id: client.defaults for client in known.values() if client.defaults}
-
-
 def _options(text: str, tail: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for pair in filter(None, tail.split("&")):

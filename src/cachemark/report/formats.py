@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from cachemark.endpoints.clients import default_settings
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report import answers, csv_file, markdown, terminal
@@ -18,7 +17,8 @@ from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
 from cachemark.report.tables import document
 from cachemark.runs.calibrate.calibration_store import load_calibrations
-from cachemark.runs.resilience import ResilienceRun
+from cachemark.runs.resilience.stored import ResilienceRun
+from cachemark.runs.settings import default_settings
 from cachemark.runs.storage.store import Run
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cachemark.host.temporary import temporary_folder
+from cachemark.runs.events.drive_lines import follow
 from cachemark.runs.events.log import EventLog
-from cachemark.web.live.drive_lines import follow
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from cachemark.report.history.index import stamp_of
 from cachemark.report.model import Report
 from cachemark.report.resilience.html import about_run, pages
 from cachemark.report.resilience.matrix import matrix
-from cachemark.runs.resilience import ResilienceRun
+from cachemark.runs.resilience.stored import ResilienceRun
 from cachemark.runs.storage.store import Run, open_run, run_names
 
 _KEPT = 8

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from cachemark.checks.probe import raw_connection
-from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.endpoints.probe import raw_connection
+from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers.control_connection import Control, ReplyTimeoutError
 from cachemark.model.errors import TrialError
 

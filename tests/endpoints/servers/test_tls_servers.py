@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from cachemark.checks.probe import probe_new_server
+from cachemark.endpoints.probe import probe_new_server
 from cachemark.endpoints.servers import (
     RunningServer,
     listening_on,

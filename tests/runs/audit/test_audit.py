@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.checks.probe import ProbeResult
 from cachemark.endpoints.clients import Client, ClientSpec
+from cachemark.endpoints.probe import ProbeResult
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.model import experiment_file
@@ -24,9 +24,9 @@ from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
 from cachemark.runs.tapes import TapeCache
 from tests.builders.small_experiments import read_outcomes, write
-from tests.checks.probe.deviant import deviant
 from tests.cli.in_process import Inside, inside
 from tests.conftest import ROOT
+from tests.endpoints.probe.deviant import deviant
 
 __all__ = ["inside"]
 

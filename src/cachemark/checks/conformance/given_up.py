@@ -20,7 +20,7 @@ from cachemark.checks.conformance.worker_driver import (
     expect,
     expect_equal,
 )
-from cachemark.checks.resilience.fault_proxy import fault_proxy
+from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, RunRequest
 from cachemark.model.protocol_results import attempts_of

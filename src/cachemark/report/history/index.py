@@ -25,7 +25,7 @@ from cachemark.report.build import build
 from cachemark.report.conclusions import first_of, one_sentence
 from cachemark.report.hosts import placement_text
 from cachemark.report.resilience.matrix import counted_verdicts
-from cachemark.runs.resilience import open_resilience_run, resilience_run_names
+from cachemark.runs.resilience.stored import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.

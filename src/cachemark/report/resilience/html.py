@@ -19,7 +19,7 @@ from cachemark.report.resilience.console import reasons
 from cachemark.report.resilience.drawing import COLOURS, timeline_svg
 from cachemark.report.resilience.known_issues import issues_of
 from cachemark.report.resilience.matrix import MatrixRow, summary_of
-from cachemark.runs.resilience import ResilienceHeader
+from cachemark.runs.resilience.stored import ResilienceHeader
 
 INDEX = "index.html"
 _SHOWN_BYTES = 64

@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import msgspec
 
-from cachemark.checks.probe import probe_new_server
 from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.probe import probe_new_server
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.audit import Audit, Fitness, Level, Restrictions, of_server
 from cachemark.model.errors import TrialError, UnsupportedWireError

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import msgspec
 
-from cachemark.checks.probe.observation import recording_relay, threads_with
-from cachemark.checks.probe.raw_connection import AnswerError
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.probe.observation import recording_relay, threads_with
+from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running_unencrypted
 from cachemark.endpoints.wire import select_wire
 from cachemark.model import factors

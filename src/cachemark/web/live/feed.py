@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.report.live import MAX_POINTS, ROWS_IN_A_MESSAGE, LiveState
 from cachemark.runs.events.log import EventReader
 from cachemark.runs.events.process_identity import process_start
-from cachemark.web.live.state import MAX_POINTS, ROWS_IN_A_MESSAGE, LiveState
 
 INTERVAL_S = 0.5
 _POINTS_IN_A_MESSAGE = 40

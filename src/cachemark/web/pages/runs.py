@@ -27,7 +27,7 @@ from cachemark.report.history.run_list import (
 )
 from cachemark.report.resilience.html import INDEX
 from cachemark.report.tables import group_title, ranking_table, self_comparison
-from cachemark.runs.resilience import open_resilience_run, resilience_run_names
+from cachemark.runs.resilience.stored import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.archive import export_run
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page

@@ -7,17 +7,23 @@ and the cell is played again alone.
 
 from __future__ import annotations
 
+import os
 import queue
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from cachemark.analysis.resilience.cell import CellName, CellOutcome
-from cachemark.checks.resilience.play import CellPlayer
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.faults import fault_named
+from cachemark.runs.resilience.play import CellPlayer
+from cachemark.runs.resilience.stored import ResilienceRun
+from cachemark.runs.storage.lock import lock_run
 
 PlayPart = Callable[[CellPlayer, CellName], CellOutcome]
 Begin = Callable[[PlayPart, CellName], Future[CellOutcome]]
@@ -90,3 +96,37 @@ def _crew(folder: Path, jobs: int) -> Generator[Begin]:
             for player in players:
                 player.stop()
             raise
+
+
+def play_rest(
+    run: ResilienceRun,
+    spec_of: Callable[[str], ClientSpec],
+    done: Iterable[CellOutcome],
+    jobs: int = 1,
+) -> Generator[CellOutcome]:
+    """Play the cells that have no outcome yet; each is kept before it is given.
+
+    `jobs` is how many are played side by side. A client that cannot be played is not tried again
+    with another fault. Raises UsageError.
+    """
+    left = run.left(done)
+    if not left:
+        return
+    unsupported: dict[tuple[str, Profile], str] = {}
+
+    def play(player: CellPlayer, cell: CellName) -> CellOutcome:
+        if reason := unsupported.get((cell.client, cell.profile), ""):
+            return CellOutcome(name=cell, unsupported=reason)
+        outcome = player.play(spec_of(cell.client), cell, fault_named(cell.fault))
+        if outcome.unsupported:
+            unsupported[cell.client, cell.profile] = outcome.unsupported
+        return outcome
+
+    lock = lock_run(run.folder)
+    try:
+        with temporary_folder() as folder, closing(played(left, play, folder, jobs)) as outcomes:
+            for outcome in outcomes:
+                run.append(outcome)
+                yield outcome
+    finally:
+        os.close(lock)

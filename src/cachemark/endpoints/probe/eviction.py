@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cachemark.checks.probe.dialogue import ProbedServer
-from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.endpoints.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.probe_result import EVICTIONS, ProbeResult

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.probe.raw_connection import AnswerError, Patience, RawConnection
+from cachemark.endpoints.probe.raw_connection import AnswerError, Patience, RawConnection
 from cachemark.model.probe_result import ProbeResult
 
 _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import msgspec
 
-from cachemark.checks.probe.checks import SERVER_CHECKS, check_storing, counters
-from cachemark.checks.probe.dialogue import dialogues
-from cachemark.checks.probe.eviction import eviction, eviction_unknown
+from cachemark.endpoints.probe.checks import SERVER_CHECKS, check_storing, counters
+from cachemark.endpoints.probe.dialogue import dialogues
+from cachemark.endpoints.probe.eviction import eviction, eviction_unknown
 from cachemark.endpoints.servers import (
     RunningServer,
     ServerSpec,

@@ -14,10 +14,6 @@ from cachemark.analysis.resilience.call_log import read_calls
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import PlayedCalls, figures, timeline
 from cachemark.analysis.resilience.verdict import crash, findings, verdict_of
-from cachemark.checks.resilience.disturbance import disturbance
-from cachemark.checks.resilience.injection import Injection, impossible, injection
-from cachemark.checks.resilience.tape import KEYS, write_tape
-from cachemark.checks.resilience.window import FaultWindow
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
@@ -33,6 +29,10 @@ from cachemark.model.protocol import (
     RunRequest,
     WorkerAnswer,
 )
+from cachemark.runs.resilience.disturbance import disturbance
+from cachemark.runs.resilience.injection import Injection, impossible, injection
+from cachemark.runs.resilience.tape import KEYS, write_tape
+from cachemark.runs.resilience.window import FaultWindow
 
 CALLERS = 4
 _READY_S = 60.0

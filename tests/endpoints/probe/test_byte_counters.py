@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.checks.probe.checks import judge_counters
+from cachemark.endpoints.probe.checks import judge_counters
 from cachemark.model.server_stats import ServerStats
 
 RISES = {

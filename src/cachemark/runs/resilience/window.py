@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 from cachemark.analysis.resilience.figures import Phases, Samples
-from cachemark.checks.resilience.injection import Injection
-from cachemark.checks.resilience.recovery import Look, may_end
-from cachemark.checks.resilience.samples import sample, waits_ns
 from cachemark.endpoints.worker import Worker
 from cachemark.host.noise import SleepOvershoot
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
+from cachemark.runs.resilience.injection import Injection
+from cachemark.runs.resilience.recovery import Look, may_end
+from cachemark.runs.resilience.samples import sample, waits_ns
 
 _START_AHEAD_NS = 300_000_000
 # After the last call's time-out a worker has this long to notice that a call does not return.

@@ -20,7 +20,7 @@ from cachemark.report.resilience.export import COLUMNS, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
 from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of
 from cachemark.report.resilience.matrix import matrix
-from tests.checks.resilience.test_verdict import QUIET, played
+from tests.runs.resilience.test_verdict import QUIET, played
 
 _FAULTS = ["frozen-1s", "restarted"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cachemark.analysis.resilience.cell import CellName, CellOutcome
-from cachemark.checks.resilience.play import CellPlayer, CellStoppedError
-from cachemark.runs.side_by_side import played
+from cachemark.runs.resilience.play import CellPlayer, CellStoppedError
+from cachemark.runs.resilience.side_by_side import played
 
 CELLS = [
     CellName(client=f"x/{number}", profile="common", fault="frozen-1s", sitting=1)

@@ -11,9 +11,9 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.protocol import Done
+from cachemark.runs.events.drive_lines import Drive, follow
 from cachemark.runs.events.events import Ended, SecondEnded, TrialEnded
 from cachemark.runs.events.log import EventLog, EventReader
-from cachemark.web.live.drive_lines import Drive, follow
 from cachemark.web.live.feed import Feed
 from tests.builders.search_outcomes import operations
 from tests.cli.in_process import Inside, inside

@@ -6,24 +6,18 @@ An outcome is on disk before the next cell begins, so a stopped run can be conti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from cachemark import __version__
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
-from cachemark.checks.resilience.play import CellPlayer
-from cachemark.endpoints.clients import ClientSpec
 from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.regular_file import read_regular, refuse_linked
-from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
-from cachemark.model.faults import chosen_faults, fault_named
+from cachemark.model.faults import chosen_faults
 from cachemark.model.host_facts import HostFacts
-from cachemark.runs.side_by_side import played
-from cachemark.runs.storage.lock import lock_run
 from cachemark.runs.storage.store import new_run_folder, run_names
 
 _FORMAT = 1
@@ -149,37 +143,3 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
         return ResilienceRun(folder=folder, header=header)
     hint = f"the latest is {known[-1]}" if known else f"{root} holds none"
     raise UsageError(f"no run of `resilience` {name!r}", hint)
-
-
-def play_rest(
-    run: ResilienceRun,
-    spec_of: Callable[[str], ClientSpec],
-    done: Iterable[CellOutcome],
-    jobs: int = 1,
-) -> Generator[CellOutcome]:
-    """Play the cells that have no outcome yet; each is kept before it is given.
-
-    `jobs` is how many are played side by side. A client that cannot be played is not tried again
-    with another fault. Raises UsageError.
-    """
-    left = run.left(done)
-    if not left:
-        return
-    unsupported: dict[tuple[str, Profile], str] = {}
-
-    def play(player: CellPlayer, cell: CellName) -> CellOutcome:
-        if reason := unsupported.get((cell.client, cell.profile), ""):
-            return CellOutcome(name=cell, unsupported=reason)
-        outcome = player.play(spec_of(cell.client), cell, fault_named(cell.fault))
-        if outcome.unsupported:
-            unsupported[cell.client, cell.profile] = outcome.unsupported
-        return outcome
-
-    lock = lock_run(run.folder)
-    try:
-        with temporary_folder() as folder, closing(played(left, play, folder, jobs)) as outcomes:
-            for outcome in outcomes:
-                run.append(outcome)
-                yield outcome
-    finally:
-        os.close(lock)

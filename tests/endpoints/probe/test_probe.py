@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cachemark.checks.probe import (
+from cachemark.endpoints.probe import (
     EVERYTHING,
     ProbeResult,
     checks,
@@ -22,14 +22,14 @@ from cachemark.checks.probe import (
     probe_new_server,
     raw_connection,
 )
-from cachemark.checks.probe.checks import judge_counters
-from cachemark.checks.probe.eviction import eviction, judge
+from cachemark.endpoints.probe.checks import judge_counters
+from cachemark.endpoints.probe.eviction import eviction, judge
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.endpoints.servers.quirks import QUIRKS
 from cachemark.model.errors import UnsupportedError
 from cachemark.model.server_stats import ServerStats
-from tests.checks.probe.deviant import deviant
 from tests.conftest import Cli
+from tests.endpoints.probe.deviant import deviant
 
 # What the few lines of the deviant server have not; found in every run of it.
 NOT_IN_DEVIANT = {"meta commands", "binary protocol"}

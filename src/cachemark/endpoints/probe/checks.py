@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.checks.probe.dialogue import ProbedServer
-from cachemark.checks.probe.raw_connection import AnswerError, RawConnection, printable
+from cachemark.endpoints.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection, printable
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.probe_result import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult

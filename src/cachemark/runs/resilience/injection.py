@@ -9,10 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cachemark.analysis.resilience.answers import DataLoss
-from cachemark.checks.resilience.fault_proxy import FaultProxy, fault_proxy
-from cachemark.checks.resilience.private_name import NAME, PrivateName, private_names_missing
-from cachemark.checks.resilience.server import FragileServer
-from cachemark.checks.resilience.tls_files import TlsFiles, tls_files
+from cachemark.endpoints.fault_proxy import FaultProxy, fault_proxy
 from cachemark.endpoints.servers.spec import LOOPBACK
 from cachemark.endpoints.servers.tls import missing_certificates
 from cachemark.host.temporary import temporary_folder
@@ -27,6 +24,9 @@ from cachemark.model.faults import (
     ProxyFault,
     Restart,
 )
+from cachemark.runs.resilience.private_name import NAME, PrivateName, private_names_missing
+from cachemark.runs.resilience.server import FragileServer
+from cachemark.runs.resilience.tls_files import TlsFiles, tls_files
 
 _OTHERS = 2
 _HEIR = "127.0.0.2"

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from cachemark.analysis.resilience.cell import CellName
-from cachemark.checks.resilience.play import CellPlayer
-from cachemark.checks.resilience.private_name import private_names_missing
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.model.faults import (
     Caller,
@@ -22,6 +20,8 @@ from cachemark.model.faults import (
     MoveName,
     Proxy,
 )
+from cachemark.runs.resilience.play import CellPlayer
+from cachemark.runs.resilience.private_name import private_names_missing
 from tests.conftest import ROOT
 
 pytestmark = [

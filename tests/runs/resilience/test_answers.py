@@ -14,8 +14,8 @@ from cachemark.analysis.resilience.answers import (
     judged_answers,
 )
 from cachemark.analysis.resilience.call_log import Call, CallOutcome, TapeData, read_calls
-from cachemark.checks.resilience.tape import KEYS, write_tape
 from cachemark.model.errors import TrialError
+from cachemark.runs.resilience.tape import KEYS, write_tape
 
 
 @pytest.fixture(scope="module")

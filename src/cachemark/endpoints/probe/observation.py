@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Generator
 
-from cachemark.checks.probe.raw_connection import RawConnection
+from cachemark.endpoints.probe.raw_connection import RawConnection
 from cachemark.endpoints.servers import RunningServer
 from cachemark.endpoints.servers.control_connection import connect
 
