@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -82,15 +83,33 @@ def _played() -> list[Any]:
     ]
 
 
+def _with_lies(played: list[Any]) -> list[Any]:
+    """Each of them with a lie in turn; the native client, which has every loop, with both."""
+    turns: Counter[str] = Counter()
+    found = []
+    for each in played:
+        client, loop = each.values
+        turn = turns[client.language]
+        turns[client.language] += 1
+        for lie in LIES if client.id == "native" else [LIES[turn % len(LIES)]]:
+            found.append(pytest.param(client, loop, lie, id=f"{client.id}-{loop.name}-{lie}"))
+    return found
+
+
+LIES = ("lost", "stale")
 PLAYED = _played()
+LYING = _with_lies(PLAYED)
 each_loop = pytest.mark.parametrize(("player", "loop"), PLAYED, indirect=["player"])
 
 
-@each_loop
-@pytest.mark.parametrize("lie", ["lost", "stale"])
+@pytest.mark.parametrize(("player", "loop", "lie"), LYING, indirect=["player"])
 def test_other_loops_find_the_lies_too(
     player: Player, loop: Loop, lie: str, tmp_path: Path
 ) -> None:
+    """Of most clients, a loop meets one lie: all loops of a worker share the check of a value.
+
+    tests/workers/test_generations.py plays each lie to that check.
+    """
     tape = worker_driver.write_tape(tmp_path, *loop.tape, *GENERATIONS)
     with ExitStack() as stack:
         servers = [stack.enter_context(lying(lie, KEYS)) for _ in range(loop.servers)]
@@ -116,3 +135,10 @@ def test_each_loop_is_played_by_clients_of_several_languages() -> None:
     assert sum(name.endswith("-cluster") for name in played) >= 6
     assert sum(name.endswith("-quiet") for name in played) >= 6
     assert {"native-deep", "java/folsom-deep", "java/spymemcached-deep"} <= set(played)
+
+
+def test_each_loop_and_each_language_meets_both_lies() -> None:
+    met = [(client.language, loop.name, lie) for client, loop, lie in (p.values for p in LYING)]
+    for at, meets in enumerate(("language", "loop")):
+        for one in {each[at] for each in met}:
+            assert {each[2] for each in met if each[at] == one} == set(LIES), f"{meets} {one}"
