@@ -60,7 +60,8 @@ CUT = fault(Proxy(fault={"kind": "close-in-value", "share": 0.1, "after_bytes": 
 IDLE_CLOSED = fault(IDLE_CLOSE)
 OTHER_KEY = fault(Proxy(fault={"kind": "other-key", "share": 0.1}))
 FORKED = fault(Caller(way="fork", every=4, after_ms=60, delay_ms=100), during_ms=700)
-INTERRUPTED = fault(Caller(way="interrupt", every=4, after_ms=20, delay_ms=100), during_ms=700)
+# A get must follow an interrupted get: two interruptions may have none, half a dozen have one.
+INTERRUPTED = fault(Caller(way="interrupt", every=4, after_ms=20, delay_ms=100), during_ms=2100)
 MOVED = fault(MoveName())
 AWAY = fault(LoseOne(keeps_data=True))
 LOST = fault(LoseOne(keeps_data=False))
