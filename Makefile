@@ -32,8 +32,8 @@ bench: ## Set up, then find the fastest Python client on this machine (about 5 m
 python-libraries: $(UV)
 	@workers/python/setup >/dev/null 2>&1 || true
 
-results: setup ## Play the suites of docs/results.md again and draw their pictures, on a quiet machine (about 40 minutes)
-	@$(RUN) cachemark setup
+results: debian ## Set up every language, play the suites of docs/results.md again and draw their pictures, on a quiet machine (about 40 minutes)
+	@$(MAKE) --no-print-directory languages
 	@$(RUN) python benchmarks/results.py
 
 bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH; its lag, its memory (about 6 minutes)

@@ -99,10 +99,13 @@ def play(suite: str, runs: Path) -> None:
     # With a client that failed there is still something to show.
     if ended.returncode > FAILED:
         sys.exit(ended.returncode)
+    run = latest_own_run(runs)
+    if not any(trial.verdict == "VALID" for trial in load_report(run).trials):
+        sys.exit(f"{suite}: no trial is valid, so its archive stays as it was: see {run.folder}")
     archive = archive_of(suite)
     archive.parent.mkdir(exist_ok=True)
     archive.unlink(missing_ok=True)
-    export_run(latest_own_run(runs), archive)
+    export_run(run, archive)
 
 
 def stored(suite: str, store: Path) -> Run:
