@@ -73,9 +73,9 @@ def why(
 
     One caller plays each kind of operation of a mix by itself: CPU time, waits and page faults are
     the kernel's account, system calls are counted under strace, and segments and bytes at the
-    embedded server. Sentences say which counts differ from
-    those of the first client. docs/why.md explains them. The exit status is 1 if a client could
-    not be counted.
+    embedded server. Sentences say which counts differ from those of the first client, and how much
+    of the CPU time between them that is. docs/why.md explains them. The exit status is 1 if a
+    client could not be counted.
     """
     if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
         raise UsageError(
@@ -121,8 +121,9 @@ def _report(planned: Experiment, repeat: int) -> WhyReport:
         server="the embedded server",
         work=_work_in_words(workload),
         repeat=repeat,
-        counted=counted,
-        differences=differences(counted),
+        counted=counted.works,
+        differences=differences(counted.works, counted.unit_costs),
+        unit_costs=counted.unit_costs,
         missing=_missing(clients),
     )
 

@@ -80,6 +80,28 @@ PROCESSOR_FIGURES = (
 )
 
 
+class UnitCosts(msgspec.Struct, frozen=True, kw_only=True):
+    """CPU time in the kernel of one call of each kind, one wait and one page fault, in µs.
+
+    The names are those of Counts. None where a cost could not be measured.
+    """
+
+    sends: float | None = None
+    full_recvs: float | None = None
+    empty_recvs: float | None = None
+    polls: float | None = None
+    futexes: float | None = None
+    timers: float | None = None
+    options: float | None = None
+    connects: float | None = None
+    wakes: float | None = None
+    memory: float | None = None
+    files: float | None = None
+    others: float | None = None
+    switches: float | None = None
+    faults: float | None = None
+
+
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation of one client: the counts of each repetition.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.why.report import WhyReport, differences
-from cachemark.model.counts import CountedWork, Counts
+from cachemark.model.counts import CountedWork, Counts, UnitCosts
 from cachemark.report.why import RENDERERS
 
 SENTENCE = (
@@ -68,3 +68,22 @@ def test_a_count_that_varies_has_its_error() -> None:
     text = RENDERERS["table"](whole, None)
     assert "2 ±5.73" in text
     assert "b and a: the counts show no difference that a rule names." in text
+
+
+def test_the_time_between_two_clients_comes_before_its_causes() -> None:
+    def timed(client: str, polls: float, own_us: float, kernel_us: float) -> CountedWork:
+        counts = Counts(polls=polls, user_us=own_us, system_us=kernel_us)
+        return CountedWork(client=client, kind="get", repetitions=[counts] * 3)
+
+    counted = [timed("a", 1, 10, 5), timed("b", 3, 12, 8)]
+    units = [UnitCosts(polls=0.5)] * 3
+    whole = msgspec.structs.replace(
+        report(), counted=counted, differences=differences(counted, units), unit_costs=units
+    )
+    text = " ".join(RENDERERS["table"](whole, None).split())
+    time = (
+        "b takes 5 µs more CPU time than a: 2 µs of them in its own code, 1 µs by the calls below, "
+        "2 µs unexplained."
+    )
+    assert time in text
+    assert "(3 against 1 of a, 1 µs in the kernel)" in text.partition(time)[2]

@@ -114,7 +114,8 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CountedWork]:
         load=Load(name="one-caller"),
         repeat=1,
     )
-    return {each.client: each for each in count(plan, process.binary_path(), lambda _: None)}
+    found = count(plan, process.binary_path(), lambda _: None)
+    return {each.client: each for each in found.works}
 
 
 def counts_of(work: CountedWork) -> Counts:

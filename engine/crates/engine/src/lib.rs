@@ -17,6 +17,7 @@ mod serve;
 mod store;
 mod tape;
 mod trace;
+mod unit_costs;
 mod whole_file;
 mod worker;
 
@@ -65,6 +66,8 @@ enum Verb {
     FaultProxy(fault_proxy::Arguments),
     /// Keep CPUs from entering idle states, with threads that run only on idle CPUs
     Awake(awake::Arguments),
+    /// Measure the CPU time of one system call of each kind, a wait and a page fault
+    UnitCosts(unit_costs::Arguments),
     /// Measure the item store's memory, hit ratios and speed, beside memcached
     BenchStore(bench_store::Arguments),
     /// Make, show, empty and destroy a cache in shared memory, for programs that use cachemark_store.h
@@ -97,6 +100,7 @@ pub fn main() -> ExitCode {
         Verb::Fidelity(arguments) => fidelity::run(arguments),
         Verb::FaultProxy(arguments) => fault_proxy::run(arguments),
         Verb::Awake(arguments) => awake::run(arguments),
+        Verb::UnitCosts(arguments) => unit_costs::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),
         Verb::Store(arguments) => store::run(arguments),
         Verb::NullServer(arguments) => null::server::run(arguments),

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
 import msgspec
 
-from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of
-from cachemark.model.counts import CountedWork
+from cachemark.analysis.why.estimate import (
+    CountEstimate,
+    difference_of,
+    estimate_of,
+    mean_of,
+)
+from cachemark.model.counts import CountedWork, UnitCosts
 
 
 class CauseRule(
@@ -26,11 +32,15 @@ class CauseRule(
     covers: dict[str, float] = {}
 
 
+_COSTING = frozenset(UnitCosts.__struct_fields__)
+
+
 class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that holds: for each operation, `client` has `more` of `figure` than `other`.
 
     `count` and `other_count` are the figures of both; `more` is without what an earlier finding
-    explains. `words` are a sentence's predicate.
+    explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None of
+    what is no call, or of a call whose cost is not known.
     """
 
     cause: str
@@ -42,6 +52,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     more: CountEstimate
     words: str
     remedy: str
+    cost_us: CountEstimate | None = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,8 +66,13 @@ def causes() -> tuple[CauseRule, ...]:
     return tuple(msgspec.toml.decode(text, type=_File).cause)
 
 
-def findings(one: CountedWork, other: CountedWork) -> list[WhyFinding]:
-    """The rules by which `one` does more than `other`, in the order of the rules."""
+def findings(
+    one: CountedWork, other: CountedWork, units: Sequence[UnitCosts] = ()
+) -> list[WhyFinding]:
+    """The rules by which `one` does more than `other`, in the order of the rules.
+
+    `units` are what single calls cost, in each repetition.
+    """
     found: list[WhyFinding] = []
     # Of each figure, the number that an earlier rule explains.
     covered: dict[str, float] = {}
@@ -66,10 +82,40 @@ def findings(one: CountedWork, other: CountedWork) -> list[WhyFinding]:
         finding = _finding(rule, one, other, covered.get(rule.figure, 0.0))
         if finding is None:
             continue
-        found.append(finding)
-        for figure, each in {**rule.covers, rule.figure: 1.0}.items():
-            covered[figure] = covered.get(figure, 0.0) + each * finding.more.value
+        explained = {
+            figure: each * finding.more.value
+            for figure, each in {**rule.covers, rule.figure: 1.0}.items()
+        }
+        calls = {
+            figure: min(number, _left(figure, one, other, covered))
+            for figure, number in explained.items()
+        }
+        found.append(msgspec.structs.replace(finding, cost_us=_cost(calls, units)))
+        for figure, number in explained.items():
+            covered[figure] = covered.get(figure, 0.0) + number
     return found
+
+
+def _left(figure: str, one: CountedWork, other: CountedWork, covered: Mapping[str, float]) -> float:
+    """How many more of a figure `one` has than `other`, without what earlier rules explain."""
+    more = difference_of(one.repetitions, other.repetitions, figure)
+    return max(0.0, more.value - covered.get(figure, 0.0)) if more else 0.0
+
+
+def _cost(calls: Mapping[str, float], units: Sequence[UnitCosts]) -> CountEstimate | None:
+    """The CPU time of so many calls, in µs, from what one of each cost in each repetition."""
+    costing = {figure: number for figure, number in calls.items() if number and figure in _COSTING}
+    if not costing:
+        return None
+    costs = [[getattr(unit, figure) for figure in costing] for unit in units]
+    if any(cost is None for each in costs for cost in each):
+        return None
+    return mean_of(
+        [
+            sum(number * cost for number, cost in zip(costing.values(), each, strict=True))
+            for each in costs
+        ]
+    )
 
 
 def _finding(

@@ -27,10 +27,7 @@ class CountEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate_of(repetitions: Sequence[Counts], figure: str) -> CountEstimate | None:
     """A figure of a client; None if it was not counted."""
-    values = _values(repetitions, figure)
-    if not values:
-        return None
-    return CountEstimate(value=sum(values) / len(values), error=_error(values))
+    return mean_of(_values(repetitions, figure))
 
 
 def difference_of(
@@ -41,8 +38,14 @@ def difference_of(
     Repetitions are compared in pairs: a busy minute of the machine disturbs both clients.
     """
     pairs = zip(_values(one, figure), _values(other, figure), strict=False)
-    more = [mine - others for mine, others in pairs]
-    return CountEstimate(value=sum(more) / len(more), error=_error(more)) if more else None
+    return mean_of([mine - others for mine, others in pairs])
+
+
+def mean_of(values: Sequence[float]) -> CountEstimate | None:
+    """The mean of some repetitions with its error; None of no values."""
+    if not values:
+        return None
+    return CountEstimate(value=sum(values) / len(values), error=_error(values))
 
 
 def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.why.causes import WhyFinding, findings
-from cachemark.model.counts import CountedWork
+from cachemark.analysis.why.shares import TimeShares, shares
+from cachemark.model.counts import CountedWork, UnitCosts
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A client and the first one, in one kind of operation; `findings` are in the rules' order.
 
-    `findings` has what the client does more, `findings_of_base` what the first one does more.
+    `findings` has what the client does more, `findings_of_base` what the first one does more;
+    `time` is None if their CPU time is not known to differ.
     """
 
     kind: str
@@ -21,12 +23,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     findings: list[WhyFinding]
     findings_of_base: list[WhyFinding]
+    time: TimeShares | None = None
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts, and the differences that the rules find between clients.
 
-    `missing` says what could not be counted here, and the remedy.
+    `unit_costs` are those of each repetition. `missing` says what could not be counted here, and
+    the remedy.
     """
 
     work: str
@@ -34,11 +38,14 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int
     counted: list[CountedWork]
     differences: list[Difference]
+    unit_costs: list[UnitCosts] = []
     missing: list[str] = []
 
 
-def differences(counted: Sequence[CountedWork]) -> list[Difference]:
-    """Every client against the first one, by kind.
+def differences(
+    counted: Sequence[CountedWork], units: Sequence[UnitCosts] = ()
+) -> list[Difference]:
+    """Every client against the first one, by kind, with the time that `units` explain.
 
     A kind that one of both lacks is left out, and so is a cache in the process beside a client of a
     server.
@@ -48,16 +55,20 @@ def differences(counted: Sequence[CountedWork]) -> list[Difference]:
     for each in counted:
         base = bases.setdefault(each.kind, each)
         if base is not each and _alike(base, each):
-            found.append(
-                Difference(
-                    kind=each.kind,
-                    client=each.client,
-                    base=base.client,
-                    findings=findings(each, base),
-                    findings_of_base=findings(base, each),
-                )
-            )
+            found.append(_difference(each, base, units))
     return found
+
+
+def _difference(each: CountedWork, base: CountedWork, units: Sequence[UnitCosts]) -> Difference:
+    own, of_base = findings(each, base, units), findings(base, each, units)
+    return Difference(
+        kind=each.kind,
+        client=each.client,
+        base=base.client,
+        findings=own,
+        findings_of_base=of_base,
+        time=shares(each, base, [*own, *of_base]),
+    )
 
 
 def _alike(base: CountedWork, other: CountedWork) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cachemark.analysis.why.causes import WhyFinding, number
 from cachemark.analysis.why.estimate import CountEstimate, estimate_of
 from cachemark.analysis.why.report import Difference, WhyReport
+from cachemark.analysis.why.shares import TimeShares
 from cachemark.model.counts import CountedWork
 from cachemark.report.document import Document, DocumentPart, Table, plain_table
 
@@ -57,13 +58,36 @@ def sentences(of: Difference) -> list[str]:
     """The differences between two clients in one kind of operation."""
     found = [*of.findings, *of.findings_of_base]
     if not found:
-        return [f"{of.client} and {of.base}: the counts show no difference that a rule names."]
-    return [_sentence(each) for each in found]
+        none = f"{of.client} and {of.base}: the counts show no difference that a rule names."
+        return [none, *_time(of.time)]
+    return [*_time(of.time), *(_sentence(each) for each in found)]
+
+
+def _time(of: TimeShares | None) -> list[str]:
+    """How the CPU time between two clients is shared out; empty if it is not known to differ."""
+    if of is None:
+        return []
+    own = f"{_us(of.own_code)} of them in its own code"
+    if of.explained is None or of.unexplained is None:
+        kernel = (
+            "the rest in the kernel. That is less than the calls below cost by themselves, so it "
+            "is not shared out"
+        )
+    elif of.explained.value or of.explained.error:
+        kernel = f"{_us(of.explained)} by the calls below, {_us(of.unexplained)} unexplained"
+    else:
+        kernel = f"{_us(of.unexplained)} unexplained, in the kernel"
+    return [f"{of.client} takes {_us(of.more)} more CPU time than {of.other}: {own}, {kernel}."]
+
+
+def _us(of: CountEstimate) -> str:
+    return _cell(of, "cpu_us")
 
 
 def _sentence(of: WhyFinding) -> str:
     counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
-    return f"{of.client} {of.words} ({counts}). Remedy: {of.remedy}."
+    cost = f", {_us(of.cost_us)} in the kernel" if of.cost_us else ""
+    return f"{of.client} {of.words} ({counts}{cost}). Remedy: {of.remedy}."
 
 
 # Figures of Counts and their titles; a figure whose name ends in `_us` is a time in µs.

@@ -12,13 +12,14 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import cores, placement, usable_cpus
 from cachemark.host.system_calls import missing_reason
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.counts import CountedWork, Counts
+from cachemark.model.counts import CountedWork, Counts, UnitCosts
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.runs.counting.player import SERVER, CountingPlace, Work, playing
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.traced_calls import count_calls
 from cachemark.runs.counting.traffic import count_traffic
+from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
 
 
@@ -44,7 +45,14 @@ class _Tally(NamedTuple):
     counts: dict[str, Counts | str]
 
 
-def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> list[CountedWork]:
+class Counted(NamedTuple):
+    """The counts of each kind and client, and what single calls cost in each repetition."""
+
+    works: list[CountedWork]
+    unit_costs: list[UnitCosts]
+
+
+def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> Counted:
     """Count each kind of operation of each client. Raises UsageError.
 
     A failure of a client is not raised: it is in `failure` of its counts.
@@ -55,18 +63,21 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> l
         place = CountingPlace(server_cpus=server, worker_cpus=worker, folder=folder)
         works = _works(plan, TapeCache(engine, folder))
         tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in plan.clients}
+        units: list[UnitCosts] = []
         for number in range(plan.repeat):
+            units.append(measured_unit_costs(worker, server))
             progress(f"the loops of the languages: repetition {number + 1} of {plan.repeat}")
             loops = {name: _loop(client, works, place) for name, client in plan.loops.items()}
             for spec in plan.clients:
                 progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
                 loop = loops.get(runtime_of(spec.client), {})
                 tallies[spec.text].append(_tally(spec, works, place, loop))
-    return [
+    works = [
         _counted(client.text, kind, tallies[client.text])
         for kind in plan.workload.mix
         for client in plan.clients
     ]
+    return Counted(works, units)
 
 
 def runtime_of(client: Client) -> str:

@@ -1,0 +1,25 @@
+"""What the engine measures for one call of each kind."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.host import usable_cpus
+from cachemark.model.errors import UsageError
+from cachemark.runs.counting.unit_costs import measured_unit_costs
+
+# Found by taking one measurement from another, which a busy machine can make too small.
+DERIVED = {"sends", "switches"}
+
+
+def test_each_call_that_is_made_alone_has_a_cost() -> None:
+    cpus = usable_cpus()
+    costs = msgspec.structs.asdict(measured_unit_costs(str(cpus[0]), str(cpus[-1])))
+    for name, us in costs.items():
+        assert (us is None and name in DERIVED) or us > 0, name
+
+
+def test_a_cpu_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(UsageError, match="unit-costs: "):
+        measured_unit_costs("1023", "")
