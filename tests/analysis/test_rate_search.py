@@ -15,8 +15,8 @@ from cachemark.analysis.rate_search import (
     searches,
     wants_closed,
 )
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell, HostNoise
+from cachemark.model.search_steps import parse_objective
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
 CELL = Cell(client="a", server="embedded", workload="mixed", load="open")

@@ -15,7 +15,7 @@ from cachemark.cli import main
 from cachemark.endpoints.clients import Client
 from cachemark.host import facts
 from cachemark.host.process import ENGINE_REMEDY
-from cachemark.model.doctor_check import Limits, limit_check, word_check
+from cachemark.model.machine_limits import Limits, limit_check, word_check
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -12,7 +12,7 @@ from cachemark.cli.planned_experiment import planned_experiment
 from cachemark.cli.run_options import RunOptions
 from cachemark.model import suites
 from cachemark.model.experiment_file import load, parse
-from cachemark.model.experiment_text import experiment_text
+from cachemark.model.experiment_settings import experiment_text
 from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]

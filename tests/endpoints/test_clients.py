@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.endpoints.clients import (
-    matching_clients,
-    parse_client,
-    registry,
-)
+from cachemark.endpoints.clients import matching_clients, parse_client, registry
 from cachemark.endpoints.worker_setup import build_all, worker_folders
 from cachemark.host import process
 from cachemark.model.errors import UsageError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.host import descendants, process, stderr_tail
+from cachemark.host import descendants, process
 
 ESCAPING = """
 import os, sys, time
@@ -129,7 +129,7 @@ def test_the_tail_of_stderr_is_complete_after_the_child_has_ended() -> None:
     program = f"import sys; sys.stderr.write('x' * {size} + 'end')"
     with process.start([sys.executable, "-c", program]) as child:
         assert child.wait(60)
-        assert child.log_tail() == ("x" * (stderr_tail.TAIL_BYTES - 3)) + "end"
+        assert child.log_tail() == ("x" * (process.TAIL_BYTES - 3)) + "end"
     assert child.log_tail().endswith("xend")
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.host import shipped_folders
-from cachemark.host.shipped_folders import shipped_folder, writable_folder
-from cachemark.host.user_copy import user_copy
+from cachemark.host.shipped_folders import shipped_folder, user_copy, writable_folder
 
 
 @pytest.fixture

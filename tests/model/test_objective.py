@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachemark.model.errors import UsageError
-from cachemark.model.objective import Objective, parse_objective
+from cachemark.model.search_steps import Objective, parse_objective
 
 GOOD = ["p99<1ms", "p99.9<500us", "p50 < 2s", "p90<1.5m", "p99<250µs", " p99<1ms"]
 BAD = ["", "p99", "p99<1", "99<1ms", "p0<1ms", "p100<1ms", "p99>1ms", "p<1ms", "p99<ms", "p99<1h"]

@@ -10,8 +10,8 @@ import pytest
 from cachemark.analysis.rate_search import Play, Search, bounds
 from cachemark.model.experiment import Load, Measure
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell
+from cachemark.model.search_steps import parse_objective
 from cachemark.report.capacity import Capacity, capacities, sections, sentence
 from cachemark.report.plots.capacity import capacity
 from cachemark.report.searched_rates import found_rates

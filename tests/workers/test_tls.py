@@ -23,7 +23,7 @@ from cachemark.model.protocol import (
     Unsupported,
     WorkerAnswer,
 )
-from cachemark.runs.resilience.tls_files import TlsFiles, tls_files
+from cachemark.runs.resilience.injection import TlsFiles, tls_files
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())

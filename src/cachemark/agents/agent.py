@@ -20,9 +20,9 @@ from cachemark.agents.security import SCHEME, security, tls_context
 from cachemark.agents.session import Session
 from cachemark.agents.task import use_session
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.doctor_check import Check
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts
+from cachemark.model.machine_limits import Check
 
 _RETRY_S = 0.5
 _CONNECT_S = 5.0

@@ -10,9 +10,9 @@ from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.identity import differences, own_software
 from cachemark.agents.messages import Examine, Identify, Identity, OfferBytes, ReceiveBytes
-from cachemark.model.doctor_check import Check
 from cachemark.model.errors import UsageError
 from cachemark.model.host_facts import HostFacts
+from cachemark.model.machine_limits import Check
 
 _EXAMINE_S = 120.0
 

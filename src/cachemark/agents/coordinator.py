@@ -20,12 +20,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from distributed import Client, Future, LocalCluster, Scheduler, wait
 from distributed.metrics import time as heartbeat_clock_s
-from distributed.scheduler import (
-    KilledWorker,
-    NoValidWorkerError,
-    WorkerState,
-    heartbeat_interval,
-)
+from distributed.scheduler import KilledWorker, NoValidWorkerError, WorkerState, heartbeat_interval
 
 from cachemark.agents import messages
 from cachemark.agents.certificates import COORDINATOR

@@ -10,14 +10,7 @@ import msgspec
 from cachemark.agents.slice_messages import PlannedSlice
 from cachemark.endpoints.servers import ProcessUse
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
-from cachemark.model.experiment import (
-    Experiment,
-    Load,
-    NoisePolicy,
-    RoundsTiming,
-    Timing,
-    Workload,
-)
+from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Timing, Workload
 from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import (
     Binary,

@@ -59,10 +59,10 @@ from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.client_name import without_repeat
-from cachemark.model.doctor_check import Check
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
+from cachemark.model.machine_limits import Check
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, client_labels, make_plan
 from cachemark.model.tape_facts import TapeFacts

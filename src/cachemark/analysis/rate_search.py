@@ -29,10 +29,9 @@ from cachemark.analysis.verdict.open_loop import generator_delay
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG, may_have_moved
 from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, NoisePolicy
-from cachemark.model.measuring import measuring_load
-from cachemark.model.objective import Objective, parse_objective
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.search_steps import base_load
+from cachemark.model.plan import measuring_load
+from cachemark.model.search_steps import Objective, base_load, parse_objective
 
 # The search ends when its bounds differ by less than this part of the closed loop's rate.
 _PRECISION = 0.03

@@ -19,12 +19,7 @@ from cachemark.checks.item_shapes import ItemShapes, drawn_shapes, write_tape
 from cachemark.checks.memory_need import FillProgress, halve, sampled_need
 from cachemark.endpoints.clients import NETWORK
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.servers import (
-    RunningServer,
-    ServerSpec,
-    running_unencrypted,
-    with_memory,
-)
+from cachemark.endpoints.servers import RunningServer, ServerSpec, running_unencrypted, with_memory
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError

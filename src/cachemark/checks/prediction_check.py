@@ -16,12 +16,7 @@ import msgspec
 from cachemark.endpoints.servers import ServerSpec, parse_spec, running_unencrypted, with_memory
 from cachemark.host.engine_output import engine_output
 from cachemark.model.errors import UsageError
-from cachemark.model.miss_ratio import (
-    CachePolicy,
-    CurvePoint,
-    PredictedTrace,
-    PredictionCheck,
-)
+from cachemark.model.miss_ratio import CachePolicy, CurvePoint, PredictedTrace, PredictionCheck
 from cachemark.model.units import MIB
 
 _LONGEST_S = 60.0

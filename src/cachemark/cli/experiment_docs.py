@@ -15,7 +15,7 @@ import msgspec
 
 from cachemark.endpoints.servers import kinds
 from cachemark.model.experiment_settings import TABLES, schema_of, to_toml
-from cachemark.model.struct_defaults import default_of
+from cachemark.model.setting_types import default_of
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "experiment.md"

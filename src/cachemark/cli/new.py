@@ -20,7 +20,7 @@ from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_file import parse
-from cachemark.model.experiment_text import experiment_text
+from cachemark.model.experiment_settings import experiment_text
 from cachemark.report.console import plain_console
 
 Ask = Callable[[str, str], str]

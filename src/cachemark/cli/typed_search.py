@@ -7,7 +7,7 @@ import msgspec
 from cachemark.cli.typed_experiment import MIN_WINDOW_MS
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load
-from cachemark.model.objective import parse_objective
+from cachemark.model.search_steps import parse_objective
 from cachemark.model.work_settings import WorkSettings
 
 # Searches of each cell, where no number of blocks is typed: enough to see how far they scatter.

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.host.user_cache import user_cache
+from cachemark.host.shipped_folders import user_cache
 from cachemark.model.errors import UsageError
 
 # The version's number as registries write it; what has a slash is a path.

@@ -3,8 +3,7 @@
 from cachemark.host.awake import awake
 from cachemark.host.facts import facts
 from cachemark.host.noise import NoiseMonitor
-from cachemark.host.placement import apart, beside, placement, run_on, usable_cpus
-from cachemark.host.topology import cores
+from cachemark.host.placement import apart, beside, cores, placement, run_on, usable_cpus
 
 __all__ = [
     "NoiseMonitor",

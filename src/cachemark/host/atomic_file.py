@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from cachemark.host.regular_file import open_to_append
+from cachemark.host.files import open_to_append
 
 _NEW_FILE_MODE = 0o666
 

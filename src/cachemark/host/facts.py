@@ -10,9 +10,8 @@ from pathlib import Path
 
 from cachemark import __version__
 from cachemark.host.files import field, kib_field, read
-from cachemark.host.placement import usable_cpus
+from cachemark.host.placement import cores, usable_cpus
 from cachemark.host.process import binary_path
-from cachemark.host.topology import cores
 from cachemark.model.errors import UsageError
 from cachemark.model.host_facts import HostFacts
 

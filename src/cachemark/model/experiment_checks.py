@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload
-from cachemark.model.objective import parse_objective
 from cachemark.model.plan import uses_rounds
+from cachemark.model.search_steps import parse_objective
 from cachemark.model.work_length import plays_to_an_end
 
 # An open loop waits for what is outstanding at the end of each slice.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load
 
+# A thousand clients in a hundred blocks. A trial takes a second or more, so it is a day's work.
+MAX_TRIALS = 100_000
 _MAX_PROCESSES = 1024
 # Of one process: ports of a client's address are 16 bits, and so are most limits of open files.
 _MAX_THREADS = 65_535
@@ -38,3 +40,24 @@ def outstanding_ops(load: Load) -> int:
 def _check(where: str, what: str, number: int, most: int) -> None:
     if number > most:
         raise UsageError(f"{where}: {what}: {number:,} is more than {most:,}")
+
+
+def most_cells(experiment: Experiment) -> int:
+    """At least as many cells as the grid has: some loads may not be played with each workload."""
+    clients = len(experiment.clients) + bool(experiment.twice)
+    pairs = clients * len(experiment.servers) + len(experiment.in_process)
+    loads = [
+        len(experiment.loads) if workload.loads is None else len(workload.loads)
+        for workload in experiment.workloads
+    ]
+    return pairs * sum(loads)
+
+
+def check_size(experiment: Experiment) -> None:
+    """Refuse a plan that is too long to be made. Raises UsageError."""
+    trials = most_cells(experiment) * experiment.blocks
+    if trials > MAX_TRIALS:
+        raise UsageError(
+            f"{experiment.name}: {trials:,} trials are more than {MAX_TRIALS:,}",
+            "fewer blocks, clients, servers, workloads or loads",
+        )

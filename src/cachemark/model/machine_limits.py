@@ -1,4 +1,4 @@
-"""Limits for figures of the machine: one table for the doctor and for the verdict on a trial."""
+"""Limits for figures of the machine, for the doctor and the verdict on a trial; and its checks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+NOT_READABLE = "not readable"
 Status = Literal["ok", "warn", "fail", "info"]
 
 
@@ -35,3 +36,42 @@ FREQUENCY = Limits(unit="% between lowest and highest", warn=2)
 RETRANSMITS = Limits(unit="per million segments", warn=0, fail=10)
 ANY_FAILS = Limits(unit="times", warn=0, fail=0)
 ANY_WARNS = Limits(unit="times", warn=0)
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A check's result. `info` is a fact without a status; `limits` says what was judged by."""
+
+    name: str
+    value: str
+    status: Status = msgspec.field(default="info", name="judgement")
+    limits: str = ""
+    remedy: str = ""
+
+
+def limit_check(name: str, figure: float | None, limits: Limits, remedy: str) -> Check:
+    """Compare a figure with its limits. If it could not be read, the check has no result."""
+    if figure is None:
+        return Check(name=name, value=NOT_READABLE, limits=str(limits))
+    status = limits.classify(figure)
+    return Check(
+        name=name,
+        value=f"{figure:,.4g} {limits.unit}",
+        status=status,
+        limits=str(limits),
+        remedy="" if status == "ok" else remedy,
+    )
+
+
+def word_check(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
+    """Compare a word with the good ones. If it could not be read, the check has no result."""
+    limits = f"warn unless {' or '.join(good)}"
+    if not value:
+        return Check(name=name, value=NOT_READABLE, limits=limits)
+    if value in good:
+        return Check(name=name, value=value, status="ok", limits=limits)
+    return Check(name=name, value=value, status="warn", limits=limits, remedy=remedy)
+
+
+def info_check(name: str, value: str) -> Check:
+    """A fact without a result."""
+    return Check(name=name, value=value or NOT_READABLE)

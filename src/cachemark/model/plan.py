@@ -9,14 +9,9 @@ import msgspec
 
 from cachemark.model.client_name import REPEAT_SUFFIX, parse_client_name
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
-from cachemark.model.experiment_limits import check_limits
-from cachemark.model.grid_size import check_size
+from cachemark.model.experiment_limits import check_limits, check_size
 from cachemark.model.outcome import Cell, Trial
-from cachemark.model.search_steps import (
-    MAX_TRIALS,
-    TYPICAL_TRIALS,
-    closed_experiment,
-)
+from cachemark.model.search_steps import MAX_TRIALS, TYPICAL_TRIALS, closed_experiment
 from cachemark.model.sitting_plan import sittings_of
 from cachemark.model.work_length import plays_to_an_end
 
@@ -272,3 +267,16 @@ def load_of(experiment: Experiment, cell: Cell) -> Load:
 def warmup_ms(workload: Workload, timing: Timing) -> int:
     """How long to warm up at most: what the workload says comes before what the experiment says."""
     return timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
+
+
+def measuring_load(load: Load) -> Load:
+    """The load of the trial's own client: all, or a low rate where generators make the load."""
+    if load.measure is None:
+        return load
+    return Load(
+        name=load.name,
+        schedule="poisson",
+        rate=load.measure.rate,
+        connections=load.measure.connections,
+        wire=load.wire,
+    )

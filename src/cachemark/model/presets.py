@@ -9,7 +9,7 @@ import msgspec
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Keys, Values, Workload
-from cachemark.model.struct_defaults import defaults_of
+from cachemark.model.setting_types import defaults_of
 from cachemark.model.work_settings import WorkSettings, decode_settings
 
 

@@ -1,4 +1,4 @@
-"""The loads of a search for the highest rate: a closed loop, then open loops at several rates.
+"""A search for the highest rate: its objective, and a closed loop, then open ones at several rates.
 
 An experiment with `search` lists loads without a rate. Each step of a search plays one of them at a
 rate, as a load of its own, such as `poisson-12300-rate`. So trials at different rates are
@@ -7,12 +7,18 @@ different cells. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.units import NS
 
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_OBJECTIVE = re.compile(rf"p({_NUMBER})\s*<\s*({_NUMBER})\s?({'|'.join(NS)})")
+EXAMPLE = "p99<1ms"
 # A search plays a closed loop, about six rates, those that missed again, and both ends once more.
 TYPICAL_TRIALS = 12
 # More than any search plays: each of its steps at most three times, and both ends twice more.
@@ -67,3 +73,24 @@ def _with_steps(workload: Workload, steps: dict[str, list[Load]]) -> Workload:
         return workload
     names: Sequence[str] = [step.name for load in workload.loads for step in steps[load]]
     return msgspec.structs.replace(workload, loads=list(names))
+
+
+class Objective(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile of the response time, and the time that it has to stay below."""
+
+    percent: float
+    below_ns: int
+
+    @property
+    def percentile(self) -> str:
+        """Such as `p99.9`."""
+        return f"p{self.percent:g}"
+
+
+def parse_objective(text: str, place: str) -> Objective:
+    """Read an objective. Raises UsageError; `place` is where it was written."""
+    match = _OBJECTIVE.fullmatch(text.strip())
+    percent = float(match[1]) if match else 0.0
+    if match is None or not 0 < percent < 100:
+        raise UsageError(f"{place}: {text!r} is no objective", f"write {EXAMPLE} or p99.9<500us")
+    return Objective(percent=percent, below_ns=round(float(match[2]) * NS[match[3]]))

@@ -1,10 +1,12 @@
-"""The header of a tape file, as docs/tape.md lays it out. The one reader of it in Python."""
+"""The header of a tape file, and when its operations are due (docs/tape.md)."""
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 _MAGIC = b"CMTAPE\0\0"
 _VERSION = 2
@@ -50,3 +52,19 @@ def read_header(path: Path) -> TapeHeader:
     if magic != _MAGIC or header.version != _VERSION:
         raise ValueError(f"{path}: not a tape of version {_VERSION}")
     return header
+
+
+class Schedule:
+    """The intended start times on a tape. They repeat with the period of the tape."""
+
+    def __init__(self, path: Path) -> None:
+        header = read_header(path)
+        self._ops, self._period_ns = header.op_count, header.period_ns
+        self._times = np.memmap(
+            path, dtype="<u8", mode="r", offset=header.times_at, shape=(header.op_count,)
+        )
+
+    def due(self, at_ns: int) -> int:
+        """How many operations were due by `at_ns` after the window's start."""
+        passes, within = divmod(max(0, at_ns), self._period_ns)
+        return passes * self._ops + int(np.searchsorted(self._times, within, side="right"))

@@ -74,3 +74,8 @@ def instant_text(unix_ns: int) -> str:
     """
     instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
     return instant.isoformat(timespec="milliseconds")
+
+
+def version_numbers(version: str) -> list[int]:
+    """The numbers of a version such as `1.6.45`; none if it has none."""
+    return [int(number) for number in re.findall(r"[0-9]{1,9}", version)]

@@ -12,7 +12,7 @@ import hashlib
 import msgspec
 
 from cachemark.model.outcome import Outcome
-from cachemark.model.struct_defaults import default_of
+from cachemark.model.setting_types import default_of
 
 # The limits after which a hanging worker is stopped do not change what is measured.
 _WORKER_TIMEOUTS = frozenset({"ready_ms", "silence_ms"})

@@ -15,7 +15,7 @@ import msgspec
 from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.experiment_document import with_trace_defaults
-from cachemark.model.struct_defaults import defaults_of
+from cachemark.model.setting_types import defaults_of
 from cachemark.model.work_length import begins_cold
 
 # Settings that say which operations are played: a new one replaces the others.

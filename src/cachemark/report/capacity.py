@@ -12,7 +12,7 @@ import msgspec
 from cachemark.analysis.number_format import count_of, number
 from cachemark.model.experiment import Experiment, Load
 from cachemark.model.hosts import Hosts
-from cachemark.model.objective import Objective
+from cachemark.model.search_steps import Objective
 from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.searched_rates import FoundRate, rate_above
 

@@ -8,9 +8,9 @@ import msgspec
 
 from cachemark.analysis.rate_search import searches
 from cachemark.analysis.statistics import CellSummary
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Outcome
 from cachemark.model.run_header import RunHeader
+from cachemark.model.search_steps import parse_objective
 from cachemark.report import capacity, search_rows, searched_rates
 from cachemark.report.groups import series_of
 from cachemark.report.model import SearchRow, Section

@@ -7,8 +7,8 @@ from functools import partial
 
 from cachemark.analysis.rate_search import Play, Search, bounds
 from cachemark.analysis.statistics import CellSummary
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Cell
+from cachemark.model.search_steps import parse_objective
 from cachemark.report.model import SEARCH_ROWS_VERSION, SearchRow
 from cachemark.report.searched_rates import FoundRate, rate_above, why_no_rate
 

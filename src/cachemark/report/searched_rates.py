@@ -10,8 +10,8 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rate_interval import rate_interval
 from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
 from cachemark.analysis.statistics import Interval
-from cachemark.model.objective import Objective
 from cachemark.model.outcome import Cell
+from cachemark.model.search_steps import Objective
 from cachemark.report.model import RatePoint, RatesSection, Section
 
 STEPS_TITLE = "Every step of the search"

@@ -12,9 +12,8 @@ from cachemark.endpoints.clients import registry
 from cachemark.model.audit import Audit
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
-from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Cell, Outcome, Trial
-from cachemark.model.plan import Plan
+from cachemark.model.plan import Plan, measuring_load
 from cachemark.runs.audit import Auditor
 from cachemark.runs.generations import generations_of
 from cachemark.runs.next_trials.schedule import Part

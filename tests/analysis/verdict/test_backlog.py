@@ -15,8 +15,8 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount, Stationarity
 from cachemark.model.protocol import Done, Operation
-from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats
+from cachemark.model.tape_header import Schedule
 
 WORKLOAD = Workload(name="w", mix={"get": 1})
 RATE, SECONDS = 2000, 5

@@ -15,9 +15,9 @@ from cachemark.analysis.verdict.generators import (
 )
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Measure
-from cachemark.model.objective import parse_objective
 from cachemark.model.outcome import Finding, Generators, Outcome, ServerUse
 from cachemark.model.protocol import Done
+from cachemark.model.search_steps import parse_objective
 from tests.builders.search_outcomes import at_rate, operations
 
 P99 = parse_objective("p99<1ms", "search")

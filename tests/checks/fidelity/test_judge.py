@@ -11,14 +11,7 @@ from msgspec.structs import replace
 
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.attempts import mark_known, retry_until_judged
-from cachemark.checks.fidelity.cases import (
-    Case,
-    CaseLoad,
-    Faults,
-    KnownMiss,
-    cases,
-    known_failures,
-)
+from cachemark.checks.fidelity.cases import Case, CaseLoad, Faults, KnownMiss, cases, known_failures
 from cachemark.checks.fidelity.judge import CountResult, FidelityResult, TimeFloor
 from cachemark.checks.fidelity.log import (
     Log,

@@ -15,7 +15,7 @@ from cachemark.analysis.resilience.answers import (
 )
 from cachemark.analysis.resilience.call_log import Call, CallOutcome, TapeData, read_calls
 from cachemark.model.errors import TrialError
-from cachemark.runs.resilience.tape import KEYS, write_tape
+from cachemark.runs.resilience.play import KEYS, write_tape
 
 
 @pytest.fixture(scope="module")

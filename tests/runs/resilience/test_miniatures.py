@@ -11,17 +11,9 @@ import pytest
 
 from cachemark.analysis.resilience.cell import CellName
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.model.faults import (
-    Caller,
-    Fault,
-    Freeze,
-    Impostor,
-    LoseOne,
-    MoveName,
-    Proxy,
-)
+from cachemark.model.faults import Caller, Fault, Freeze, Impostor, LoseOne, MoveName, Proxy
+from cachemark.runs.resilience.injection import private_names_missing
 from cachemark.runs.resilience.play import CellPlayer
-from cachemark.runs.resilience.private_name import private_names_missing
 from tests.conftest import ROOT
 
 pytestmark = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.runs.resilience.recovery import Look, healthy_since_ns, may_end
+from cachemark.runs.resilience.window import Look, healthy_since_ns, may_end
 
 _S = 1_000_000_000
 

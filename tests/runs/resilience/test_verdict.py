@@ -19,7 +19,7 @@ from cachemark.analysis.resilience.figures import (
     timeline,
 )
 from cachemark.analysis.resilience.verdict import RULES, VERDICTS, findings, verdict_of
-from cachemark.runs.resilience.disturbance import disturbance
+from cachemark.runs.resilience.play import disturbance
 
 _MS = 1_000_000
 _PHASES = Phases(start_ns=0, fault_ns=1000 * _MS, fault_end_ns=2000 * _MS, end_ns=4000 * _MS)

@@ -11,9 +11,8 @@ from cachemark.model import histogram
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
-from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import uses_rounds
+from cachemark.model.plan import measuring_load, uses_rounds
 from cachemark.model.protocol import Done
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes
 from tests.cli.in_process import Inside, inside

@@ -10,11 +10,7 @@ from cachemark.analysis.resilience.call_log import Call, TapeData, read_calls
 from cachemark.checks.conformance.cases import claiming, each
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.tape_values import tape_values
-from cachemark.checks.conformance.worker_driver import (
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Done, Operation, Prepare, RunRequest
 

@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from cachemark.checks.conformance.cases import ConformanceCase, claiming
-from cachemark.checks.conformance.worker_driver import (
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, Unsupported
 

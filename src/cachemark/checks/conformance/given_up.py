@@ -15,11 +15,7 @@ from cachemark.checks.conformance.cases import (
 from cachemark.checks.conformance.proxy import ReplyProxy, proxied
 from cachemark.checks.conformance.requests import Command
 from cachemark.checks.conformance.tape_values import tape_commands
-from cachemark.checks.conformance.worker_driver import (
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, RunRequest

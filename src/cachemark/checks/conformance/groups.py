@@ -12,11 +12,7 @@ from cachemark.checks.conformance.slice_driver import (
     play_until_counted,
 )
 from cachemark.checks.conformance.tape_values import tape_values
-from cachemark.checks.conformance.worker_driver import (
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.protocol import Done, Prepare, RunRequest, Slice, SliceDone

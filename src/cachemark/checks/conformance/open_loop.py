@@ -7,11 +7,7 @@ import threading
 from cachemark.checks.conformance.cases import ConformanceCase, but, claiming, each, every
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.timelines import check_end_times, check_sums
-from cachemark.checks.conformance.worker_driver import (
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram

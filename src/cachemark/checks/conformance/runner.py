@@ -32,7 +32,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.version_numbers import version_numbers
+from cachemark.model.units import version_numbers
 
 ResultState = Literal["passed", "failed", "known", "not applicable"]
 

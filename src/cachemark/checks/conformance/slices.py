@@ -40,12 +40,7 @@ from cachemark.checks.conformance.slice_driver import (
     slice_done,
 )
 from cachemark.checks.conformance.tape_values import tape_values
-from cachemark.checks.conformance.worker_driver import (
-    ANSWER_S,
-    WorkerDriver,
-    expect,
-    expect_equal,
-)
+from cachemark.checks.conformance.worker_driver import ANSWER_S, WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import EndSlices, RunRequest, Slice, SliceDone, Stop
 

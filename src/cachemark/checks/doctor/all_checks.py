@@ -13,7 +13,7 @@ from cachemark.checks.doctor.kernel_messages import kernel_message_checks
 from cachemark.checks.doctor.network import network
 from cachemark.checks.doctor.round_trips import round_trip_checks
 from cachemark.checks.doctor.software import software
-from cachemark.model.doctor_check import Check
+from cachemark.model.machine_limits import Check
 
 
 def doctor(

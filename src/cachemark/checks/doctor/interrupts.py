@@ -10,8 +10,8 @@ import msgspec
 from cachemark.host import cores, placement
 from cachemark.host.files import read
 from cachemark.host.process import parse_cpus
-from cachemark.model.doctor_check import NOT_READABLE, Check
 from cachemark.model.experiment import Placement
+from cachemark.model.machine_limits import NOT_READABLE, Check
 
 # Who has fewer than this part of all of the devices' interrupts since boot is not worth a word.
 _PART = 0.05

@@ -10,8 +10,7 @@ import msgspec
 
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.host.process import cpu_ns
-from cachemark.model.doctor_check import Check, info_check, limit_check
-from cachemark.model.machine_limits import FOREIGN, STEAL, Limits
+from cachemark.model.machine_limits import FOREIGN, STEAL, Check, Limits, info_check, limit_check
 
 SAMPLE_S = 1.0
 _READS = 20_000

@@ -8,8 +8,15 @@ from pathlib import Path
 
 from cachemark.host import counters
 from cachemark.host.files import field, read
-from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check, word_check
-from cachemark.model.machine_limits import FREQUENCY, Limits
+from cachemark.model.machine_limits import (
+    FREQUENCY,
+    NOT_READABLE,
+    Check,
+    Limits,
+    info_check,
+    limit_check,
+    word_check,
+)
 
 _CPUS = "sys/devices/system/cpu"
 # A core that wakes from a state deeper than this delays the work that waits for it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cachemark.host.kernel_log import read_kernel_log
-from cachemark.model.doctor_check import NOT_READABLE, Check
 from cachemark.model.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
+from cachemark.model.machine_limits import NOT_READABLE, Check
 
 
 def kernel_message_checks(root: Path) -> list[Check]:

@@ -19,9 +19,15 @@ from cachemark.host.facts import (
 )
 from cachemark.host.files import field, kib_field, read
 from cachemark.host.process import parse_cpus
-from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.model.experiment import Placement
-from cachemark.model.machine_limits import Limits
+from cachemark.model.machine_limits import (
+    NOT_READABLE,
+    Check,
+    Limits,
+    info_check,
+    limit_check,
+    word_check,
+)
 
 _CLOCKSOURCES = ("tsc", "kvm-clock", "arch_sys_counter")
 _MIN_OPEN_FILES = 4096

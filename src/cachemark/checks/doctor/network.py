@@ -6,8 +6,7 @@ from pathlib import Path
 
 from cachemark.host import counters
 from cachemark.host.files import read
-from cachemark.model.doctor_check import NOT_READABLE, Check, info_check, limit_check
-from cachemark.model.machine_limits import Limits
+from cachemark.model.machine_limits import NOT_READABLE, Check, Limits, info_check, limit_check
 
 _SYSCTL = "proc/sys/net"
 _MIN_PORTS = 10_000

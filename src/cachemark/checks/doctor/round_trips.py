@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from cachemark.host.round_trip import RoundTrips, measure_loopback, measure_round_trips
 from cachemark.model.address import HostPort, parse_host_port
-from cachemark.model.doctor_check import Check
 from cachemark.model.errors import UsageError
-from cachemark.model.machine_limits import Limits
+from cachemark.model.machine_limits import Check, Limits
 
 # A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
 _LOOPBACK = Limits(unit="µs", warn=200)

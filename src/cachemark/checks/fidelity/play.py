@@ -28,7 +28,7 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.wire import supported_wires
 from cachemark.host import process
-from cachemark.host.run_delay import run_delay_ns
+from cachemark.host.cpu_meter import run_delay_ns
 from cachemark.model import histogram
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement

@@ -13,13 +13,7 @@ from pathlib import Path
 from cachemark.endpoints.servers import tls
 from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
-from cachemark.endpoints.servers.spec import (
-    LOOPBACK,
-    Missing,
-    ServerSpec,
-    positive,
-    read_options,
-)
+from cachemark.endpoints.servers.spec import LOOPBACK, Missing, ServerSpec, positive, read_options
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder, temporary_socket
 from cachemark.model.errors import TrialError, UsageError

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.servers.memory_option import (
-    OPTION,
-    MemoryModel,
-    check_memory,
-    memory_mib,
-)
+from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, check_memory, memory_mib
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,

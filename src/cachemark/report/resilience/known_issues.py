@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.model.version_numbers import version_numbers
+from cachemark.model.units import version_numbers
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

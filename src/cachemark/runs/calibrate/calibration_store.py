@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.host.atomic_file import append_lines, made_folder
-from cachemark.host.regular_file import read_regular
+from cachemark.host.files import read_regular
 from cachemark.model.calibration import Calibration
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.storage.store import CALIBRATIONS

@@ -12,13 +12,7 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.counts import Counts
 from cachemark.model.errors import DECODE_ERRORS, TrialError
 from cachemark.model.protocol_results import attempts_of
-from cachemark.runs.counting.player import (
-    SERVER,
-    CountingPlace,
-    CountingPlayer,
-    Work,
-    playing,
-)
+from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
 
 _OPS = 100
 

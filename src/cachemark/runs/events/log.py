@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from cachemark.host.regular_file import open_regular, open_to_append
+from cachemark.host.files import open_regular, open_to_append
 from cachemark.runs.events.events import (
     EVENTS_FILE,
     Ended,

@@ -18,9 +18,8 @@ from cachemark.endpoints.wire import select_wire
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Timing
-from cachemark.model.measuring import measuring_load
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import Plan, Skipped
+from cachemark.model.plan import Plan, Skipped, measuring_load
 from cachemark.model.protocol import Prepare, Ready
 from cachemark.runs.trials.callers import callers_of, demand_of
 

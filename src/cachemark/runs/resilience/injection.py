@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachemark.analysis.resilience.answers import DataLoss
 from cachemark.endpoints.fault_proxy import FaultProxy, fault_proxy
 from cachemark.endpoints.servers.spec import LOOPBACK
-from cachemark.endpoints.servers.tls import missing_certificates
+from cachemark.endpoints.servers.tls import OWN_OPTIONS, missing_certificates, written_pair
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.faults import (
+    BadCertificate,
     Caller,
     Fault,
     Freeze,
@@ -24,10 +29,16 @@ from cachemark.model.faults import (
     ProxyFault,
     Restart,
 )
-from cachemark.runs.resilience.private_name import NAME, PrivateName, private_names_missing
 from cachemark.runs.resilience.server import FragileServer
-from cachemark.runs.resilience.tls_files import TlsFiles, tls_files
 
+if TYPE_CHECKING:
+    from cachemark.host.certificates import CertificatePair
+
+_OTHER_HOST = "another-host.test"
+NAME = "cachemark-server.test"  # RFC 6761 reserves .test
+_NAMESPACE = ("unshare", "--map-root-user", "--mount")
+_HOSTS = Path("/etc/hosts")
+_TRY_S = 10.0
 _OTHERS = 2
 _HEIR = "127.0.0.2"
 _REFUSE: ProxyFault = {"kind": "refuse"}
@@ -258,3 +269,72 @@ def injection(fault: Fault) -> Generator[Injection]:
 
 def _proxied(stack: ExitStack, server: FragileServer, fault: ProxyFault) -> Injection:
     return _Proxied(server, stack.enter_context(fault_proxy(server.address)), fault)
+
+
+def private_names_missing() -> str:
+    """Why this machine cannot have private names; empty if it can."""
+    if shutil.which(_NAMESPACE[0]) is None:
+        return "unshare is not on this machine (apt-get install util-linux)"
+    command = [*_NAMESPACE, "mount", "--bind", str(_HOSTS), str(_HOSTS)]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TRY_S)
+    return f"no mount namespace: {tried.stderr.strip()}" if tried.returncode else ""
+
+
+class PrivateName:
+    """A host name that only one process and its descendants know, and whose address can change.
+
+    The process has a mount namespace, and in it an /etc/hosts of its own (a file in `folder`). A
+    user namespace makes this possible without privilege.
+    """
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self._file = folder / "hosts"
+        self._file.write_text(self._hosts(address))
+
+    def command(self, command: list[str]) -> list[str]:
+        """A command that runs another one, which then knows the name."""
+        mount = f'mount --bind "$0" {_HOSTS} && exec "$@"'
+        return [*_NAMESPACE, "sh", "-c", mount, str(self._file), *command]
+
+    def point_to(self, address: str) -> None:
+        """Let the name resolve to another address from now on."""
+        # In place, because the mount is of this file; in one write, which no reader sees a part of.
+        text = self._hosts(address).encode()
+        with self._file.open("r+b", buffering=0) as file:
+            file.write(text)
+            file.truncate(len(text))
+
+    @staticmethod
+    def _hosts(address: str) -> str:
+        # The name is last, and every line ends: a resolver never reads a part of an old line.
+        return f"{_HOSTS.read_text().rstrip()}\n{address} {NAME}\n"
+
+
+class TlsFiles(NamedTuple):
+    """The certificate that clients trust, and the options of both servers for memcached."""
+
+    trusted: Path
+    good: dict[str, str]
+    bad: dict[str, str]
+
+
+def tls_files(folder: Path, bad: BadCertificate) -> TlsFiles:
+    """Make the certificates of a server and of its impostor in a folder."""
+    from cachemark.host.certificates import Authority  # noqa: PLC0415  # needs an extra package
+
+    authority = Authority("cachemark")
+    match bad:
+        case "untrusted":
+            pair = Authority("a stranger").pair(LOOPBACK)
+        case "other-host":
+            pair = authority.pair(_OTHER_HOST)
+        case "expired":
+            pair = authority.pair(LOOPBACK, ends_in=-timedelta(days=1))
+    trusted = folder / "trusted.pem"
+    trusted.write_bytes(authority.pem)
+    good = _options(folder, "good", authority.pair(LOOPBACK))
+    return TlsFiles(trusted, good, _options(folder, "bad", pair))
+
+
+def _options(folder: Path, name: str, pair: CertificatePair) -> dict[str, str]:
+    return dict(zip(OWN_OPTIONS, written_pair(folder, name, pair), strict=True))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from cachemark.analysis.resilience.answers import describe_wrong, judged_answers
-from cachemark.analysis.resilience.call_log import read_calls
+from cachemark.analysis.resilience.call_log import TapeData, read_calls
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
-from cachemark.analysis.resilience.figures import PlayedCalls, figures, timeline
-from cachemark.analysis.resilience.verdict import crash, findings, verdict_of
+from cachemark.analysis.resilience.figures import Figures, PlayedCalls, figures, timeline
+from cachemark.analysis.resilience.verdict import FaultFinding, crash, findings, verdict_of
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
-from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UnsupportedError, UsageError, WorkerCrashedError
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import (
     Done,
@@ -29,11 +32,23 @@ from cachemark.model.protocol import (
     RunRequest,
     WorkerAnswer,
 )
-from cachemark.runs.resilience.disturbance import disturbance
 from cachemark.runs.resilience.injection import Injection, impossible, injection
-from cachemark.runs.resilience.tape import KEYS, write_tape
 from cachemark.runs.resilience.window import FaultWindow
 
+KEYS = 1009  # a prime, so that each caller comes to each key
+_RATE = 400
+# Longer than any cell: where a tape begins again, its lengths come again.
+_TAPE_S = 60
+# The rules about times leave half a second between a time-out and a broken rule.
+LONGEST_PAUSE_MS = 200.0
+# A half of the four callers.
+WAITING_THREADS = 2.0
+# Rules that a client can break because it got no CPU. A wrong value is one however busy the machine
+# is, and connections, descriptors and threads are opened by the client.
+_BROKEN_BY_WAITING = (
+    "lost call", "longest call", "no recovery", "time-out", "slow recovery", "errors as misses",
+    "needless failures",
+)  # fmt: skip
 CALLERS = 4
 _READY_S = 60.0
 # Only the profile `common` sets a time-out; the worker's own limit comes after that of any library.
@@ -226,3 +241,35 @@ def _prefill(worker: Worker) -> None:
         if answer is not None and not isinstance(answer, Progress):
             raise TrialError(f"{worker.name}: the keys could not be stored")
     raise TrialError(f"{worker.name}: the keys were not stored within {_READY_S:g} s")
+
+
+def disturbance(figures: Figures, findings: Sequence[FaultFinding]) -> str:
+    """The disturbance that can have caused the verdict of a cell, in words; empty without one.
+
+    A client that is safe on a busy machine is safe.
+    """
+    sure = [one for one in findings if one.rule not in _BROKEN_BY_WAITING]
+    if verdict_of(sure) == verdict_of(findings):
+        return ""
+    if figures.longest_pause_ms > LONGEST_PAUSE_MS:
+        return f"the machine paused for {figures.longest_pause_ms:,.0f} ms"
+    if figures.waiting_threads > WAITING_THREADS:
+        return f"{figures.waiting_threads:.1f} threads of the cell waited for a CPU on average"
+    return ""
+
+
+def write_tape(path: Path) -> TapeData:
+    """Write the tape of all cells: reads in turn of all keys, and writes that are all unlike.
+
+    Raises UsageError.
+    """
+    command = [
+        process.binary_path(), "tape", "write", "--out", str(path), "--keys", str(KEYS),
+        "--distribution", "sequential", "--size", "100..1000", "--vary-lengths",
+        "--mix", "get=9,set=1", "--schedule", "uniform", "--rate", str(_RATE),
+        "--duration", f"{_TAPE_S}s",
+    ]  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise UsageError(f"tape: {ended.stderr.strip()}")
+    return TapeData(path)

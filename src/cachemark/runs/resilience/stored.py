@@ -14,7 +14,7 @@ import msgspec
 from cachemark import __version__
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
 from cachemark.host.atomic_file import append_lines, replace_file
-from cachemark.host.regular_file import read_regular, refuse_linked
+from cachemark.host.files import read_regular, refuse_linked
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.faults import chosen_faults
 from cachemark.model.host_facts import HostFacts

@@ -1,19 +1,29 @@
-"""The window of a cell: the calls, the fault in the middle of them, and samples."""
+"""The window of a cell: the calls, the fault in the middle of them, samples, and when it may end.
+
+The call log says later what each call came to; until then there are the worker's progress and the
+counters of the server.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from cachemark.analysis.resilience.figures import Phases, Samples
+from cachemark.analysis.resilience.figures import Phases, ProcessSample, Samples
+from cachemark.endpoints.servers.running import merge_process_use, process_use
 from cachemark.endpoints.worker import Worker
+from cachemark.host.cpu_meter import family, process_run_delay_ns
 from cachemark.host.noise import SleepOvershoot
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
 from cachemark.runs.resilience.injection import Injection
-from cachemark.runs.resilience.recovery import Look, may_end
-from cachemark.runs.resilience.samples import sample, waits_ns
 
+# All keys are read once in 2.5 s: a value that was stored elsewhere shows in this time.
+STEADY_MS = 3000
+_FEWEST_OPS = 100
 _START_AHEAD_NS = 300_000_000
 # After the last call's time-out a worker has this long to notice that a call does not return.
 _LOST_S = 5.0
@@ -122,3 +132,76 @@ class FaultWindow:
         # The kind `client` says that a call does not return, which is what is judged here.
         if isinstance(self._ended, Failure) and self._ended.kind != "client":
             raise self._worker.error_for_answer(self._ended, "run")
+
+
+def sample(pid: int, root: Path = Path("/proc")) -> ProcessSample:
+    """The use of a process and its descendants now. Ended processes count as nothing."""
+    pids = family(pid)
+    use = merge_process_use([use for each in pids if (use := process_use(each)) is not None])
+    return ProcessSample(
+        cpu_ns=use.cpu_ns,
+        threads=use.threads,
+        descriptors=sum(_descriptors(root / str(each) / "fd") for each in pids),
+        rss_bytes=use.rss_bytes,
+    )
+
+
+def _descriptors(folder: Path) -> int:
+    try:
+        return len(list(folder.iterdir()))
+    except OSError:
+        return 0
+
+
+def waits_ns(pids: Sequence[int]) -> dict[int, int]:
+    """How long each process, with its children, has been runnable without a CPU so far."""
+    return {pid: process_run_delay_ns(pid) for pid in pids}
+
+
+class Look(NamedTuple):
+    """A worker's progress, and how many calls the server with the fault has executed by then.
+
+    `ops` and `errors` count since the start of the run.
+    """
+
+    at_ns: int
+    ops: int
+    errors: int
+    answered: int
+
+
+def is_healthy(before: Look, now: Look, share: float) -> bool:
+    """Whether all calls between two looks were answered by the server.
+
+    `share` is the part of the calls that it has to see: a failure that looks like a miss is a call
+    that reached no server.
+    """
+    ops = now.ops - before.ops
+    return (
+        now.errors == before.errors
+        and ops >= _FEWEST_OPS
+        and now.answered - before.answered >= share * ops
+    )
+
+
+def healthy_since_ns(looks: Sequence[Look], share: float) -> int | None:
+    """Since when every look has been a healthy one; None if the last was not."""
+    since: int | None = None
+    for before, now in pairwise(looks):
+        if not is_healthy(before, now, share):
+            since = None
+        elif since is None:
+            since = before.at_ns
+    return since
+
+
+def may_end(looks: Sequence[Look], fault_end_ns: int, after_ms: int, share: float) -> bool:
+    """Whether a client has recovered and has since then played long enough.
+
+    `looks` are those after the fault, `after_ms` is how long each client plays after it.
+    """
+    since_ns = healthy_since_ns(looks, share)
+    if since_ns is None:
+        return False
+    now_ns = looks[-1].at_ns
+    return now_ns - since_ns >= STEADY_MS * _MS and now_ns - fault_end_ns >= after_ms * _MS

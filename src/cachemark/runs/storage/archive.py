@@ -24,8 +24,7 @@ from msgspec import Meta
 
 from cachemark import __version__
 from cachemark.host.atomic_file import made_folder, replace_file
-from cachemark.host.files import is_folder
-from cachemark.host.regular_file import open_regular, read_regular
+from cachemark.host.files import is_folder, open_regular, read_regular
 from cachemark.host.sandbox import SandboxLimits, run_limited
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError

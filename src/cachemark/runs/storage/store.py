@@ -20,7 +20,7 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.host.atomic_file import append_lines, made_folder, replace_file
-from cachemark.host.regular_file import open_regular, read_regular, refuse_linked
+from cachemark.host.files import open_regular, read_regular, refuse_linked
 from cachemark.model.audit import Audit
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment

@@ -30,8 +30,8 @@ from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.outcome import Binary, CommandCount, Generators, Observed, Outcome
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
-from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
+from cachemark.model.tape_header import Schedule
 from cachemark.model.units import instant_text
 from cachemark.runs.audit.claims import sends_as_on_tape
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason

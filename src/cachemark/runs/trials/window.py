@@ -12,14 +12,7 @@ from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.merging import merge_kinds
-from cachemark.model.outcome import (
-    CommandCount,
-    HostNoise,
-    Observed,
-    Sample,
-    ServerLoad,
-    ServerUse,
-)
+from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerLoad, ServerUse
 from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats

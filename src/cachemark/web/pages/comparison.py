@@ -10,7 +10,7 @@ from cachemark.endpoints.clients import Client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.model.experiment_text import experiment_text
+from cachemark.model.experiment_settings import experiment_text
 from cachemark.report.compare import CellFilter, ComparisonReport
 from cachemark.report.compare.played_again import library_versions, played_again
 from cachemark.report.compare.stored import compare_stored

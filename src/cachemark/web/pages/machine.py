@@ -10,7 +10,7 @@ from starlette.responses import Response
 from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.host import process
-from cachemark.model.doctor_check import Check
+from cachemark.model.machine_limits import Check
 from cachemark.report.document import Table, plain_table
 from cachemark.web.context import context
 from cachemark.web.forms import form_of

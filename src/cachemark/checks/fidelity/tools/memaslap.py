@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.tool import (
-    KEY_BYTES,
-    Tool,
-    ToolJob,
-    ToolResult,
-    unreadable,
-)
+from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult, unreadable
 
 _MIX = "key\n{key} {key} 1\nvalue\n{size} {size} 1\ncmd\n0 0.1\n1 0.9\n"
 _GETS = re.compile(r"^Get Statistics \((\d+) events\)\n(.*?)(?:\n\n|\Z)", re.M | re.S)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.tool import (
-    KEY_BYTES,
-    Tool,
-    ToolJob,
-    ToolResult,
-    unreadable,
-)
+from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult, unreadable
 
 _COLUMN = re.compile(r"(\d+)(?:st|nd|rd|th)")
 

@@ -16,8 +16,8 @@ from cachemark.checks.fidelity.judge import FidelityResult, PercentileResult, Ti
 from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services_ns
 from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
+from cachemark.host.cpu_meter import run_delay_ns
 from cachemark.host.process import start
-from cachemark.host.run_delay import run_delay_ns
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
