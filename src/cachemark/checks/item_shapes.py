@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from cachemark.host import process
+from cachemark.host.engine_output import write_tape
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import UsageError, engine_error_text
+from cachemark.model.errors import UsageError
 from cachemark.model.tape_header import read_header
 
 # So many lengths are drawn; then they are repeated.
@@ -72,15 +71,6 @@ def drawn_shapes(items: int, size: str, key_length: str) -> ItemShapes:
             f"at least {len(str(items))}",
         )
     return shapes
-
-
-def write_tape(path: Path, *words: str) -> None:
-    """Write a tape as the engine's words say. Raises UsageError for a text that it refuses."""
-    command = [process.binary_path(), "tape", "write", *words, "--out", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        text = engine_error_text(ended.stderr).removeprefix("error: ")
-        raise UsageError(text.splitlines()[0])
 
 
 def _of_tape(path: Path) -> ItemShapes:

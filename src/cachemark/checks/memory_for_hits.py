@@ -15,12 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.item_shapes import ItemShapes, drawn_shapes, write_tape
+from cachemark.checks.item_shapes import ItemShapes, drawn_shapes
 from cachemark.checks.memory_need import FillProgress, halve, sampled_need
 from cachemark.endpoints.clients import NETWORK
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import RunningServer, ServerSpec, running_unencrypted, with_memory
 from cachemark.host import process
+from cachemark.host.engine_output import write_tape
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Operation, Prepare, RunRequest

@@ -1,9 +1,10 @@
-"""The engine's last output, when it ends."""
+"""Verbs of the engine that end: their output, and the tapes that they write."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
+from pathlib import Path
 
 from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError, engine_error_text
@@ -33,3 +34,12 @@ def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> 
         error = engine_error_text(stderr) or f"the engine ended: {engine.returncode}"
         raise UsageError(error, remedy)
     return stdout
+
+
+def write_tape(path: Path, *words: str) -> None:
+    """Write a tape as the engine's words say. Raises UsageError for a text that it refuses."""
+    command = [binary_path(), "tape", "write", *words, "--out", str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        text = engine_error_text(ended.stderr).removeprefix("error: ")
+        raise UsageError(text.splitlines()[0])

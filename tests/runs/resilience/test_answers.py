@@ -15,12 +15,12 @@ from cachemark.analysis.resilience.answers import (
 )
 from cachemark.analysis.resilience.call_log import Call, CallOutcome, TapeData, read_calls
 from cachemark.model.errors import TrialError
-from cachemark.runs.resilience.play import KEYS, write_tape
+from cachemark.runs.resilience.play import KEYS, write_cell_tape
 
 
 @pytest.fixture(scope="module")
 def tape(tmp_path_factory: pytest.TempPathFactory) -> TapeData:
-    return write_tape(tmp_path_factory.mktemp("tape") / "tape")
+    return write_cell_tape(tmp_path_factory.mktemp("tape") / "tape")
 
 
 def read(begin_ns: int, end_ns: int, length: int, outcome: CallOutcome = "ok") -> Call:

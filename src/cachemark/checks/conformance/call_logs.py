@@ -12,7 +12,7 @@ from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Done, Operation, Prepare, RunRequest
+from cachemark.model.protocol import Done, Operation, RunRequest
 
 _OPS = 200
 _TAPE = (
@@ -43,7 +43,7 @@ def a_call_log_has_each_call(driver: WorkerDriver, wire: str, server: RunningSer
 def a_wrong_value_is_in_done(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """The first wrong values of a run with a call log are sent; without one, none are."""
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address)
+        driver.begin(wire, [proxy.address], _TAPE)
         proxy.values = values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
         path = driver.folder / "calls"
@@ -67,24 +67,11 @@ CASES = each(
 )
 
 
-def _prepare(driver: WorkerDriver, wire: str, address: str) -> None:
-    driver.prepare(
-        Prepare(
-            servers=[address],
-            wire=wire,
-            tape=str(driver.tape(*_TAPE)),
-            timeout_ms=10_000,
-            options=driver.spec.options,
-        )
-    )
-    driver.play(RunRequest(phase="prefill"))
-
-
 def _played(
     driver: WorkerDriver, wire: str, address: str
 ) -> tuple[Done, list[Call], tuple[int, int]]:
     """The answer `done`, the call log, and the instants of the request and of the end."""
-    _prepare(driver, wire, address)
+    driver.begin(wire, [address], _TAPE)
     path = driver.folder / "calls"
     path.unlink(missing_ok=True)
     asked_ns = time.monotonic_ns()

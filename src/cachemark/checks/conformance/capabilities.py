@@ -11,7 +11,7 @@ from typing import Any
 from cachemark.checks.conformance.cases import ConformanceCase, claiming
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
-from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, Unsupported
+from cachemark.model.protocol import Done, Ready, RunRequest, Unsupported
 
 _KEYS = 200
 _OPS = 400
@@ -91,15 +91,7 @@ def _claimed(
     **fields: Any,
 ) -> Done | None:
     """Play what needs the capability; None where it is neither claimed nor played."""
-    request = Prepare(
-        servers=servers,
-        wire=wire,
-        tape=str(driver.tape(*tape)),
-        timeout_ms=2000,
-        options=driver.spec.options,
-        **fields,
-    )
-    answer = driver.ask(request)
+    answer = driver.ask(driver.request(wire, servers, tape, timeout_ms=2000, **fields))
     if not driver.can(capability):
         expect(
             isinstance(answer, Unsupported),

@@ -18,7 +18,7 @@ from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Prepare, RunRequest
+from cachemark.model.protocol import RunRequest
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.protocol_run import GiveUp, Way
 
@@ -154,16 +154,7 @@ def _way_of(driver: WorkerDriver) -> Way:
 
 
 def _prepare(driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...]) -> None:
-    driver.prepare(
-        Prepare(
-            servers=[address],
-            wire=wire,
-            tape=str(driver.tape(*tape)),
-            timeout_ms=_TIMEOUT_MS,
-            options=driver.spec.options,
-        )
-    )
-    driver.play(RunRequest(phase="prefill"))
+    driver.begin(wire, [address], tape, timeout_ms=_TIMEOUT_MS)
 
 
 def _give_up(way: Way, every: int, *, after_ms: int = 30, end_ms: int = _LONG_MS) -> GiveUp:

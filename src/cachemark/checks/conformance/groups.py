@@ -15,7 +15,7 @@ from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
-from cachemark.model.protocol import Done, Prepare, RunRequest, Slice, SliceDone
+from cachemark.model.protocol import Done, RunRequest, Slice, SliceDone
 from cachemark.model.protocol_results import Groups
 
 _KEYS = ("--keys", "20", "--size", "30")
@@ -36,13 +36,13 @@ def whole_groups_are_counted_and_timed(
     shapes += [{"depth": 4}] if driver.can("pipeline") else []
     for shape in shapes:
         callers = shape.get("threads", 1)
-        _prepare(driver, wire, server.addresses, _SEQUENCE, **shape)
+        driver.begin(wire, server.addresses, _SEQUENCE, **shape)
         driver.play(RunRequest(phase="warmup", ops=_LENGTH))
         done = driver.play(RunRequest(phase="measure", ops=callers * _OPS))
         groups = _groups(done)
         expect_equal(groups.ok, callers * 10, f"groups of {callers} callers")
         _check_times(done, groups, callers, shape.get("depth", 1))
-    _prepare(driver, wire, server.addresses, _SINGLE)
+    driver.begin(wire, server.addresses, _SINGLE)
     done = driver.play(RunRequest(phase="measure", ops=20))
     expect_equal(done.groups, None, "groups of a tape without them")
 
@@ -52,7 +52,7 @@ def a_group_with_a_wrong_value_is_no_group(
 ) -> None:
     """One operation that fails is enough: the rest of its group was right."""
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, [proxy.address], _SEQUENCE)
+        driver.begin(wire, [proxy.address], _SEQUENCE)
         proxy.values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
         done = driver.play(RunRequest(phase="measure", ops=_OPS))
@@ -91,25 +91,6 @@ CASES = (
     ConformanceCase(a_group_with_a_wrong_value_is_no_group, _GROUPS),
     ConformanceCase(a_group_ends_with_its_slice, every(_GROUPS, claiming("slices"))),
 )
-
-
-def _prepare(
-    driver: WorkerDriver, wire: str, servers: list[str], tape: tuple[str, ...], **shape: int
-) -> None:
-    """Prepare and prefill; `shape` says how many callers there are, and how deep they go."""
-    driver.prepare(
-        Prepare(
-            servers=servers,
-            wire=wire,
-            tape=str(driver.tape(*tape)),
-            timeout_ms=10_000,
-            options=driver.spec.options,
-            threads=shape.get("threads", 1),
-            connections=shape.get("connections", 1),
-            depth=shape.get("depth", 1),
-        )
-    )
-    driver.play(RunRequest(phase="prefill"))
 
 
 def _groups(done: Done) -> Groups:

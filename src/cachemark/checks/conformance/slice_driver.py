@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
-
 from cachemark.checks.conformance.proxy import ReplyProxy
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import (
@@ -22,9 +20,7 @@ from cachemark.model.protocol import (
     EndSlices,
     Failure,
     Message,
-    Prepare,
     Ready,
-    RunRequest,
     Slice,
     SliceDone,
 )
@@ -34,7 +30,6 @@ KEYS = 20
 # A busy machine may play nothing in some slices; but not in all of so many.
 MAX_SLICES = 2_000
 LATE_S = 0.4
-_TIMEOUT_MS = 10_000
 
 
 def _check_sums(slices: list[SliceDone], done: Done) -> None:
@@ -64,19 +59,6 @@ def _response_count(kind: Operation) -> int:
     return histogram.decode(kind.response).count if kind.response else 0
 
 
-def prepare_slices(
-    driver: WorkerDriver, wire: str, servers: list[str], tape: tuple[str, ...], **fields: Any
-) -> None:
-    request = Prepare(
-        servers=servers,
-        wire=wire,
-        tape=str(driver.tape(*tape)),
-        timeout_ms=_TIMEOUT_MS,
-        options=driver.spec.options,
-    )
-    driver.prepare(msgspec.structs.replace(request, **fields))
-
-
 def begin(
     driver: WorkerDriver,
     wire: str,
@@ -86,8 +68,7 @@ def begin(
     **fields: Any,
 ) -> None:
     """Prepare, prefill and begin slices. Only the commands of slices stay in the proxy."""
-    prepare_slices(driver, wire, servers, tape, **fields)
-    driver.play(RunRequest(phase="prefill"))
+    driver.begin(wire, servers, tape, **fields)
     if proxy is not None:
         proxy.commands.clear()
     begin_again(driver)

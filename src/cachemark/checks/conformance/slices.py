@@ -35,7 +35,6 @@ from cachemark.checks.conformance.slice_driver import (
     play_late_slice,
     play_slice,
     play_until_counted,
-    prepare_slices,
     slice_answer,
     slice_done,
 )
@@ -232,7 +231,7 @@ def a_server_that_is_killed_between_slices(
 def a_slice_needs_begin_slices(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Before `begin_slices` and after `end_slices` a slice is an error; a run is as ever."""
     with proxied(server.addresses[0]) as proxy:
-        prepare_slices(driver, wire, [proxy.address], _TAPE)
+        driver.prepare(driver.request(wire, [proxy.address], _TAPE))
         expect_refused(driver, _SHORT)
         expect_refused(driver, EndSlices())
         driver.play(RunRequest(phase="prefill"))

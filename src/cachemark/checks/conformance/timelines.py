@@ -14,7 +14,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest, Timeline
+from cachemark.model.protocol import Done, Operation, RunRequest, Timeline
 from cachemark.model.protocol_results import Sections
 
 # Workers in interpreted languages take a second to read a tape of the default length.
@@ -28,18 +28,7 @@ _TRIES = 7
 def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Slices and sections count each operation of a window once, with its response time."""
     threads = _CALLERS if driver.can("threads") else 1
-    request = Prepare(
-        servers=server.addresses,
-        wire=wire,
-        threads=threads,
-        connections=threads,
-        tape=str(driver.tape(*_TAPE)),
-        timeout_ms=10_000,
-        options=driver.spec.options,
-    )
-    answer = driver.ask(request)
-    expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    driver.play(RunRequest(phase="prefill"))
+    driver.begin(wire, server.addresses, _TAPE, threads=threads, connections=threads)
     # The next window must have nothing of this one.
     driver.play(RunRequest(phase="warmup", duration_ms=_DURATION_MS // 2))
     errors: list[dict[str, int]] = []
@@ -60,17 +49,7 @@ def a_number_of_operations_has_no_parts(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
     """A window that ends after `ops` has no sections, because its length is not known before."""
-    tape = str(driver.tape(*_TAPE))
-    request = Prepare(
-        servers=server.addresses,
-        wire=wire,
-        tape=tape,
-        timeout_ms=10_000,
-        options=driver.spec.options,
-    )
-    answer = driver.ask(request)
-    expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    driver.play(RunRequest(phase="prefill"))
+    driver.begin(wire, server.addresses, _TAPE)
     done = driver.play(RunRequest(phase="measure", ops=40))
     expect(done.sections is None, f"sections of a window of 40 operations: {done.sections}")
 

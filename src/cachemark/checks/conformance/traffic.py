@@ -16,23 +16,14 @@ from cachemark.checks.conformance.requests import STORES, Command
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
-from cachemark.model.protocol import Prepare, Ready, RunRequest, Unsupported
+from cachemark.model.protocol import Ready, RunRequest, Unsupported
 
-_TIMEOUT_MS = 10_000
 _OPS = 40
 _KEYS = "20"
 _SIZES = ("--keys", _KEYS, "--size", "10..5000", "--exptime", "77", "--compressibility", "1")
 _MANY = (
-    "--keys",
-    _KEYS,
-    "--key-length",
-    "9..40",
-    "--size",
-    "10..300",
-    "--exptime",
-    "77",
-    "--run",
-    "6",
+    *("--keys", _KEYS, "--key-length", "9..40", "--size", "10..300"),
+    *("--exptime", "77", "--run", "6"),
 )
 _STEPS = frozenset({"incr", "decr"})
 _WRITES = STORES | {"delete", "touch"} | _STEPS
@@ -42,12 +33,12 @@ _BATCHES = frozenset({"mget", "mset"})
 
 def the_bytes_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Stores have raw values, flags 0 and the tape's expiry time, in the requested protocol."""
-    tape = driver.tape(*_SIZES, "--mix", "set=1", "--ops", str(_OPS))
+    words = (*_SIZES, "--mix", "set=1", "--ops", str(_OPS))
     with proxied(server.addresses[0]) as proxy:
-        driver.prepare(_request(driver, wire, proxy.address, tape))
+        driver.prepare(driver.request(wire, [proxy.address], words))
         _play_tape(driver)
         _check_protocol(proxy, wire)
-        check_commands(proxy.commands, tape, "set", common=_common(driver))
+        check_commands(proxy.commands, driver.folder / "tape", "set", common=_common(driver))
 
 
 def every_command_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
@@ -65,14 +56,14 @@ def _played(driver: WorkerDriver, wire: str, server: RunningServer, kind: str) -
     if verb not in _VERBS:
         return False
     counters = ("--counters", _KEYS) if verb in _STEPS else ()
-    tape = driver.tape(*_MANY, *counters, "--mix", f"{kind}=1", "--ops", str(_OPS))
+    words = (*_MANY, *counters, "--mix", f"{kind}=1", "--ops", str(_OPS))
     with proxied(server.addresses[0]) as proxy:
-        answer = driver.ask(_request(driver, wire, proxy.address, tape))
+        answer = driver.ask(driver.request(wire, [proxy.address], words))
         if isinstance(answer, Unsupported):
             return False
         expect(isinstance(answer, Ready), f"{kind}: prepare was answered by {answer}")
         _play_tape(driver)
-        check_commands(proxy.commands, tape, verb, common=_common(driver))
+        check_commands(proxy.commands, driver.folder / "tape", verb, common=_common(driver))
     return True
 
 
@@ -110,16 +101,6 @@ def _short(command: Command) -> str:
     """A command as text, with the value's length instead of the value."""
     fields = msgspec.structs.asdict(command) | {"value": f"{len(command.value)} bytes"}
     return " ".join(f"{name}={value}" for name, value in fields.items())
-
-
-def _request(driver: WorkerDriver, wire: str, address: str, tape: Path) -> Prepare:
-    return Prepare(
-        servers=[address],
-        wire=wire,
-        tape=str(tape),
-        timeout_ms=_TIMEOUT_MS,
-        options=driver.spec.options,
-    )
 
 
 def _play_tape(driver: WorkerDriver) -> None:

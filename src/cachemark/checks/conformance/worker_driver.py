@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
-from cachemark.host import process
-from cachemark.model.errors import TrialError, UsageError
+from cachemark.host.engine_output import write_tape
+from cachemark.model.errors import TrialError
 from cachemark.model.protocol import (
     Done,
     Message,
@@ -22,6 +23,9 @@ from cachemark.model.protocol import (
 )
 
 ANSWER_S = 60.0
+# Where no reply is to time out. A library that leaves a server alone after a time-out would count
+# errors from then on, where the machine is so busy that a reply takes a second.
+_PATIENT_MS = 10_000
 
 
 class CaseFailedError(Exception):
@@ -98,6 +102,17 @@ class WorkerDriver:
             raise CaseFailedError(f"no answer within {ANSWER_S:g} s")
         return answer
 
+    def request(self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any) -> Prepare:
+        """A `prepare` for a tape, which is written with these arguments. Raises UsageError."""
+        path = str(self.tape(*tape))
+        fields = {"timeout_ms": _PATIENT_MS, "options": self.spec.options, **fields}
+        return Prepare(servers=servers, wire=wire, tape=path, **fields)
+
+    def begin(self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any) -> Done:
+        """Prepare and prefill; returns what the prefill stored. Raises CaseFailedError."""
+        self.prepare(self.request(wire, servers, tape, **fields))
+        return self.play(RunRequest(phase="prefill"))
+
     def prepare(self, request: Prepare) -> None:
         """Send `prepare`, which must succeed. Raises CaseFailedError."""
         if not self._ready:
@@ -106,31 +121,28 @@ class WorkerDriver:
         if not isinstance(answer, Ready):
             raise CaseFailedError(f"prepare was answered by {answer}")
 
-    def finish(self, timeout_s: float = ANSWER_S) -> WorkerAnswer:
-        """Wait for the answer that ends the current run, after its `progress` messages."""
+    def finish(self, timeout_s: float = ANSWER_S) -> Done:
+        """Wait for the `done` of the current run, after its `progress`. Raises CaseFailedError."""
         until = time.monotonic() + timeout_s
         while (left := until - time.monotonic()) > 0:
             answer = self.worker.receive(left)
-            if answer is not None and not isinstance(answer, Progress):
+            if isinstance(answer, Done):
                 return answer
+            if answer is not None and not isinstance(answer, Progress):
+                raise CaseFailedError(f"the run was answered by {answer}")
         raise CaseFailedError(f"the run did not end within {timeout_s:g} s")
 
     def play(self, request: RunRequest, timeout_s: float = ANSWER_S) -> Done:
         """Play a phase to its end. Raises CaseFailedError."""
         self.worker.send(request)
         done = self.finish(timeout_s)
-        if not isinstance(done, Done):
-            raise CaseFailedError(f"{request.phase} was answered by {done}")
         expect_equal(done.phase, request.phase, "the phase in done")
         return done
 
     def tape(self, *arguments: str) -> Path:
         """Write a tape with the engine; returns its path. Raises UsageError."""
         path = self.folder / "tape"
-        command = [process.binary_path(), "tape", "write", "--out", str(path), *arguments]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode:
-            raise UsageError(f"tape: {ended.stderr.strip()}")
+        write_tape(path, *arguments)
         return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -27,10 +26,10 @@ from cachemark.checks.fidelity.server import scripted
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.wire import supported_wires
-from cachemark.host import process
 from cachemark.host.cpu_meter import run_delay_ns
+from cachemark.host.engine_output import write_tape
 from cachemark.model import histogram
-from cachemark.model.errors import TrialError, UnsupportedError, UsageError
+from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Placement
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest
@@ -103,7 +102,7 @@ class ClientUnderTest:
         processes = callers if self.spec.client.concurrency == "processes" else 1
         threads = callers if processes == 1 and self.can("threads") else 1
         fleet = self._fleet(processes)
-        tape = write_tape(case, self._folder / "tape")
+        tape = case_tape(case, self._folder / "tape")
         watch = RunMonitor(progress=_ignore_progress, silence_timeout_s=_SILENCE_S)
         script = f'key_prefix = "{_KEYS}"\n{case.script}'
         with scripted(script, self._folder, self._cpus[0]) as server:
@@ -265,26 +264,16 @@ def _order(load: CaseLoad) -> list[str]:
     return ["--sequence", sequence, "--key-step", str(load.group)]
 
 
-def write_tape(case: Case, path: Path) -> Path:
+def case_tape(case: Case, path: Path) -> Path:
     """Write the tape of a case: reads of stored keys. Raises UsageError."""
     load = case.load
-    words = [
-        "--keys",
-        str(load.keys),
-        "--key-pattern",
-        _KEYS + "{index:08}",
-        "--size",
-        str(load.value_bytes),
-        *_order(load),
-    ]
+    words = ["--keys", str(load.keys), "--key-pattern", _KEYS + "{index:08}"]
+    words += ["--size", str(load.value_bytes), *_order(load)]
     if load.closed:
         # A tape has whole groups; the end of the run may cut one.
         words += ["--ops", str(-(-load.ops // load.group) * load.group)]
     else:
         words += ["--schedule", load.schedule, "--rate", f"{load.rate:g}"]
         words += ["--duration", f"{load.duration_ms}ms"]
-    command = [process.binary_path(), "tape", "write", "--out", str(path), *words]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise UsageError(f"case {case.name!r}: {ended.stderr.strip()}")
+    write_tape(path, *words)
     return path

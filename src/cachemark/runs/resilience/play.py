@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,8 +19,8 @@ from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
-from cachemark.host import process
-from cachemark.model.errors import TrialError, UnsupportedError, UsageError, WorkerCrashedError
+from cachemark.host.engine_output import write_tape
+from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import (
     Done,
@@ -67,7 +66,7 @@ class CellPlayer:
         self._stopped = False
         self._tape_path = folder / "tape"
         self._calls_path = folder / "calls"
-        self._tape = write_tape(self._tape_path)
+        self._tape = write_cell_tape(self._tape_path)
 
     def play(self, spec: ClientSpec, name: CellName, fault: Fault) -> CellOutcome:
         """Play a cell, and judge it. A client or server that fails is an outcome, too.
@@ -258,18 +257,14 @@ def disturbance(figures: Figures, findings: Sequence[FaultFinding]) -> str:
     return ""
 
 
-def write_tape(path: Path) -> TapeData:
+def write_cell_tape(path: Path) -> TapeData:
     """Write the tape of all cells: reads in turn of all keys, and writes that are all unlike.
 
     Raises UsageError.
     """
-    command = [
-        process.binary_path(), "tape", "write", "--out", str(path), "--keys", str(KEYS),
-        "--distribution", "sequential", "--size", "100..1000", "--vary-lengths",
-        "--mix", "get=9,set=1", "--schedule", "uniform", "--rate", str(_RATE),
+    write_tape(
+        path, "--keys", str(KEYS), "--distribution", "sequential", "--size", "100..1000",
+        "--vary-lengths", "--mix", "get=9,set=1", "--schedule", "uniform", "--rate", str(_RATE),
         "--duration", f"{_TAPE_S}s",
-    ]  # fmt: skip
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise UsageError(f"tape: {ended.stderr.strip()}")
+    )  # fmt: skip
     return TapeData(path)
