@@ -20,8 +20,7 @@ from cachemark.runs.events.events import (
     Started,
     TrialEnded,
 )
-from cachemark.runs.events.log import EventLog, EventReader
-from cachemark.runs.events.process_identity import own_identity, process_start
+from cachemark.runs.events.log import EventLog, EventReader, own_identity, process_start
 from cachemark.web.live.feed import Feed
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header

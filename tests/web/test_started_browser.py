@@ -16,8 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from cachemark.runs.events.events import Started
-from cachemark.runs.events.log import EventReader
-from cachemark.runs.events.process_identity import process_start
+from cachemark.runs.events.log import EventReader, process_start
 from cachemark.runs.storage.store import open_run
 from cachemark.web.settings import WebSettings
 from tests.builders.small_experiments import PATIENT, TRIALS

@@ -16,14 +16,16 @@ from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
+from cachemark.model.calibration import Calibration
 from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
-from cachemark.runs.calibrate import Calibration, CalibrationSettings, append_calibration
-from cachemark.runs.calibrate import calibrate as play
+from cachemark.runs.calibrate.calibration_store import append_calibration
+from cachemark.runs.calibrate.sweep import CalibrationSettings
+from cachemark.runs.calibrate.sweep import calibrate as play
 from cachemark.runs.tapes import TapeCache
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]

@@ -26,8 +26,7 @@ from cachemark.runs.events.events import (
     TrialEnded,
     fitting,
 )
-from cachemark.runs.events.log import EventLog
-from cachemark.runs.events.process_identity import own_identity
+from cachemark.runs.events.log import EventLog, own_identity
 from cachemark.runs.stage import Display
 from cachemark.runs.storage.store import Run
 

@@ -17,7 +17,7 @@ from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Experiment
 from cachemark.model.suites import find, names
 from cachemark.report.json_text import json_text
-from cachemark.runs.audit.suites import SuiteFitness, suites_on
+from cachemark.runs.audit.fitness import SuiteFitness, suites_on
 
 _FIT_TEXTS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
-from cachemark.model.protocol_capabilities import CAPABILITIES
 from cachemark.model.protocol_results import (
     Count,
     GeneratorLag,
@@ -29,7 +27,8 @@ from cachemark.model.protocol_results import (
     Timeline,
     WrongReplies,
 )
-from cachemark.model.protocol_run import CallLogPath, GivesUp, StartUnixNs
+from cachemark.model.protocol_run import CAPABILITIES, CallLogPath, GivesUp, StartUnixNs
+from cachemark.model.setting_types import described as _is
 
 PROTOCOL_VERSION = 2
 # `none`: the client is a cache inside the worker's own process.
@@ -51,9 +50,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="hello"):
     Answer: `ready` with all of its fields, or `unsupported`.
     """
 
-    protocol: Annotated[int, Meta(description="the protocol version of cachemark")] = (
-        PROTOCOL_VERSION
-    )
+    protocol: Annotated[int, _is("the protocol version of cachemark")] = PROTOCOL_VERSION
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
@@ -66,50 +63,47 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
 
     servers: Annotated[
         list[str],
-        Meta(
-            description="`host:port` or `unix:/path`. With several, the library distributes the "
+        _is(
+            "`host:port` or `unix:/path`. With several, the library distributes the "
             "keys over them. An empty list: the client is a cache inside the worker's own process"
         ),
     ]
-    wire: Annotated[
-        str, Meta(description="`text`, `binary` or `meta`; `none` if there are no servers")
-    ] = "text"
-    threads: Annotated[int, Meta(ge=1, description="number of concurrent callers")] = 1
+    wire: Annotated[str, _is("`text`, `binary` or `meta`; `none` if there are no servers")] = "text"
+    threads: Annotated[int, _is("number of concurrent callers", ge=1)] = 1
     connections: Annotated[
         int,
-        Meta(
-            ge=1,
-            description="total number of connections: a multiple of `threads`, or a divisor of it; "
+        _is(
+            "total number of connections: a multiple of `threads`, or a divisor of it; "
             "with a divisor, several callers share each connection",
+            ge=1,
         ),
     ] = 1
     depth: Annotated[
         int,
-        Meta(
-            ge=1,
-            description="maximum number of outstanding operations on each connection; if callers "
+        _is(
+            "maximum number of outstanding operations on each connection; if callers "
             "share a connection, for each caller",
+            ge=1,
         ),
     ] = 1
     refill: Annotated[
         Literal["each", "all"],
-        Meta(
-            description="with a depth above 1: `each`: the next operation begins when one has "
+        _is(
+            "with a depth above 1: `each`: the next operation begins when one has "
             "ended; `all`: the next ones begin when all have ended"
         ),
     ] = "each"
-    tape: Annotated[str, Meta(description="path of the tape; docs/tape.md defines the format")]
+    tape: Annotated[str, _is("path of the tape; docs/tape.md defines the format")]
     segment: Annotated[
-        tuple[int, int], Meta(description="[i, n]: this worker plays part i of n parts of the tape")
+        tuple[int, int], _is("[i, n]: this worker plays part i of n parts of the tape")
     ] = (0, 1)
     timeout_ms: Annotated[
-        int,
-        Meta(ge=1, description="an operation or connect that takes longer is a `timeout` error"),
+        int, _is("an operation or connect that takes longer is a `timeout` error", ge=1)
     ] = 1000
     options: Annotated[
         dict[str, str],
-        Meta(
-            description="options of this client; an unknown one is `unsupported`. Every client of "
+        _is(
+            "options of this client; an unknown one is `unsupported`. Every client of "
             "a library has `profile`: `common` (the settings that all clients share), `defaults` "
             "(the library's own settings) or, if its documents recommend settings, `tuned` (these)"
         ),
@@ -124,12 +118,10 @@ class RunRequest(Message, frozen=True, kw_only=True, tag="run"):
     part of the tape once.
     """
 
-    phase: Annotated[Phase, Meta(description="only the figures of `measure` are reported")]
+    phase: Annotated[Phase, _is("only the figures of `measure` are reported")]
     start_unix_ns: StartUnixNs = 0
-    ops: Annotated[
-        int | None, Meta(description="number of operations after which the run ends")
-    ] = None
-    duration_ms: Annotated[int | None, Meta(description="time after which the run ends")] = None
+    ops: Annotated[int | None, _is("number of operations after which the run ends")] = None
+    duration_ms: Annotated[int | None, _is("time after which the run ends")] = None
     calls: CallLogPath = ""
     gives_up: GivesUp = None
 
@@ -168,12 +160,10 @@ class Slice(Message, frozen=True, kw_only=True, tag="slice"):
     Answer: `slice_done`, or `error`; without `begin_slices`, an error of the kind `protocol`.
     """
 
-    length_us: Annotated[int, Meta(ge=0, description="length of the slice; 0: nothing is played")]
-    lead_in_us: Annotated[
-        int, Meta(ge=0, description="length of the lead-in; at most `length_us`")
-    ] = 0
+    length_us: Annotated[int, _is("length of the slice; 0: nothing is played", ge=0)]
+    lead_in_us: Annotated[int, _is("length of the lead-in; at most `length_us`", ge=0)] = 0
     start_unix_ns: Annotated[
-        int, Meta(description="planned start, ns since the epoch. 0 or past: start at once")
+        int, _is("planned start, ns since the epoch. 0 or past: start at once")
     ] = 0
 
 
@@ -205,32 +195,28 @@ class Bye(Message, frozen=True, kw_only=True, tag="bye"):
 class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     """The answer to `hello` (with all fields), `prepare` and `begin_slices` (without fields)."""
 
-    protocol: Annotated[int, Meta(description="the protocol version of the worker")] = (
-        PROTOCOL_VERSION
-    )
-    client: Annotated[str, Meta(description="the client's id, such as `python/pymemcache`")] = ""
-    library: Annotated[str, Meta(description="the library under test")] = ""
-    library_version: Annotated[
-        str, Meta(description="the version that the library itself reports")
-    ] = ""
-    language: Annotated[str, Meta(description="such as `python`")] = ""
-    runtime: Annotated[str, Meta(description="such as `CPython 3.11.7`")] = ""
-    capabilities: Annotated[list[str], Meta(description=CAPABILITIES)] = []
+    protocol: Annotated[int, _is("the protocol version of the worker")] = PROTOCOL_VERSION
+    client: Annotated[str, _is("the client's id, such as `python/pymemcache`")] = ""
+    library: Annotated[str, _is("the library under test")] = ""
+    library_version: Annotated[str, _is("the version that the library itself reports")] = ""
+    language: Annotated[str, _is("such as `python`")] = ""
+    runtime: Annotated[str, _is("such as `CPython 3.11.7`")] = ""
+    capabilities: Annotated[list[str], _is(CAPABILITIES)] = []
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="progress"):
     """Sent about once a second during a run."""
 
-    ops: Annotated[Count, Meta(description="operations completed since the start of the run")]
-    errors: Annotated[Count, Meta(description="operations failed since the start of the run")] = 0
+    ops: Annotated[Count, _is("operations completed since the start of the run")]
+    errors: Annotated[Count, _is("operations failed since the start of the run")] = 0
 
 
 class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
     """The end of a slice."""
 
-    ops: Annotated[Count, Meta(description="counted operations that were `ok`")]
-    errors: Annotated[Count, Meta(description="counted operations that failed, wrong values too")]
-    lead_in_ops: Annotated[Count, Meta(description="operations of the lead-in, failed ones too")]
+    ops: Annotated[Count, _is("counted operations that were `ok`")]
+    errors: Annotated[Count, _is("counted operations that failed, wrong values too")]
+    lead_in_ops: Annotated[Count, _is("operations of the lead-in, failed ones too")]
     elapsed_ns: SliceTime
     half_ops: HalfOps = 0
     half_ns: HalfTime = 0
@@ -239,54 +225,46 @@ class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
 class Done(Message, frozen=True, kw_only=True, tag="done"):
     """The end of a run, or of slices."""
 
-    phase: Annotated[Phase, Meta(description="the phase of the request")]
+    phase: Annotated[Phase, _is("the phase of the request")]
     elapsed_ns: Annotated[
         Count,
-        Meta(
-            description="from the window's start to the last reply; after noreply operations, to "
+        _is(
+            "from the window's start to the last reply; after noreply operations, to "
             "the reply of the barrier on the last connection"
         ),
     ]
     send_elapsed_ns: Annotated[
-        Count, Meta(description="from the window's start to the return of the last send or call")
+        Count, _is("from the window's start to the return of the last send or call")
     ]
-    operations: Annotated[dict[str, Operation], Meta(description="results by kind of operation")]
+    operations: Annotated[dict[str, Operation], _is("results by kind of operation")]
     send_lag: SendLag = None
     generator_lag: GeneratorLag = None
-    max_in_flight: Annotated[
-        Count, Meta(description="maximum number of outstanding operations")
-    ] = 0
+    max_in_flight: Annotated[Count, _is("maximum number of outstanding operations")] = 0
     queued: Annotated[
-        Count,
-        Meta(description="open loop: operations that were due and waited for a free connection"),
+        Count, _is("open loop: operations that were due and waited for a free connection")
     ] = 0
     unsent: Annotated[
-        Count,
-        Meta(description="open loop: operations that were due in the window and were never sent"),
+        Count, _is("open loop: operations that were due in the window and were never sent")
     ] = 0
-    reconnects: Annotated[
-        Count, Meta(description="number of times that a lost connection was opened again")
-    ] = 0
-    renewed: Annotated[
-        Count, Meta(description="the same of connections that `reconnect_after` had closed")
-    ] = 0
+    reconnects: Annotated[Count, _is("number of times that a lost connection was opened again")] = 0
+    renewed: Annotated[Count, _is("the same of connections that `reconnect_after` had closed")] = 0
     failed_connects: Annotated[
-        Count, Meta(description="number of attempts to open a connection that failed")
+        Count, _is("number of attempts to open a connection that failed")
     ] = 0
-    cpu_user_ns: Annotated[Count, Meta(description="user CPU time of this run")] = 0
-    cpu_system_ns: Annotated[Count, Meta(description="system CPU time of this run")] = 0
+    cpu_user_ns: Annotated[Count, _is("user CPU time of this run")] = 0
+    cpu_system_ns: Annotated[Count, _is("system CPU time of this run")] = 0
     barriers: Annotated[
         Count,
-        Meta(
-            description="number of commands with a reply that followed noreply operations "
+        _is(
+            "number of commands with a reply that followed noreply operations "
             "(`version`, never a get)"
         ),
     ] = 0
     overflow: Annotated[
-        Count, Meta(description="number of times above 100 s, which the histogram holds as 100 s")
+        Count, _is("number of times above 100 s, which the histogram holds as 100 s")
     ] = 0
     timeline: Annotated[
-        Timeline | None, Meta(description="data for the test whether the window was stationary")
+        Timeline | None, _is("data for the test whether the window was stationary")
     ] = None
     sections: SectionTimes = None
     groups: GroupTimes = None
@@ -298,10 +276,8 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):
     """An answer to any request: this worker cannot do this, and a retry would not help."""
 
-    reason: Annotated[str, Meta(description="one sentence, for the report")]
-    remedy: Annotated[
-        str, Meta(description="what the user can do to make it work; may be empty")
-    ] = ""
+    reason: Annotated[str, _is("one sentence, for the report")]
+    remedy: Annotated[str, _is("what the user can do to make it work; may be empty")] = ""
 
 
 class Failure(Message, frozen=True, kw_only=True, tag="error"):
@@ -309,15 +285,13 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
 
     kind: Annotated[
         str,
-        Meta(
-            description="`connect`, `timeout`, `connection`, `server`, `client`, `protocol`, "
-            "`tape`, `internal`"
+        _is(
+            "`connect`, `timeout`, `connection`, `server`, `client`, `protocol`, `tape`, `internal`"
         ),
     ]
-    text: Annotated[str, Meta(description="one sentence, for the report")]
+    text: Annotated[str, _is("one sentence, for the report")]
     definite: Annotated[
-        bool,
-        Meta(description="true if the request certainly had no effect (a timeout is not definite)"),
+        bool, _is("true if the request certainly had no effect (a timeout is not definite)")
     ] = True
 
 

@@ -11,10 +11,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from cachemark.model.setting_types import described as _is
+
 EncodedHistogram = Annotated[
     str,
-    Meta(
-        description="HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
+    _is(
+        "HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
         "3 significant digits"
     ),
 ]
@@ -24,44 +26,29 @@ Count = Annotated[int, Meta(ge=0)]
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one kind of operation. attempts = ok + all errors + wrong_values."""
 
-    attempts: Annotated[Count, Meta(description="operations started")]
-    ok: Annotated[
-        Count, Meta(description="operations completed with a correct and definite answer")
-    ]
-    hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
-    misses: Annotated[
-        Count, Meta(description="keys not found (a miss is an answer, not an error)")
-    ] = 0
+    attempts: Annotated[Count, _is("operations started")]
+    ok: Annotated[Count, _is("operations completed with a correct and definite answer")]
+    hits: Annotated[Count, _is("keys found (reads, touch, delete)")] = 0
+    misses: Annotated[Count, _is("keys not found (a miss is an answer, not an error)")] = 0
     not_stored: Annotated[
-        Count,
-        Meta(description="`add`, `replace`, `append`, `prepend` or `cas` that stored nothing"),
+        Count, _is("`add`, `replace`, `append`, `prepend` or `cas` that stored nothing")
     ] = 0
-    wrong_values: Annotated[
-        Count, Meta(description="operations whose reply failed verification")
-    ] = 0
+    wrong_values: Annotated[Count, _is("operations whose reply failed verification")] = 0
     errors: Annotated[
         dict[str, Count],
-        Meta(
-            description="failed operations by kind: `timeout`, `connection`, `server`, `client`, "
-            "`protocol`"
-        ),
+        _is("failed operations by kind: `timeout`, `connection`, `server`, `client`, `protocol`"),
     ] = {}
-    keys: Annotated[Count, Meta(description="keys in the `ok` operations")] = 0
-    value_bytes: Annotated[
-        Count, Meta(description="value bytes that the `ok` operations read or wrote")
-    ] = 0
-    key_bytes: Annotated[Count, Meta(description="bytes of the keys in the `ok` operations")] = 0
+    keys: Annotated[Count, _is("keys in the `ok` operations")] = 0
+    value_bytes: Annotated[Count, _is("value bytes that the `ok` operations read or wrote")] = 0
+    key_bytes: Annotated[Count, _is("bytes of the keys in the `ok` operations")] = 0
     busy_ns: Annotated[
-        Count,
-        Meta(description="total time of the `ok` operations inside the library's calls"),
+        Count, _is("total time of the `ok` operations inside the library's calls")
     ] = 0
     response: Annotated[
         EncodedHistogram | None,
-        Meta(
-            description="completion − intended start; a timeout counts with the time until it ended"
-        ),
+        _is("completion − intended start; a timeout counts with the time until it ended"),
     ] = None
-    service: Annotated[EncodedHistogram | None, Meta(description="completion − actual send")] = None
+    service: Annotated[EncodedHistogram | None, _is("completion − actual send")] = None
 
     @property
     def succeeded(self) -> int:
@@ -85,11 +72,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     A slice without an operation is 0 in both lists.
     """
 
-    slice_ns: Annotated[int, Meta(ge=1, description="length of each slice")]
-    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each slice")]
-    response_ns: Annotated[
-        list[Count], Meta(description="the sum of the response times of these operations")
-    ]
+    slice_ns: Annotated[int, _is("length of each slice", ge=1)]
+    ok: Annotated[list[Count], _is("`ok` operations that ended in each slice")]
+    response_ns: Annotated[list[Count], _is("the sum of the response times of these operations")]
 
 
 class Sections(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,13 +84,12 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     the last part.
     """
 
-    length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
-    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
+    length_ns: Annotated[int, _is("length of each part", ge=1)]
+    ok: Annotated[list[Count], _is("`ok` operations that ended in each part")]
     response: Annotated[
         list[EncodedHistogram | None],
-        Meta(
-            description="response times of the operations that ended in each part; "
-            "timeouts as in `operations`"
+        _is(
+            "response times of the operations that ended in each part; timeouts as in `operations`"
         ),
     ]
 
@@ -120,12 +104,12 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     lead-in.
     """
 
-    length: Annotated[int, Meta(ge=2, description="number of operations in each group")]
-    ok: Annotated[Count, Meta(description="groups that are counted")]
+    length: Annotated[int, _is("number of operations in each group", ge=2)]
+    ok: Annotated[Count, _is("groups that are counted")]
     time: Annotated[
         EncodedHistogram | None,
-        Meta(
-            description="from the actual send of the group's first operation to the completion of "
+        _is(
+            "from the actual send of the group's first operation to the completion of "
             "the one that ended last"
         ),
     ] = None
@@ -134,59 +118,49 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
 class WrongReply(msgspec.Struct, frozen=True, kw_only=True):
     """The library's result for a read whose value was wrong."""
 
-    record: Annotated[Count, Meta(description="the number of the record on the tape")]
-    value: Annotated[
-        str, Meta(description="the first 4096 bytes of what the library returned, base64")
-    ]
+    record: Annotated[Count, _is("the number of the record on the tape")]
+    value: Annotated[str, _is("the first 4096 bytes of what the library returned, base64")]
 
 
-SectionTimes = Annotated[
-    Sections | None, Meta(description="data for the intervals within one trial")
-]
+SectionTimes = Annotated[Sections | None, _is("data for the intervals within one trial")]
 GroupTimes = Annotated[
-    Groups | None,
-    Meta(description="closed loop, tapes with groups of at least 2: the times of groups"),
+    Groups | None, _is("closed loop, tapes with groups of at least 2: the times of groups")
 ]
 LeadIn = Annotated[
     dict[str, Operation] | None,
-    Meta(
-        description="slices: operations that were played and not counted, by kind, without "
+    _is(
+        "slices: operations that were played and not counted, by kind, without "
         "histograms. With `operations`, they are everything that the server received"
     ),
 ]
 StoreBytes = Annotated[
     Count | None,
-    Meta(
-        description="a cache in the process: the bytes that it uses at the end, as it reports them "
+    _is(
+        "a cache in the process: the bytes that it uses at the end, as it reports them "
         "itself, with its hash table. If several workers share a cache, each reports all of it"
     ),
 ]
-SendLag = Annotated[
-    EncodedHistogram | None, Meta(description="open loop: actual send − intended start")
-]
+SendLag = Annotated[EncodedHistogram | None, _is("open loop: actual send − intended start")]
 GeneratorLag = Annotated[
     EncodedHistogram | None,
-    Meta(
-        description="open loop: the client's own part of the send lag, without the wait for a "
+    _is(
+        "open loop: the client's own part of the send lag, without the wait for a "
         "free connection: the time when it was ready to send the operation − intended start"
     ),
 ]
-WrongReplies = Annotated[
-    list[WrongReply],
-    Meta(description="runs with a call log: the first 16 wrong values"),
-]
+WrongReplies = Annotated[list[WrongReply], _is("runs with a call log: the first 16 wrong values")]
 SliceTime = Annotated[
     Count,
-    Meta(
-        description="closed loop: the mean length of the counted part over all callers with "
+    _is(
+        "closed loop: the mean length of the counted part over all callers with "
         "operations on the tape, even if they got no CPU at all. Open loop: `length_us` − "
         "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
     ),
 ]
 HalfOps = Annotated[
     Count,
-    Meta(
-        description="closed loop: operations in the first half of the counted part, failed "
+    _is(
+        "closed loop: operations in the first half of the counted part, failed "
         "ones too. Of a caller, this half ends with the first completion at or after the "
         "middle between `lead_in_us` and `length_us`; in the middle, if none follows, or if "
         "the caller got no CPU until then"
@@ -194,8 +168,8 @@ HalfOps = Annotated[
 ]
 HalfTime = Annotated[
     Count,
-    Meta(
-        description="closed loop: the mean length of the first half over the callers of "
+    _is(
+        "closed loop: the mean length of the first half over the callers of "
         "`elapsed_ns`. 0 in an open loop, and from workers that do not know it"
     ),
 ]

@@ -1,12 +1,28 @@
-"""The options of `run`, in the words of PROTOCOL.md."""
+"""The options of `run` and the capabilities of workers, in the words of PROTOCOL.md."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
+from cachemark.model.setting_types import described as _is
+
+CAPABILITIES = (
+    "wire protocols, the library's default first (`text`, `binary`, `meta`, or only `none`); "
+    "kinds of operations (`get`, `set_noreply` …); and any of `threads`, `pipeline`, `in_order` "
+    "(a caller's operations on a key reach the server in their order, also those that are "
+    "outstanding together or have no reply), `refill_all` (it can wait for all outstanding "
+    "operations before it begins the next ones), `open_loop`, `unix`, `shared` (callers may share "
+    "a connection), `cluster` (several servers), `tls` (it encrypts connections if the option "
+    "`tls` is a PEM file with the certificates to trust; `tls_name` is the name that the server's "
+    "certificate must have if it is not the address, `tls_client_cert` and `tls_client_key` are "
+    "PEM files of the client's own), `merges` (the client may answer reads without a command for "
+    "each), `think` (closed loops with think time), `timeline` (`done` has a `timeline`), "
+    "`slices` (`begin_slices`, `slice`, `end_slices`), `groups` (`done` has `groups`), `calls` "
+    "(it writes a call log when `run` asks for it); and of `cancel`, `exhaust`, `fork`, "
+    "`interrupt`, `kill` the ways in which its callers can give up a call"
+)
 # The ways in which callers give up a call that is going on. Each is a capability of workers.
 Way = Literal["cancel", "exhaust", "fork", "interrupt", "kill"]
 
@@ -25,37 +41,30 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     operations are one caller.
     """
 
-    way: Annotated[Way, Meta(description="how they give up")]
+    way: Annotated[Way, _is("how they give up")]
     every: Annotated[
-        int,
-        Meta(
-            ge=1, description="of each caller every how many-th of the calls that begin in the part"
-        ),
+        int, _is("of each caller every how many-th of the calls that begin in the part", ge=1)
     ]
-    after_ms: Annotated[
-        int, Meta(ge=1, description="how long after the begin of the call; not with `exhaust`")
-    ]
-    begin_ms: Annotated[int, Meta(ge=0, description="begin of the part, from the window's start")]
-    end_ms: Annotated[int, Meta(ge=0, description="end of the part, from the window's start")]
+    after_ms: Annotated[int, _is("how long after the begin of the call; not with `exhaust`", ge=1)]
+    begin_ms: Annotated[int, _is("begin of the part, from the window's start", ge=0)]
+    end_ms: Annotated[int, _is("end of the part, from the window's start", ge=0)]
 
 
 GivesUp = Annotated[
     GiveUp | None,
-    Meta(
-        description="open loop: callers give up calls; only a worker with the capability is asked"
-    ),
+    _is("open loop: callers give up calls; only a worker with the capability is asked"),
 ]
 CallLogPath = Annotated[
     str,
-    Meta(
-        description="open loop: path of a call log (docs/call-log.md) that the worker writes when "
+    _is(
+        "open loop: path of a call log (docs/call-log.md) that the worker writes when "
         "the run is over, also when a call does not return; empty: no call log"
     ),
 ]
 StartUnixNs = Annotated[
     int,
-    Meta(
-        description="planned start, ns since the epoch. 0 or past: start as soon as everything "
+    _is(
+        "planned start, ns since the epoch. 0 or past: start as soon as everything "
         "is ready. Garbage collection and allocation of memory for the results come before the "
         "window, not within it"
     ),

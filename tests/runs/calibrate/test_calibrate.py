@@ -8,16 +8,13 @@ import msgspec
 import pytest
 
 from cachemark.model import histogram
+from cachemark.model.calibration import Calibration, CalibrationStep, Floor, headroom
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.calibration import sections
-from cachemark.runs.calibrate import (
-    Calibration,
-    CalibrationStep,
-    Floor,
+from cachemark.runs.calibrate.calibration_store import (
     append_calibration,
-    headroom,
     latest_calibrations,
     load_calibrations,
 )

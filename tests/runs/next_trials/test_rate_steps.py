@@ -6,7 +6,7 @@ import msgspec
 
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import make_plan
-from cachemark.runs.next_trials.rate_steps import RateStep, RateSteps
+from cachemark.runs.next_trials.schedule import RateStep, RateSteps
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
 LIMITS = {"a": 700, "b": 1500}

@@ -14,7 +14,7 @@ from cachemark.host.process import binary_path
 from cachemark.model.outcome import Finding, Outcome, Verdict, Withheld
 from cachemark.model.plan import Plan, make_plan
 from cachemark.report.build import build
-from cachemark.runs.next_trials.replays import next_replays
+from cachemark.runs.next_trials.schedule import next_replays
 from cachemark.runs.storage.run_limits import check_run
 from tests.builders.outcomes import experiment, header, measured
 from tests.builders.small_experiments import TRIALS, read_outcomes, write

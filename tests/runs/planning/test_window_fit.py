@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.model.experiment import Load
 from cachemark.model.plan import make_plan
-from cachemark.runs.planning.window_fit import lines_about_windows
+from cachemark.runs.planning.data_fit import lines_about_windows
 from tests.builders.outcomes import experiment
 
 

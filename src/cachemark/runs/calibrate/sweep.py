@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,18 +17,21 @@ from cachemark.analysis.statistics.figures import ok, rate, response_ns
 from cachemark.analysis.statistics.proportion import percentile_against_limit
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec
+from cachemark.endpoints.servers.embedded import announcement
+from cachemark.endpoints.servers.running import Member, RunningServer
+from cachemark.host import process
 from cachemark.model import histogram
 from cachemark.model.calibration import Calibration, CalibrationStep, Floor
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.model.host_facts import HostFacts
-from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.outcome import Cell, Outcome, ServerFacts, Trial
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
-from cachemark.runs.calibrate.responder import responder
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting, TrialTarget
 from cachemark.runs.trials.trial import run_trial
 
+_READY_S = 10.0
 # The null responder has one answer. With one key, it is right for every request.
 _WORKLOAD = Workload(
     name="calibrate",
@@ -271,3 +276,19 @@ def _floor(measure: Done) -> Floor:
         p99_ns=response_ns(operations, 99),
         p999_ns=response_ns(operations, 99.9),
     )
+
+
+@contextmanager
+def responder(tape: Path, cpus: str) -> Generator[RunningServer]:
+    """Run the responder on a free port; it has no `stats`. Raises TrialError."""
+    command = [process.binary_path(), "null-server", "--tape", str(tape), "--stop-with-stdin"]
+    with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        announced = announcement(child, _READY_S)
+        facts = ServerFacts(
+            kind="null", version="", command=command, address=announced.addresses[0], cpus=cpus
+        )
+        server = RunningServer(announced.addresses, facts, [Member(name="null", child=child)])
+        try:
+            yield server
+        finally:
+            server.close()

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host import cores, placement, usable_cpus
-from cachemark.host.system_calls import missing_reason
+from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts, UnitCosts
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
-from cachemark.runs.counting.player import SERVER, CountingPlace, Work, playing
+from cachemark.model.protocol_results import attempts_of
+from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
-from cachemark.runs.counting.traced_calls import count_calls
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
+
+_WARM_UP_OPS = 20
+_OPS = 100
+# A thread that makes fewer calls has no part in each operation.
+_PART_OF_OPERATIONS = 0.5
 
 
 class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,3 +162,37 @@ def _counted(text: str, kind: str, tallies: Sequence[_Tally | str]) -> CountedWo
         counts.append(of_kind)
         version = tally.version if isinstance(tally, _Tally) else ""
     return CountedWork(client=text, version=version, kind=kind, repetitions=counts)
+
+
+def count_calls(
+    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+) -> dict[str, Counts]:
+    """The system calls of one operation of each work, by its kind.
+
+    Raises TrialError, UnsupportedError.
+    """
+    log = place.folder / "strace"
+    try:
+        with playing(client, place.worker_cpus, partial(traced, log=log)) as player:
+            return {work.kind: _count(player, work, server, log) for work in works}
+    finally:
+        log.unlink(missing_ok=True)
+
+
+def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path) -> Counts:
+    player.prepare(work, server)
+    player.play(_WARM_UP_OPS)
+    short_ops, short = _calls(player, _OPS, log)
+    long_ops, long = _calls(player, 2 * _OPS, log)
+    ops = long_ops - short_ops
+    return Counts(
+        **{name: (getattr(long, name) - getattr(short, name)) / ops for name in KINDS},
+        threads=sum(calls >= long_ops * _PART_OF_OPERATIONS for calls in long.by_thread.values()),
+    )
+
+
+def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
+    """Play so many operations; how many were played, and their system calls."""
+    began_s = time.time()
+    done = player.play(ops)
+    return attempts_of(done.operations), calls_between(log, began_s, time.time())

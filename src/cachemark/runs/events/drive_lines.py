@@ -30,8 +30,7 @@ from cachemark.runs.events.events import (
     TrialEnded,
     fitting,
 )
-from cachemark.runs.events.log import EventLog
-from cachemark.runs.events.process_identity import own_identity
+from cachemark.runs.events.log import EventLog, own_identity
 
 # The results have histograms: a few hundred kB.
 _MAX_LINE_BYTES = 16 * 2**20

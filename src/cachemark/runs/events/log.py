@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from cachemark.host.files import open_regular, open_to_append
+from cachemark.host.files import open_regular, open_to_append, read
 from cachemark.runs.events.events import (
     EVENTS_FILE,
     Ended,
@@ -18,6 +18,8 @@ from cachemark.runs.events.events import (
     to_line,
 )
 
+# Of the fields of /proc/PID/stat, counted from the one after the name.
+_START_FIELD = 19
 # A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
 MAX_BYTES = 16 * 2**20
 
@@ -67,3 +69,14 @@ class EventReader:
         whole = text[: text.rfind(b"\n") + 1]
         self.length += len(whole)
         return [line for part in whole.splitlines() if (line := from_line(part)) is not None]
+
+
+def process_start(pid: int) -> str:
+    """When a process began, in ticks since the machine did; empty if there is no such process."""
+    fields = read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return fields[_START_FIELD] if len(fields) > _START_FIELD and fields[0] != "Z" else ""
+
+
+def own_identity() -> tuple[int, str]:
+    """The number of this process, and when it began."""
+    return os.getpid(), process_start(os.getpid())

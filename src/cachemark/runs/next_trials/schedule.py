@@ -6,18 +6,22 @@ The three designs differ here: what follows plays parts, each of one trial or of
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import msgspec
 
 from cachemark.analysis.giving_up import given_up
+from cachemark.analysis.rate_search import Search, bounds, searches, wants_closed
+from cachemark.analysis.verdict.replay import may_be_replayed
 from cachemark.model.experiment import Load
-from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan, Sitting
-from cachemark.runs.next_trials.rate_steps import RateSteps
-from cachemark.runs.next_trials.replays import next_replays, replays_of
+from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.plan import MOST_TRIES, Plan, Sitting
+from cachemark.model.search_steps import MAX_TRIALS, base_load, rate_step
 from cachemark.runs.next_trials.stopping import Stopping
+
+_Played = dict[tuple[int, Cell], Search]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,3 +110,88 @@ def _sittings(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
 
 def _done(outcomes: list[Outcome]) -> frozenset[int]:
     return frozenset(outcome.trial.index for outcome in outcomes)
+
+
+class RateStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A trial to be played, without its index; its load; the planned trial of its search."""
+
+    cell: Cell
+    load: Load
+    first: Trial
+
+
+class RateSteps:
+    """The steps of a plan's searches."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._experiment = plan.written
+
+    def next_steps(self, outcomes: Sequence[Outcome]) -> list[RateStep]:
+        """The next step of every search of the first block that has not ended; empty at the end.
+
+        So all cells play a step before any of them plays its next one.
+        """
+        played = {(one.block, one.cell): one for one in searches(outcomes, self._experiment)}
+        for _, block in groupby(self._plan.trials, lambda trial: trial.block):
+            steps = [step for first in block for step in self._next(first, played)]
+            if steps:
+                return steps
+        return []
+
+    def _next(self, first: Trial, played: _Played) -> Iterator[RateStep]:
+        closed = self._plan.load(first.cell)
+        base = base_load(self._experiment, closed)
+        if base is None:
+            return
+        cell = msgspec.structs.replace(first.cell, load=base.name)
+        search = played.get((first.block, cell), Search(cell=cell, block=first.block))
+        load = _next_load(search, closed, base)
+        if load is not None:
+            cell = msgspec.structs.replace(first.cell, load=load.name)
+            yield RateStep(cell=cell, load=load, first=first)
+
+
+def _next_load(search: Search, closed: Load, base: Load) -> Load | None:
+    if wants_closed(search):
+        return closed
+    rate = bounds(search).next_rate
+    if rate is None or len(search.plays) >= MAX_TRIALS - len(search.closed):
+        return None
+    return rate_step(base, rate)
+
+
+def next_replays(plan: Plan, block: int, outcomes: Sequence[Outcome]) -> list[Trial]:
+    """The trials of a block to play once more, each cell once; empty if there is none.
+
+    A trial is replayed if the machine spoiled it and every replay of it so far. A cell has at most
+    as many replays as it has blocks. Indexes go on after those of the plan.
+    """
+    wanted = plan.experiment.until_valid
+    if wanted is None:
+        return []
+    replayed = replays_of(plan, outcomes)
+    replays = Counter(one.trial.cell for one in replayed)
+    lost = given_up(outcomes)
+    again = [
+        trial
+        for trial in plan.trials
+        if trial.block == block
+        and trial.cell not in lost
+        and replays[trial.cell] < (MOST_TRIES - 1) * wanted
+        and _is_spoiled(trial, outcomes)
+    ]
+    first = len(plan.trials) + len(replayed)
+    return [msgspec.structs.replace(trial, index=first + n) for n, trial in enumerate(again)]
+
+
+def replays_of(plan: Plan, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes that are replays."""
+    return [one for one in outcomes if len(plan.trials) <= one.trial.index < plan.index_end]
+
+
+def _is_spoiled(trial: Trial, outcomes: Sequence[Outcome]) -> bool:
+    tries = [
+        one for one in outcomes if (one.trial.block, one.trial.cell) == (trial.block, trial.cell)
+    ]
+    return bool(tries) and all(map(may_be_replayed, tries))

@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 
 from cachemark.report.live import MAX_POINTS, ROWS_IN_A_MESSAGE, LiveState
-from cachemark.runs.events.log import EventReader
-from cachemark.runs.events.process_identity import process_start
+from cachemark.runs.events.log import EventReader, process_start
 
 INTERVAL_S = 0.5
 _POINTS_IN_A_MESSAGE = 40
