@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.doctor import Check, doctor, jitter, kernel, machine, software
+from cachemark.checks.doctor import doctor, jitter, kernel, machine, software
 from cachemark.cli import main
 from cachemark.endpoints.clients import Client
 from cachemark.host import facts
 from cachemark.host.process import ENGINE_REMEDY
-from cachemark.model.machine_limits import Limits, limit_check, word_check
+from cachemark.model.machine_limits import Check, Limits, limit_check, word_check
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

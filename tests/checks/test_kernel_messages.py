@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.doctor.kernel_messages import kernel_message_checks
+from cachemark.checks.doctor.kernel import kernel_message_checks
 from cachemark.host import NoiseMonitor
 from cachemark.host.kernel_log import KernelLogTail, read_kernel_log
 from tests.checks.test_doctor import by_name, tree

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from cachemark.checks.doctor import round_trips
+from cachemark.checks.doctor import network
 from cachemark.host import round_trip
 from cachemark.host.round_trip import RoundTrips
 from cachemark.model.errors import UsageError
@@ -24,9 +24,9 @@ def test_it_is_judged_by_its_median(
     monkeypatch: pytest.MonkeyPatch, median_us: int, status: str
 ) -> None:
     found = RoundTrips(min_ns=90_000, median_ns=median_us * 1000, max_ns=9_000_000)
-    monkeypatch.setattr(round_trips, "measure_loopback", lambda: found)
-    monkeypatch.setattr(round_trips, "measure_round_trips", lambda _host, _port: found)
-    here, there = round_trips.round_trip_checks(["cache.example:11211"])
+    monkeypatch.setattr(network, "measure_loopback", lambda: found)
+    monkeypatch.setattr(network, "measure_round_trips", lambda _host, _port: found)
+    here, there = network.round_trip_checks(["cache.example:11211"])
     assert there.name == "round trip to cache.example:11211"
     assert there.value == f"{median_us} µs, 90 to 9000"
     assert (here.status, there.status) == (status, status)
@@ -36,7 +36,7 @@ def test_it_is_judged_by_its_median(
 def test_a_server_that_is_not_there_fails() -> None:
     with socket.socket() as bound:  # bound and not listening: nobody else has the port
         bound.bind(("127.0.0.1", 0))
-        (_, there) = round_trips.round_trip_checks([f"127.0.0.1:{bound.getsockname()[1]}"])
+        (_, there) = network.round_trip_checks([f"127.0.0.1:{bound.getsockname()[1]}"])
     assert there.status == "fail"
     assert "not reached" in there.value
     assert there.remedy
@@ -45,4 +45,4 @@ def test_a_server_that_is_not_there_fails() -> None:
 @pytest.mark.parametrize("text", ["cache", "cache:", ":11211", "cache:0", "cache:70000"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"--target .*\n.*HOST:PORT"):
-        round_trips.round_trip_checks([text])
+        network.round_trip_checks([text])

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from cachemark.checks.doctor.round_trips import round_trip_checks
+from cachemark.checks.doctor.network import round_trip_checks
 from cachemark.endpoints.servers import parse_spec
 from cachemark.endpoints.servers.control_connection import connect
 from cachemark.model.address import HostPort, parse_host_port

@@ -8,10 +8,10 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.doctor import Check, Status
 from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console, print_text
 from cachemark.host.process import require_linux
+from cachemark.model.machine_limits import Check, Status
 from cachemark.report.json_text import json_text
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}

@@ -61,7 +61,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 class Fleet:
     """The workers of one trial. Use as a context manager: it stops and reaps them all.
 
-    They play the whole tape together, unless `share` says that other hosts play some of it.
+    They play the whole tape together, unless `share` says that other hosts play some of it. If
+    there are `generators` of their load, these play each phase beside them, and alone store the
+    keys; `generated` is what they did in the last phase.
     """
 
     def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
@@ -70,6 +72,8 @@ class Fleet:
         self.share = Share(first=0, segments=count)
         self.began_unix_ns = 0
         self.ready: Ready | None = None
+        self.generators: Fleet | None = None
+        self.generated: Done | None = None
         # How long after its planned start the last slice was asked of the last worker.
         self.slice_late_ns = 0
         # How much longer than planned it was, if a worker was stopped in it or the machine halted.
@@ -118,12 +122,15 @@ class Fleet:
 
         The operations of a request are those of the whole tape; its planned start, if any, counts.
         """
-        self.ask(request)
-        limit_s = phase_limit_s(request, watch, self.timeout_s)
-        collector = _Collector(self.witnesses, watch, limit_s)
-        done = collector.collect(request.phase)
-        self.observe()
-        return merge(list(done.values()))
+        if self.generators is None:
+            return _play([self], request, watch)[0]
+        if request.phase == "prefill":
+            return self.generators.run(request, watch)
+        # The tapes differ, so the phase ends by time.
+        start = time.time_ns() + _START_AHEAD_NS
+        together = msgspec.structs.replace(request, start_unix_ns=start)
+        done, self.generated = _play([self, self.generators], together, watch)
+        return done
 
     def ask(self, request: RunRequest) -> None:
         """Send the request of a phase to all workers, and do not wait for their answers."""
@@ -212,8 +219,9 @@ class Fleet:
 
     def bye(self) -> None:
         """Ask all workers to exit."""
-        for worker in self.workers:
-            worker.bye()
+        for fleet in filter(None, [self, self.generators]):
+            for worker in fleet.workers:
+                worker.bye()
 
     def kill(self) -> None:
         """Kill all workers. What waits for an answer fails."""
@@ -301,14 +309,10 @@ def phase_limit_s(request: RunRequest, watch: RunMonitor, timeout_s: float) -> f
     return ahead_s + request.duration_ms / 1e3 + late_s
 
 
-def run_together(fleets: Sequence[Fleet], request: RunRequest, watch: RunMonitor) -> list[Done]:
-    """Play one phase on several fleets at once, from one instant on. Raises TrialError.
-
-    The phase ends by time: the fleets play different tapes. Returns what each has done.
-    """
-    start = time.time_ns() + _START_AHEAD_NS
+def _play(fleets: Sequence[Fleet], request: RunRequest, watch: RunMonitor) -> list[Done]:
+    """Play one phase on all of these; returns what each has done."""
     for fleet in fleets:
-        fleet.ask(msgspec.structs.replace(request, start_unix_ns=start))
+        fleet.ask(request)
     seen = {worker: witness for fleet in fleets for worker, witness in fleet.witnesses.items()}
     limit_s = max(phase_limit_s(request, watch, fleet.timeout_s) for fleet in fleets)
     done = _Collector(seen, watch, limit_s).collect(request.phase)

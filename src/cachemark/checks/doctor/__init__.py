@@ -1,6 +1,47 @@
 """Is this machine suitable for measurements? Each check has a value, a result and stated limits."""
 
-from cachemark.checks.doctor.all_checks import doctor
-from cachemark.model.machine_limits import Check, Status
+from __future__ import annotations
 
-__all__ = ["Check", "Status", "doctor"]
+from collections.abc import Sequence
+from pathlib import Path
+
+from cachemark import host
+from cachemark.checks.doctor import kernel, machine
+from cachemark.checks.doctor.interrupts import interrupts
+from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
+from cachemark.checks.doctor.kernel import kernel_message_checks
+from cachemark.checks.doctor.network import network, round_trip_checks
+from cachemark.checks.doctor.software import software
+from cachemark.model.machine_limits import Check
+
+
+def doctor(
+    root: Path = Path("/"), sample_s: float = SAMPLE_S, targets: Sequence[str] = ()
+) -> list[Check]:
+    """Examine this machine; takes a second. `root` is where /proc and /sys are.
+
+    `targets` are servers elsewhere, HOST:PORT. Raises UsageError for what is no address.
+    """
+    cpus = host.usable_cpus()
+    # The second's sample comes last: version checks start programs, which are load of their own.
+    before = [
+        *machine.cpu(root),
+        *machine.usable(cpus, root),
+        *machine.frequency(root),
+        *kernel.speed(root),
+        *kernel.power(root),
+        *kernel.numa(root),
+        *kernel.isolation(root),
+        *machine.quota(root),
+        *machine.load(len(cpus), root),
+        *kernel.background_activity(root, len(cpus)),
+        *machine.memory(root),
+        *machine.clock(root),
+        *machine.open_files(),
+        *kernel.environment(root),
+        *network(root),
+        *interrupts(cpus, root),
+        *kernel_message_checks(root),
+        *round_trip_checks(targets),
+    ]
+    return [*before, *software(host.facts(root)), *jitter_checks(cpus, root, sample_s)]

@@ -2,5 +2,5 @@
 
 questions           the questions of a run, and its looks
 stopping            which cells of the next sitting are still played
-schedule            all of it, one part after the other: trials, replays, steps of a search, sittings
+schedule            trials, replays, steps of a search, sittings: one part after the other
 """

@@ -22,7 +22,6 @@ from cachemark.analysis.verdict.slice_bias import slice_bias_findings
 from cachemark.analysis.verdict.void_slices import judge_void
 from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
@@ -53,15 +52,11 @@ class Player(Protocol):
 
 
 class Endpoints(NamedTuple):
-    """The two sides of a trial while it is played; `empty` is the server before any operation.
-
-    `player` plays the phases: the fleet, or the fleet beside the generators of its load.
-    """
+    """The two sides of a trial while it is played; `empty` is the server before any operation."""
 
     server: RunningServer
     fleet: Fleet
     empty: ProcessUse | None
-    player: Fleet | LoadedFleet
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
@@ -131,14 +126,14 @@ class TrialRun:
             ends = self.start(stack)
             window = play_window(
                 ends.server,
-                ends.player,
-                self.warm_up(ends.server, ends.player),
+                ends.fleet,
+                self.warm_up(ends.server, ends.fleet),
                 self.watch,
                 awake_pid=self.setting.awake_pid,
                 keep=lambda samples: self.record(samples=samples),
             )
             self.record_window(ends.empty, window)
-            ends.player.bye()
+            ends.fleet.bye()
 
     def start(self, stack: ExitStack) -> Endpoints:
         """Start the server and the workers, connect them and store the keys.
@@ -154,14 +149,12 @@ class TrialRun:
         self.record(server=server.facts)
         empty = server.use()
         fleet = self._connect(stack, server)
-        player = fleet
         if self.generators:
-            player = LoadedFleet(fleet, self.generators._connect(stack, server))
+            fleet.generators = self.generators._connect(stack, server)
         if setting.workload.prefill > 0:
-            self.record(
-                prefill=run_prefill(lambda: player.run(RunRequest(phase="prefill"), self.watch))
-            )
-        return Endpoints(server, fleet, empty, player)
+            request = RunRequest(phase="prefill")
+            self.record(prefill=run_prefill(lambda: fleet.run(request, self.watch)))
+        return Endpoints(server, fleet, empty)
 
     def _connect(self, stack: ExitStack, server: RunningServer) -> Fleet:
         """Start the workers and connect them. Raises UnsupportedError and TrialError."""

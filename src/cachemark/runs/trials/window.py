@@ -8,7 +8,6 @@ import msgspec
 
 from cachemark.analysis.verdict import commands_per_server
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.loaded_fleet import LoadedFleet
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.merging import merge_kinds
@@ -46,7 +45,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 def play_window(
     server: RunningServer,
-    fleet: Fleet | LoadedFleet,
+    fleet: Fleet,
     request: RunRequest,
     watch: RunMonitor,
     *,
@@ -59,7 +58,9 @@ def play_window(
     """
     noise = NoiseMonitor()
     before, use = server.member_stats(), server.use()
-    workers = [worker.pid for worker in fleet.workers]
+    generators = fleet.generators
+    sides = [fleet, generators] if generators else [fleet]
+    workers = [worker.pid for side in sides for worker in side.workers]
     noise.start(workers + server.pids, awake_pid, workers)
     with Sampler(server, tick_s=tick_s(fleet.ready, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
@@ -72,8 +73,8 @@ def play_window(
     return Window(
         done=done,
         observed=fleet.observed,
-        generated=fleet.generated if isinstance(fleet, LoadedFleet) else None,
-        generated_observed=fleet.generated_observed if isinstance(fleet, LoadedFleet) else None,
+        generated=fleet.generated,
+        generated_observed=generators.observed if generators else None,
         began_unix_ns=fleet.began_unix_ns,
         noise=noise.stop(),
         use=use_between(use, server.use()),
