@@ -32,7 +32,8 @@ from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Finding, HostNoise, HostPart
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.rounds import Rounds
-from cachemark.runs.sittings.slice_log import CpuReading, SliceLog, SlicePlace
+from cachemark.runs.sittings.arm import SlicedArm
+from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice
 from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
@@ -71,49 +72,43 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
         return max(part.wall_ns for part in self.parts.values())
 
 
-class FleetArm(TrialRun):
-    """A cell of a sitting: its server on one host, its workers on several, its slices so far.
+class FleetArm(TrialRun, SlicedArm):
+    """An arm whose server is on one host, and whose workers are on several.
 
-    `number` is that in its set, `server_number` that of its server on its host. An arm that has
-    failed is not `alive`: it plays no more.
+    `server_number` is that of its server on its host.
     """
 
     def __init__(
         self, coordinator: Coordinator, setting: Setting, *, number: int, server_number: int
     ) -> None:
-        super().__init__(setting, lambda _: None)
+        TrialRun.__init__(self, setting, lambda _: None)
+        SlicedArm.__init__(self, setting, number)
         self._coordinator = coordinator
         self._names = [host.name for host in coordinator.hosts.makers_of(setting.cell_load)]
-        self.number, self.server_number = number, server_number
-        self.alive = True
-        self.warm_up_slices: list[WarmUpSlice] = []
-        self.operation_ns = setting.operation_ns
+        self.server_number = server_number
+        self._alive = True
         self.overhangs_ns: list[int] = []
         self._started: StartedServer | None = None
         self._before = ServerReading()
-        self._turn_cost = TurnCost(wall_ns=0, cpu_ns=0)
-        self._log = SliceLog()
         self._late_ns = dict.fromkeys(self._names, 0)
         self._slices_ns = dict.fromkeys(self._names, 0)
-        self._skew_ns = self._played_ns = self._start_ns = 0
-        self._void_slices = self._void_ops = 0
+        self._skew_ns = self._played_ns = 0
         self._findings: list[Finding] = []
 
     @property
-    def label(self) -> str:
-        """The arm's name in its set."""
-        cell = self.setting.trial.cell
-        return f"{cell.client} · {cell.server}"
+    def alive(self) -> bool:
+        """Whether it has not failed."""
+        return self._alive
 
     def attempt(self, action: Callable[[], None]) -> bool:
         """Do something, unless the arm has failed; a failure ends it, and is in its outcome."""
-        self.alive = self.alive and super().attempt(action)
-        return self.alive
+        self._alive = self._alive and super().attempt(action)
+        return self._alive
 
     def end(self, error: TrialError) -> None:
         """End an arm that has failed on a host."""
-        if self.alive:
-            self.alive = False
+        if self._alive:
+            self._alive = False
             self.fail(error)
 
     def connect(self, start: ServerStart) -> None:
@@ -136,16 +131,14 @@ class FleetArm(TrialRun):
         fleet.prepare(self.prepare_request(server, workers.ready), ready_s)
         if setting.workload.prefill > 0:
             self.record(prefill=run_prefill(self._prefill))
-        self._start_ns = self.elapsed_ns - began_ns
+        self.start_ns = self.elapsed_ns - began_ns
 
     def begin(self) -> None:
         """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
         ready_s = self.setting.timing.ready_ms / 1e3
         request = HostBeginSlices(arm=self.server_number, ready_s=ready_s)
         costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
-        self._turn_cost = TurnCost(
-            wall_ns=max(cost.wall_ns for cost in costs), cpu_ns=sum(cost.cpu_ns for cost in costs)
-        )
+        self.turn_cost = max(cost.wall_ns for cost in costs), sum(cost.cpu_ns for cost in costs)
         self._played_ns = 0
 
     def read_before(self) -> None:
@@ -165,16 +158,15 @@ class FleetArm(TrialRun):
         for name, part in parts.items():
             self._slices_ns[name] += part.done.elapsed_ns if part.done else 0
         if slice_.apart:
-            self._void_slices += 1
-            self._void_ops += done.ops + done.errors
+            self.log.add_void(done)
             return
         if slice_.paused_ns:
-            self._log.add_paused(done, _cpu_of_all(list(parts.values())), slice_.paused_ns)
+            self.log.add_paused(done, _cpu_of_all(list(parts.values())), slice_.paused_ns)
             return
         late_ns = {name: part.late_ns for name, part in parts.items()}
         self._late_ns = {name: max(ns, self._late_ns[name]) for name, ns in late_ns.items()}
         self._skew_ns = max(self._skew_ns, slice_.skew_ns)
-        self._log.add(
+        self.log.add(
             SlicePlace(turn, before, began_ns, slice_.wall_ns),
             done,
             _cpu_of_all(list(parts.values())),
@@ -184,7 +176,7 @@ class FleetArm(TrialRun):
     def finish(
         self, rounds: Rounds, began_unix_ns: int, parts: Sequence[HostPart], noise: HostNoise
     ) -> None:
-        """End the slices and judge them; `rounds` says what all arms have in common.
+        """End the slices and judge them; `rounds` is its part of the sitting.
 
         `parts` are all hosts as they were in the sitting, and `noise` is the worst of theirs.
         Raises TrialError.
@@ -205,7 +197,7 @@ class FleetArm(TrialRun):
             use=use_between(self._before.use, after.use),
             command_counts=[],
             noise=noise,
-            rounds=self._rounds(rounds),
+            rounds=rounds,
         )
         self.record_window(self._started.empty, window)
         hosts = [
@@ -231,22 +223,6 @@ class FleetArm(TrialRun):
         """Void slices, and what was found about the hosts."""
         void = super().judged_besides()
         return Judged(findings=[*void.findings, *self._findings], withheld=void.withheld)
-
-    def _rounds(self, common: Rounds) -> Rounds:
-        return msgspec.structs.replace(
-            common,
-            arm=self.number,
-            operation_ns=self.operation_ns,
-            start_ns=self._start_ns,
-            warmup_rounds=len(self.warm_up_slices),
-            turn_cost_ns=self._turn_cost.wall_ns,
-            turn_cpu_ns=self._turn_cost.cpu_ns,
-            void_slices=self._void_slices + self._log.paused_slices,
-            void_ops=self._void_ops + self._log.void_ops,
-            paused_slices=self._log.paused_slices,
-            paused_ns=self._log.paused_ns,
-            slices=self._log.slices(),
-        )
 
     def _end_request(self) -> HostEndSlices:
         return HostEndSlices(arm=self.server_number)

@@ -27,14 +27,12 @@ from cachemark.agents.remote import host_part, start_servers
 from cachemark.agents.slice_messages import HostSlices, PlannedSlice
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
-from cachemark.analysis.verdict.slice_bias import callers_of
 from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import warmup_ms
-from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, merge_rows, rows_of
-from cachemark.runs.sittings.warm_up import check_length, is_warm, most_rounds, operation_ns
+from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, rows_of
+from cachemark.runs.sittings.warm_up import is_warm, most_rounds
 
 # By the first start the request must have reached all hosts: some time, and some for each host.
 _START_AHEAD_NS = 200_000_000
@@ -139,40 +137,17 @@ class _FleetSitting:
             self._play(planned)
             # The first round says how long the slices of each arm last.
             left, together = left - rounds, self._rounds_together(len(cold))
+        length_us, hosts = self._counted.length_us, len(self._names)
         for arm in self.arms:
-            arm.attempt(lambda arm=arm: self._check_length(arm))
-        self._grow()
-
-    def _grow(self) -> None:
-        """Decide the length of counted slices, which many callers need longer."""
-        for arm in self.arms:
-            callers = callers_of(arm.setting.load) * len(self._names)
-            arm.operation_ns = arm.operation_ns or operation_ns(arm.warm_up_slices, callers)
-        self._counted = self._setting.grown(
-            arm.operation_ns if arm.alive else 0 for arm in self.arms
-        )
+            arm.attempt(lambda arm=arm: arm.check_length(length_us, hosts))
+        self._counted = self._setting.grown(self.arms, hosts)
 
     def _rounds_together(self, arms: int) -> int:
         return max(1, _STRETCH_NS // (arms * self._counted.length_us * 1000))
 
-    def _check_length(self, arm: FleetArm) -> None:
-        load = arm.setting.load
-        callers = load.processes * load.threads * len(self._names)
-        check_length(arm.warm_up_slices, self._counted.length_us, callers)
-
     def _play_squares(self) -> None:
         slice_ms = self._counted.length_us / 1e3
-        rows = merge_rows(
-            [
-                rows_of(
-                    self._order,
-                    [arm.number for arm in members if arm.alive],
-                    members[0].setting.timing.measure_ms,
-                    slice_ms,
-                )
-                for members in self._sets
-            ]
-        )
+        rows = rows_of(self._order, self._sets, slice_ms)
         stretch: list[Planned] = []
         for played, (part, row) in enumerate(rows, 1):
             before = row[0].arm
@@ -253,18 +228,11 @@ class _FleetSitting:
         noise = worst_noise([reading.noise for reading in readings.values()])
         errors_ns = {name: clock.error_ns for name, clock in self._clocks.items()}
         for members in self._sets:
-            common = Rounds(
-                arms=[arm.label for arm in members],
-                arm=0,
-                length_us=self._counted.length_us,
-                lead_in_us=self._counted.lead_in_us,
-                slices=Slices(),
-            )
+            labels = [arm.label for arm in members]
             for arm in members:
                 arm.add_findings(clock_findings(parts, arm.elapsed_ns, errors_ns))
-                arm.attempt(
-                    lambda arm=arm, common=common: arm.finish(common, began_unix_ns, parts, noise)
-                )
+                rounds = arm.rounds(labels, self._counted)
+                arm.attempt(lambda arm=arm, of=rounds: arm.finish(of, began_unix_ns, parts, noise))
 
 
 def scheduled(slices: Sequence[Planned], first_ns: int, length_us: int) -> list[Planned]:

@@ -7,6 +7,7 @@ for the last key to be stored. They end side by side, too: each worker sums up w
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack, contextmanager
@@ -14,9 +15,11 @@ from typing import Protocol
 
 from cachemark import host
 from cachemark.host.cpu_meter import CpuMeter
+from cachemark.model.protocol import Slice
+from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sittings.slice_log import SliceLog
-from cachemark.runs.sittings.warm_up import WarmUpSlice
+from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints, TrialRun
 
@@ -35,29 +38,76 @@ class Startable(Protocol):
         """Make a start that goes on fail soon. Called from another thread."""
 
 
-class Arm:
-    """One cell of a sitting: its trial, both of its ends, and its slices so far."""
+class SlicedArm(ABC):
+    """A cell of a sitting, wherever it is played, and its slices so far.
+
+    `number` is that in its set; `turn_cost`: wall and CPU time of an empty slice, in ns.
+    """
 
     def __init__(self, setting: Setting, number: int) -> None:
-        self.setting = setting
-        # `number` is that in its set; `meter` is the place of its worker's meter among all meters,
-        # and that of its server comes next.
-        self.number, self.meter = number, 0
-        self.trial = TrialRun(setting, lambda _: None)
-        self.stack = ExitStack()
-        self.ends: Endpoints | None = None
+        self.setting, self.number = setting, number
         self.log = SliceLog()
-        self.before: list[ServerStats] = []
-        self.began_unix_ns = self.start_ns = self.operation_ns = 0
-        self.warm_up: list[WarmUpSlice] = []
-        self.turn_cost: tuple[int, int] = (0, 0)
-        self.worker_cpu = self.server_cpu = CpuMeter([])
+        self.warm_up_slices: list[WarmUpSlice] = []
+        self.start_ns, self.operation_ns = 0, setting.operation_ns
+        self.turn_cost = (0, 0)
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether it can play: it has started, and has not failed."""
 
     @property
     def label(self) -> str:
         """The arm's name in its set."""
         cell = self.setting.trial.cell
         return f"{cell.client} · {cell.server}"
+
+    def check_length(self, length_us: int, hosts: int = 1) -> None:
+        """Raise TrialError if its operations are too slow for slices of this length."""
+        load = self.setting.load
+        check_length(self.warm_up_slices, length_us, load.processes * load.threads * hosts)
+
+    def rounds(self, labels: list[str], counted: Slice) -> Rounds:
+        """Its part of the sitting, in a set with these labels."""
+        log = self.log
+        return Rounds(
+            arms=labels,
+            arm=self.number,
+            length_us=counted.length_us,
+            lead_in_us=counted.lead_in_us,
+            operation_ns=self.operation_ns,
+            start_ns=self.start_ns,
+            warmup_rounds=len(self.warm_up_slices),
+            turn_cost_ns=self.turn_cost[0],
+            turn_cpu_ns=self.turn_cost[1],
+            void_slices=log.void_slices,
+            void_ops=log.void_ops,
+            paused_slices=log.paused_slices,
+            paused_ns=log.paused_ns,
+            slices=log.slices(),
+        )
+
+
+class Arm(SlicedArm):
+    """An arm on this machine: its trial, and both of its ends.
+
+    `meter` is the place of its worker's meter among all meters; that of its server comes next.
+    """
+
+    def __init__(self, setting: Setting, number: int) -> None:
+        super().__init__(setting, number)
+        self.meter = 0
+        self.trial = TrialRun(setting, lambda _: None)
+        self.stack = ExitStack()
+        self.ends: Endpoints | None = None
+        self.before: list[ServerStats] = []
+        self.began_unix_ns = 0
+        self.worker_cpu = self.server_cpu = CpuMeter([])
+
+    @property
+    def alive(self) -> bool:
+        """Whether both of its ends run."""
+        return self.ends is not None
 
     def attempt(self, action: Callable[[Endpoints], None]) -> None:
         """Do something with both ends; a failure ends the arm, and is in its outcome."""

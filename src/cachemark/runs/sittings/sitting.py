@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from statistics import median
@@ -27,12 +27,16 @@ from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Slice, SliceDone
-from cachemark.model.rounds import Rounds
-from cachemark.runs.sittings.arm import Arm, do_side_by_side, start_side_by_side, starting_threads
+from cachemark.runs.sittings.arm import (
+    Arm,
+    SlicedArm,
+    do_side_by_side,
+    start_side_by_side,
+    starting_threads,
+)
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import (
     WarmUpSlice,
-    check_length,
     is_warm,
     most_rounds,
     operation_ns,
@@ -69,9 +73,16 @@ class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
         lead_in_us = round(length_us * self.rounds.lead_in_percent / 100)
         return Slice(length_us=length_us, lead_in_us=lead_in_us)
 
-    def grown(self, operations_ns: Iterable[int]) -> Slice:
-        """A counted slice that is long enough for the operations of all arms, as far as may be."""
-        return self.counted(max(self.grown_ms, grown_ms(self.rounds, max(operations_ns))))
+    def grown(self, arms: Sequence[SlicedArm], hosts: int = 1) -> Slice:
+        """A counted slice that is long enough for the operations of all arms, as far as may be.
+
+        Those of many callers need it. Each of `hosts` has the callers of an arm's load.
+        """
+        for arm in arms:
+            callers = callers_of(arm.setting.load) * hosts
+            arm.operation_ns = arm.operation_ns or operation_ns(arm.warm_up_slices, callers)
+        longest_ns = max(arm.operation_ns if arm.alive else 0 for arm in arms)
+        return self.counted(max(self.grown_ms, grown_ms(self.rounds, longest_ns)))
 
 
 def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
@@ -137,30 +148,18 @@ class _Sitting:
         longest_ms = max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
         for _ in range(most_rounds(longest_ms, self._setting.rounds.slice_ms)):
             self._display.doing("warms up")
-            cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
+            cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up_slices)]
             self._order.shuffle(cold)
             for arm in cold:
                 arm.attempt(lambda ends, arm=arm: self._warm_up_slice(arm, ends))
         for arm in self.arms:
-            arm.attempt(lambda _, arm=arm: self._check_length(arm))
-        self._grow()
-
-    def _grow(self) -> None:
-        """Decide the length of counted slices, which many callers need longer."""
-        for arm in self.arms:
-            setting = arm.setting
-            callers = callers_of(setting.load)
-            arm.operation_ns = setting.operation_ns or operation_ns(arm.warm_up, callers)
-        self._use(self._setting.grown(arm.operation_ns if arm.ends else 0 for arm in self.arms))
+            arm.attempt(lambda _, arm=arm: arm.check_length(self._uncounted.length_us))
+        self._use(self._setting.grown(self.arms))
 
     def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
         began = time.monotonic_ns()
         ops = ends.fleet.slice(self._uncounted).lead_in_ops
-        arm.warm_up.append(WarmUpSlice(ops, time.monotonic_ns() - began))
-
-    def _check_length(self, arm: Arm) -> None:
-        load = arm.setting.load
-        check_length(arm.warm_up, self._uncounted.length_us, load.processes * load.threads)
+        arm.warm_up_slices.append(WarmUpSlice(ops, time.monotonic_ns() - began))
 
     def _played_with_noise(self) -> HostNoise:
         noise = NoiseMonitor()
@@ -178,7 +177,7 @@ class _Sitting:
         return noise.stop()
 
     def _play_squares(self) -> None:
-        rows = merge_rows([self._rows_of(members) for members in self._sets])
+        rows = rows_of(self._order, self._sets, self._counted.length_us / 1e3)
         self._began_ns = time.monotonic_ns()
         for played, (part, row) in enumerate(rows):
             self._display.played(played / len(rows))
@@ -187,15 +186,6 @@ class _Sitting:
                 arm = self._sets[part][turn.arm]
                 arm.attempt(lambda ends, a=arm, t=turn, b=before: self._turn(a, ends, t, b))
                 before = turn.arm
-
-    def _rows_of(self, members: list[Arm]) -> list[list[Turn]]:
-        """The rows of all squares of a set; arms that have failed take no part."""
-        return rows_of(
-            self._order,
-            [arm.number for arm in members if arm.ends],
-            members[0].setting.timing.measure_ms,
-            self._counted.length_us / 1e3,
-        )
 
     def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
         if not turn.counted:
@@ -221,31 +211,16 @@ class _Sitting:
 
     def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:
         done = ends.fleet.end_slices()
-        slices = arm.log.slices()
+        rounds = arm.rounds(labels, self._counted)
         window = Window(
             done=done,
             began_unix_ns=arm.began_unix_ns,
             before=arm.before,
             after=ends.server.member_stats(),
-            use=_server_use(ends, sum(slices.server_cpu_ns) + arm.log.void_cpu_ns),
+            use=_server_use(ends, sum(rounds.slices.server_cpu_ns) + arm.log.void_cpu_ns),
             command_counts=[],
             noise=noise,
-            rounds=Rounds(
-                arms=labels,
-                arm=arm.number,
-                length_us=self._counted.length_us,
-                lead_in_us=self._counted.lead_in_us,
-                operation_ns=arm.operation_ns,
-                start_ns=arm.start_ns,
-                warmup_rounds=len(arm.warm_up),
-                turn_cost_ns=arm.turn_cost[0],
-                turn_cpu_ns=arm.turn_cost[1],
-                void_slices=arm.log.paused_slices,
-                void_ops=arm.log.void_ops,
-                paused_slices=arm.log.paused_slices,
-                paused_ns=arm.log.paused_ns,
-                slices=slices,
-            ),
+            rounds=rounds,
         )
         arm.trial.record_window(ends.empty, window)
         ends.fleet.bye()
@@ -253,15 +228,20 @@ class _Sitting:
 
 
 def rows_of(
-    order: random.Random, alive: Sequence[int], measure_ms: int, slice_ms: float
-) -> list[list[Turn]]:
-    """The rows of all squares of a set, for the numbers of the arms that are alive."""
-    if not alive:
-        return []
-    rows: list[list[Turn]] = []
-    for number in range(squares_for(measure_ms, slice_ms, len(alive))):
-        rows += by_row(turns(number, random_square(order, alive)))
-    return rows
+    order: random.Random, sets: Sequence[Sequence[SlicedArm]], slice_ms: float
+) -> list[tuple[int, list[Turn]]]:
+    """The rows of all squares of all sets, each with the number of its set, in the order of play.
+
+    Arms that have failed take no part.
+    """
+    rows: list[list[list[Turn]]] = []
+    for members in sets:
+        alive = [arm.number for arm in members if arm.alive]
+        measure_ms = members[0].setting.timing.measure_ms
+        squares = squares_for(measure_ms, slice_ms, len(alive)) if alive else 0
+        played = [by_row(turns(n, random_square(order, alive))) for n in range(squares)]
+        rows.append([row for square in played for row in square])
+    return merge_rows(rows)
 
 
 def turn_cost(fleet: Fleet, workers: CpuMeter) -> tuple[int, int]:

@@ -32,13 +32,19 @@ class SliceLog:
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, ...]] = []
-        self.paused_slices = self.paused_ns = self.void_ops = self.void_cpu_ns = 0
+        self.void_slices = self.void_ops = self.void_cpu_ns = 0
+        self.paused_slices = self.paused_ns = 0
+
+    def add_void(self, done: SliceDone) -> None:
+        """Note a slice that is not counted."""
+        self.void_slices += 1
+        self.void_ops += done.ops + done.errors
 
     def add_paused(self, done: SliceDone, cpu: CpuReading, paused_ns: int) -> None:
         """Note a slice in which the client was stopped, or the machine paused: it is void."""
+        self.add_void(done)
         self.paused_slices += 1
         self.paused_ns += paused_ns
-        self.void_ops += done.ops + done.errors
         self.void_cpu_ns += max(0, cpu.server_ns)
 
     def add(
