@@ -10,45 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachemark.model import protocol
 from cachemark.model.merging import merge
-from cachemark.model.protocol import (
-    Bye,
-    Done,
-    Failure,
-    Hello,
-    Operation,
-    Prepare,
-    Progress,
-    ProtocolError,
-    Ready,
-    RunRequest,
-    Stop,
-    Unsupported,
-    decode_answer,
-    decode_request,
-    encode,
-)
 from cachemark.model.protocol_docs import document, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = [
-    Hello(),
-    Prepare(servers=["127.0.0.1:1"], tape="/t", segment=(1, 3), options={"a": "b"}),
-    RunRequest(phase="measure", ops=5, duration_ms=7, start_unix_ns=2**60),
-    Stop(),
-    Bye(),
+    protocol.Hello(),
+    protocol.Prepare(servers=["127.0.0.1:1"], tape="/t", segment=(1, 3), options={"a": "b"}),
+    protocol.RunRequest(phase="measure", ops=5, duration_ms=7, start_unix_ns=2**60),
+    protocol.Stop(),
+    protocol.Bye(),
 ]
 ANSWERS = [
-    Ready(client="c", capabilities=["text"]),
-    Progress(ops=3),
-    Done(
+    protocol.Ready(client="c", capabilities=["text"]),
+    protocol.Progress(ops=3),
+    protocol.Done(
         phase="warmup",
         elapsed_ns=1,
         send_elapsed_ns=1,
-        operations={"get": Operation(attempts=1, ok=0, errors={"timeout": 1})},
+        operations={"get": protocol.Operation(attempts=1, ok=0, errors={"timeout": 1})},
     ),
-    Unsupported(reason="no"),
-    Failure(kind="connect", text="refused", definite=False),
+    protocol.Unsupported(reason="no"),
+    protocol.Failure(kind="connect", text="refused", definite=False),
 ]
 
 
@@ -59,10 +43,10 @@ def test_the_generated_documents_are_up_to_date() -> None:
 
 def test_every_message_is_encoded_decoded_and_valid_by_the_schema() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(schema()))
-    for message, decode in [(m, decode_request) for m in REQUESTS] + [
-        (m, decode_answer) for m in ANSWERS
+    for message, decode in [(m, protocol.decode_request) for m in REQUESTS] + [
+        (m, protocol.decode_answer) for m in ANSWERS
     ]:
-        line = encode(message)
+        line = protocol.encode(message)
         assert line.endswith(b"\n")
         assert line.count(b"\n") == 1
         assert decode(line) == message
@@ -70,27 +54,29 @@ def test_every_message_is_encoded_decoded_and_valid_by_the_schema() -> None:
 
 
 def test_unknown_fields_are_ignored() -> None:
-    assert decode_answer(b'{"type":"progress","ops":1,"mood":"fine"}') == Progress(ops=1)
+    assert protocol.decode_answer(
+        b'{"type":"progress","ops":1,"mood":"fine"}'
+    ) == protocol.Progress(ops=1)
 
 
 @given(st.binary(max_size=80).filter(lambda line: b"type" not in line))
 def test_an_error_quotes_the_garbage(line: bytes) -> None:
-    with pytest.raises(ProtocolError, match="not an answer"):
-        decode_answer(line)
+    with pytest.raises(protocol.ProtocolError, match="not an answer"):
+        protocol.decode_answer(line)
 
 
 @pytest.mark.parametrize(
     "line", [b'{"type":"done"}', b'{"type":"progress","ops":-1}', b'{"type":"hello"}', b"[]", b""]
 )
 def test_malformed_answers_are_refused(line: bytes) -> None:
-    with pytest.raises(ProtocolError):
-        decode_answer(line)
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode_answer(line)
 
 
 def test_results_of_several_workers_are_summed() -> None:
-    def part(ok: int, elapsed_ns: int) -> Done:
-        operation = Operation(attempts=ok + 1, ok=ok, keys=ok, errors={"timeout": 1})
-        return Done(
+    def part(ok: int, elapsed_ns: int) -> protocol.Done:
+        operation = protocol.Operation(attempts=ok + 1, ok=ok, keys=ok, errors={"timeout": 1})
+        return protocol.Done(
             phase="measure",
             elapsed_ns=elapsed_ns,
             send_elapsed_ns=elapsed_ns,

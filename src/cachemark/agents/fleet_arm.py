@@ -7,18 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
+from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.messages import (
-    HostBeginSlices,
-    HostEndSlices,
-    HostPlayed,
-    HostRequest,
-    PlayPhase,
-    ReadServer,
-    ServerReading,
-    ServerStart,
-    StartedServer,
-)
 from cachemark.agents.remote import RemoteFleet, started_or_raise, stats_of, write_tapes
 from cachemark.agents.slice_messages import PlayedSlice, TurnCost
 from cachemark.analysis.rounds.order import Turn
@@ -88,8 +78,8 @@ class FleetArm(TrialRun, SlicedArm):
         self.server_number = server_number
         self._alive = True
         self.overhangs_ns: list[int] = []
-        self._started: StartedServer | None = None
-        self._before = ServerReading()
+        self._started: messages.StartedServer | None = None
+        self._before = messages.ServerReading()
         self._late_ns = dict.fromkeys(self._names, 0)
         self._slices_ns = dict.fromkeys(self._names, 0)
         self._skew_ns = self._played_ns = 0
@@ -111,7 +101,7 @@ class FleetArm(TrialRun, SlicedArm):
             self._alive = False
             self.fail(error)
 
-    def connect(self, start: ServerStart) -> None:
+    def connect(self, start: messages.ServerStart) -> None:
         """Connect workers to the server, and store the keys. Raises TrialError."""
         began_ns = self.elapsed_ns
         self._started = started = started_or_raise(self._coordinator, start)
@@ -136,7 +126,7 @@ class FleetArm(TrialRun, SlicedArm):
     def begin(self) -> None:
         """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
         ready_s = self.setting.timing.ready_ms / 1e3
-        request = HostBeginSlices(arm=self.server_number, ready_s=ready_s)
+        request = messages.HostBeginSlices(arm=self.server_number, ready_s=ready_s)
         costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
         self.turn_cost = max(cost.wall_ns for cost in costs), sum(cost.cpu_ns for cost in costs)
         self._played_ns = 0
@@ -224,23 +214,25 @@ class FleetArm(TrialRun, SlicedArm):
         void = super().judged_besides()
         return Judged(findings=[*void.findings, *self._findings], withheld=void.withheld)
 
-    def _end_request(self) -> HostEndSlices:
-        return HostEndSlices(arm=self.server_number)
+    def _end_request(self) -> messages.HostEndSlices:
+        return messages.HostEndSlices(arm=self.server_number)
 
     def _prefill(self) -> Done:
-        request = PlayPhase(
+        request = messages.PlayPhase(
             arm=self.server_number,
             run=RunRequest(phase="prefill"),
             silence_s=self.watch.silence_timeout_s,
         )
-        return merge([played.done for played in self._ask(request, HostPlayed, None)])
+        return merge([played.done for played in self._ask(request, messages.HostPlayed, None)])
 
-    def _read_server(self) -> ServerReading:
+    def _read_server(self) -> messages.ServerReading:
         name = self._coordinator.hosts.server.name
-        request = ReadServer(arm=self.server_number)
-        return self._coordinator.ask_arm({name: request}, ServerReading, ANSWER_S)[name]
+        request = messages.ReadServer(arm=self.server_number)
+        return self._coordinator.ask_arm({name: request}, messages.ServerReading, ANSWER_S)[name]
 
-    def _ask(self, request: HostRequest, answer: type[T], timeout_s: float | None) -> list[T]:
+    def _ask(
+        self, request: messages.HostRequest, answer: type[T], timeout_s: float | None
+    ) -> list[T]:
         """Ask all of its hosts the same; returns their answers in the order of `_names`."""
         asked = dict.fromkeys(self._names, request)
         answers = self._coordinator.ask_arm(asked, answer, timeout_s)

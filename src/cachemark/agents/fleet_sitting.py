@@ -13,16 +13,10 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cachemark.agents import messages
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_arm import FleetArm, Together
-from cachemark.agents.messages import (
-    BeginWindow,
-    EndWindow,
-    PlaySlices,
-    ServerReading,
-    WindowReading,
-)
 from cachemark.agents.remote import host_part, start_servers
 from cachemark.agents.slice_messages import HostSlices, PlannedSlice
 from cachemark.analysis.rounds.order import Turn
@@ -114,10 +108,14 @@ class _FleetSitting:
             arm.attempt(arm.begin)
             arm.attempt(arm.read_before)
         names = [host.name for host in coordinator.hosts.hosts]
-        coordinator.ask_each(dict.fromkeys(names, BeginWindow()), ServerReading, ANSWER_S)
+        coordinator.ask_each(
+            dict.fromkeys(names, messages.BeginWindow()), messages.ServerReading, ANSWER_S
+        )
         began_unix_ns = time.time_ns()
         self._play_squares()
-        readings = coordinator.ask_each(dict.fromkeys(names, EndWindow()), WindowReading, ANSWER_S)
+        readings = coordinator.ask_each(
+            dict.fromkeys(names, messages.EndWindow()), messages.WindowReading, ANSWER_S
+        )
         self._finish(first, readings, began_unix_ns)
 
     def _warm_up(self) -> None:
@@ -179,9 +177,9 @@ class _FleetSitting:
                 arm = self.arms[failed.arm]
                 arm.end(TrialError(f"{name}: {failed.text}", failed.remedy))
 
-    def _request(self, planned: Sequence[Planned], name: str) -> PlaySlices:
+    def _request(self, planned: Sequence[Planned], name: str) -> messages.PlaySlices:
         offset_ns = self._clocks[name].offset_ns
-        return PlaySlices(
+        return messages.PlaySlices(
             slices=[
                 PlannedSlice(
                     arm=one.arm.server_number,
@@ -218,7 +216,7 @@ class _FleetSitting:
     def _finish(
         self,
         first: dict[str, ClockReading],
-        readings: dict[str, WindowReading],
+        readings: dict[str, messages.WindowReading],
         began_unix_ns: int,
     ) -> None:
         parts = [

@@ -7,21 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cachemark.agents import messages
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.messages import (
-    HostPlayed,
-    PlayPhase,
-    PrepareWorkers,
-    ReadServer,
-    ServerReading,
-    ServerStart,
-    StartedServer,
-    StartedWorkers,
-    StartServers,
-    StartWorkers,
-    WriteTape,
-)
 from cachemark.endpoints.fleet import RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
@@ -44,14 +32,16 @@ _START_S = 180.0
 _TAPE_S = 600.0
 
 
-def start_servers(coordinator: Coordinator, servers: Sequence[str]) -> list[ServerStart]:
+def start_servers(coordinator: Coordinator, servers: Sequence[str]) -> list[messages.ServerStart]:
     """Start servers on the server's host, and say of each what became of it. Raises TrialError."""
-    request = StartServers(servers=list(servers))
+    request = messages.StartServers(servers=list(servers))
     limit_s = _START_S * len(servers)
-    return coordinator.ask(coordinator.hosts.server, request, list[ServerStart], limit_s)
+    return coordinator.ask(coordinator.hosts.server, request, list[messages.ServerStart], limit_s)
 
 
-def started_or_raise(coordinator: Coordinator, start: ServerStart) -> StartedServer:
+def started_or_raise(
+    coordinator: Coordinator, start: messages.ServerStart
+) -> messages.StartedServer:
     """The server that was started. Raises TrialError, UnsupportedError if it was not."""
     if start.started is not None:
         return start.started
@@ -64,7 +54,7 @@ def host_part(
     before: ClockReading,
     after: ClockReading,
     noise: HostNoise | None,
-    played: HostPlayed | None = None,
+    played: messages.HostPlayed | None = None,
 ) -> HostPart:
     """The part of an outcome about a host: its clock `before` and `after`, its noise, its part."""
     return HostPart(
@@ -84,7 +74,7 @@ def host_part(
 
 def write_tapes(coordinator: Coordinator, setting: Setting, hosts: Sequence[Host]) -> None:
     """Let each of these hosts write a trial's tape, and compare it. Raises TrialError."""
-    request = WriteTape(
+    request = messages.WriteTape(
         workload=setting.workload,
         load=setting.load,
         timing=setting.timing,
@@ -119,12 +109,12 @@ class RemoteServer(RunningServer):
         """The resource use so far. Raises TrialError."""
         return self._read().use
 
-    def _read(self) -> ServerReading:
+    def _read(self) -> messages.ServerReading:
         host = self._coordinator.hosts.server
-        return self._coordinator.ask(host, ReadServer(), ServerReading, ANSWER_S)
+        return self._coordinator.ask(host, messages.ReadServer(), messages.ServerReading, ANSWER_S)
 
 
-def stats_of(reading: ServerReading) -> list[ServerStats]:
+def stats_of(reading: messages.ServerReading) -> list[ServerStats]:
     """The server's counters in a reading of its host."""
     return [ServerStats(stats) for stats in reading.stats]
 
@@ -141,17 +131,17 @@ class RemoteFleet:
         self._ask = coordinator.ask_each if arm is None else coordinator.ask_arm
         self._arm = arm or 0
         self.names = [host.name for host in hosts]
-        self.started: dict[str, StartedWorkers] = {}
-        self.played: dict[str, HostPlayed] = {}
+        self.started: dict[str, messages.StartedWorkers] = {}
+        self.played: dict[str, messages.HostPlayed] = {}
 
-    def start(self, client: str, load: Load, ready_s: float) -> StartedWorkers:
+    def start(self, client: str, load: Load, ready_s: float) -> messages.StartedWorkers:
         """Start the workers; returns what those of the first host are.
 
         Raises TrialError, also if the hosts have different versions of the library.
         """
-        request = StartWorkers(arm=self._arm, client=client, load=load, ready_s=ready_s)
+        request = messages.StartWorkers(arm=self._arm, client=client, load=load, ready_s=ready_s)
         self.started = self._ask(
-            dict.fromkeys(self.names, request), StartedWorkers, ready_s + _START_S
+            dict.fromkeys(self.names, request), messages.StartedWorkers, ready_s + _START_S
         )
         first, *others = self.names
         for name in others:
@@ -166,15 +156,15 @@ class RemoteFleet:
     def prepare(self, request: Prepare, ready_s: float) -> None:
         """Connect all workers. Raises TrialError, UnsupportedError."""
         segments, first = sum(one.count for one in self.started.values()), 0
-        requests: dict[str, PrepareWorkers] = {}
+        requests: dict[str, messages.PrepareWorkers] = {}
         for name in self.names:
-            requests[name] = PrepareWorkers(
+            requests[name] = messages.PrepareWorkers(
                 arm=self._arm, request=request, first=first, segments=segments, ready_s=ready_s
             )
             first += self.started[name].count
         self._ask(requests, msgspec.Raw, ready_s + _START_S)
 
-    def keep(self, played: Mapping[str, HostPlayed]) -> Done:
+    def keep(self, played: Mapping[str, messages.HostPlayed]) -> Done:
         """Keep what its hosts played in a phase; returns their sum."""
         self.played = {name: played[name] for name in self.names}
         return merge([self.played[name].done for name in self.names])
@@ -199,7 +189,7 @@ class RemotePlayer:
         self.began_unix_ns = 0
 
     @property
-    def played(self) -> dict[str, HostPlayed]:
+    def played(self) -> dict[str, messages.HostPlayed]:
         """The results of each host in the last phase."""
         return self._clients.played | (self._generators.played if self._generators else {})
 
@@ -219,7 +209,7 @@ class RemotePlayer:
 
     def _play(
         self, names: Sequence[str], request: RunRequest, watch: RunMonitor
-    ) -> dict[str, HostPlayed]:
+    ) -> dict[str, messages.HostPlayed]:
         ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(names)
         start_ns = time.time_ns() + ahead_ns
         silence_s = watch.silence_timeout_s
@@ -228,7 +218,7 @@ class RemotePlayer:
             limit_s = request.duration_ms / 1e3 + silence_s + _GRACE_S
         played = self._coordinator.ask_each(
             {
-                name: PlayPhase(
+                name: messages.PlayPhase(
                     run=msgspec.structs.replace(
                         request, start_unix_ns=start_ns + self._clocks[name].offset_ns
                     ),
@@ -236,13 +226,13 @@ class RemotePlayer:
                 )
                 for name in names
             },
-            HostPlayed,
+            messages.HostPlayed,
             limit_s,
         )
         self.began_unix_ns = start_ns
         return played
 
 
-def _build(started: StartedWorkers) -> str:
+def _build(started: messages.StartedWorkers) -> str:
     ready = started.ready
     return f"{ready.library} {ready.library_version} on {ready.runtime}"

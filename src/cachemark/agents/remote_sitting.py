@@ -6,17 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.messages import (
-    BeginWindow,
-    EndWindow,
-    PlaySitting,
-    ServerReading,
-    ServerStart,
-    SittingArm,
-    StartedServer,
-    WindowReading,
-)
 from cachemark.agents.remote import host_part, start_servers, started_or_raise, write_tapes
 from cachemark.analysis.verdict.hosts import worst_noise
 from cachemark.model.errors import TrialError
@@ -73,9 +64,9 @@ class _RemoteSitting:
         known = {outcome.trial.index for outcome in self.outcomes}
         self.outcomes += [_failed(arm, error) for arm in self._arms if arm.trial.index not in known]
 
-    def _started(self, starts: Sequence[ServerStart]) -> dict[int, SittingArm]:
+    def _started(self, starts: Sequence[messages.ServerStart]) -> dict[int, messages.SittingArm]:
         """The arms whose servers run, by the index of their trials; the others have failed."""
-        found: dict[int, SittingArm] = {}
+        found: dict[int, messages.SittingArm] = {}
         for number, (arm, start) in enumerate(zip(self._arms, starts, strict=True)):
             try:
                 server = started_or_raise(self._coordinator, start)
@@ -85,13 +76,13 @@ class _RemoteSitting:
                 found[arm.trial.index] = _arm(number, arm, server)
         return found
 
-    def _request(self, started: Mapping[int, SittingArm]) -> PlaySitting:
+    def _request(self, started: Mapping[int, messages.SittingArm]) -> messages.PlaySitting:
         setting = self._setting
         sets = [
             [started[arm.trial.index] for arm in members if arm.trial.index in started]
             for members in setting.sets
         ]
-        return PlaySitting(
+        return messages.PlaySitting(
             run=self._arms[0].run,
             sets=[members for members in sets if members],
             rounds=setting.rounds,
@@ -99,15 +90,17 @@ class _RemoteSitting:
             seed=setting.seed,
         )
 
-    def _played(self, request: PlaySitting) -> tuple[list[Outcome], dict[str, HostNoise]]:
+    def _played(self, request: messages.PlaySitting) -> tuple[list[Outcome], dict[str, HostNoise]]:
         """The outcomes, and what other activity there was on each host."""
         coordinator, noise = self._coordinator, dict[str, HostNoise]()
         apart = self._server.name != self._client.name
         if apart:
-            coordinator.ask(self._server, BeginWindow(), ServerReading, ANSWER_S)
+            coordinator.ask(self._server, messages.BeginWindow(), messages.ServerReading, ANSWER_S)
         played = coordinator.ask(self._client, request, list[Outcome], None)
         if apart:
-            reading = coordinator.ask(self._server, EndWindow(), WindowReading, ANSWER_S)
+            reading = coordinator.ask(
+                self._server, messages.EndWindow(), messages.WindowReading, ANSWER_S
+            )
             noise[self._server.name] = reading.noise
         known = [outcome.noise for outcome in played if outcome.noise is not None]
         if known:
@@ -115,7 +108,10 @@ class _RemoteSitting:
         return played, noise
 
     def _with_hosts(
-        self, outcome: Outcome, started: Mapping[int, SittingArm], parts: Sequence[HostPart]
+        self,
+        outcome: Outcome,
+        started: Mapping[int, messages.SittingArm],
+        parts: Sequence[HostPart],
     ) -> Outcome:
         """The outcome of an arm, with what is known of its hosts."""
         server = started[outcome.trial.index].started
@@ -134,8 +130,8 @@ class _RemoteSitting:
         )
 
 
-def _arm(number: int, arm: Setting, server: StartedServer) -> SittingArm:
-    return SittingArm(
+def _arm(number: int, arm: Setting, server: messages.StartedServer) -> messages.SittingArm:
+    return messages.SittingArm(
         number=number,
         trial=arm.trial,
         client=arm.client.text,

@@ -16,38 +16,10 @@ from typing import Any
 import msgspec
 
 from cachemark import host
+from cachemark.agents import messages
 from cachemark.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.agents.clock import read_clock
 from cachemark.agents.identity import identify
-from cachemark.agents.messages import (
-    AnyRequest,
-    AuditServers,
-    BeginWindow,
-    EndTrial,
-    EndWindow,
-    Examine,
-    HostBeginSlices,
-    HostEndSlices,
-    HostFailure,
-    HostPlayed,
-    Identify,
-    OfferBytes,
-    PlayPhase,
-    PlaySitting,
-    PlaySlices,
-    PrepareWorkers,
-    ReadClock,
-    ReadServer,
-    ReceiveBytes,
-    ServerReading,
-    ServerStart,
-    StartedServer,
-    StartedWorkers,
-    StartServers,
-    StartWorkers,
-    WindowReading,
-    WriteTape,
-)
 from cachemark.agents.sitting import SittingPlace, play_here
 from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.client_versions import with_version
@@ -114,26 +86,28 @@ class Session:
         self._watch: _Watch | None = None
         self._aborted = threading.Event()
         self._server_cpus, self._worker_cpus = _placement(entry)
-        self._steps: dict[type[AnyRequest], Callable[[Any], object]] = {
-            Identify: lambda _: identify(entry.cpus),
-            Examine: lambda _: examine(),
-            ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
-            OfferBytes: lambda _: offer_bytes(entry.address),
-            ReceiveBytes: lambda asked: receive_bytes(asked.address, asked.port),
-            AuditServers: self._audit,
-            WriteTape: self._write_tape,
-            StartServers: self._start_servers,
-            StartWorkers: self._start_workers,
-            PrepareWorkers: self._prepare,
-            ReadServer: lambda asked: _reading(self._servers.get(asked.arm)),
-            BeginWindow: self._begin_window,
-            PlayPhase: self._play_phase,
-            PlaySitting: self._play_sitting,
-            HostBeginSlices: lambda asked: self._slice_player().begin(asked.arm, asked.ready_s),
-            PlaySlices: lambda asked: self._slice_player().play(asked.slices),
-            HostEndSlices: lambda asked: self._workers(asked.arm).end_slices(),
-            EndWindow: lambda _: self._end_window(),
-            EndTrial: lambda _: self._end_trial(),
+        self._steps: dict[type[messages.AnyRequest], Callable[[Any], object]] = {
+            messages.Identify: lambda _: identify(entry.cpus),
+            messages.Examine: lambda _: examine(),
+            messages.ReadClock: lambda asked: read_clock(asked.address, asked.port, asked.key),
+            messages.OfferBytes: lambda _: offer_bytes(entry.address),
+            messages.ReceiveBytes: lambda asked: receive_bytes(asked.address, asked.port),
+            messages.AuditServers: self._audit,
+            messages.WriteTape: self._write_tape,
+            messages.StartServers: self._start_servers,
+            messages.StartWorkers: self._start_workers,
+            messages.PrepareWorkers: self._prepare,
+            messages.ReadServer: lambda asked: _reading(self._servers.get(asked.arm)),
+            messages.BeginWindow: self._begin_window,
+            messages.PlayPhase: self._play_phase,
+            messages.PlaySitting: self._play_sitting,
+            messages.HostBeginSlices: lambda asked: self._slice_player().begin(
+                asked.arm, asked.ready_s
+            ),
+            messages.PlaySlices: lambda asked: self._slice_player().play(asked.slices),
+            messages.HostEndSlices: lambda asked: self._workers(asked.arm).end_slices(),
+            messages.EndWindow: lambda _: self._end_window(),
+            messages.EndTrial: lambda _: self._end_trial(),
         }
 
     def __enter__(self) -> Session:
@@ -154,13 +128,13 @@ class Session:
                 if member.child:
                     member.child.kill()
 
-    def perform(self, request: AnyRequest) -> object:
+    def perform(self, request: messages.AnyRequest) -> object:
         """Do what is asked. Raises TrialError, UnsupportedError, UsageError."""
-        if not isinstance(request, EndTrial | ReadClock):
+        if not isinstance(request, messages.EndTrial | messages.ReadClock):
             self._check_going_on()
         return self._steps[type(request)](request)
 
-    def _audit(self, request: AuditServers) -> Audit:
+    def _audit(self, request: messages.AuditServers) -> Audit:
         experiment = request.experiment
         names = [*client_labels(experiment), *experiment.in_process]
         servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
@@ -170,28 +144,28 @@ class Session:
             tapes = TapeCache(self._engine, folder)
             return Auditor(plan, clients, servers).run(tapes, lambda _: None)
 
-    def _write_tape(self, request: WriteTape) -> TapeFacts:
+    def _write_tape(self, request: messages.WriteTape) -> TapeFacts:
         assert self._tapes is not None
         self._tape = self._tapes.get(
             request.workload, request.load, request.timing, request.seed, request.generations
         )
         return self._tape.facts
 
-    def _start_servers(self, request: StartServers) -> list[ServerStart]:
-        starts: list[ServerStart] = []
+    def _start_servers(self, request: messages.StartServers) -> list[messages.ServerStart]:
+        starts: list[messages.ServerStart] = []
         for number, text in enumerate(request.servers):
             self._check_going_on()
             try:
-                starts.append(ServerStart(started=self._start_server(number, text)))
+                starts.append(messages.ServerStart(started=self._start_server(number, text)))
             except (TrialError, UsageError) as error:
-                starts.append(ServerStart(failure=HostFailure.of(error)))
+                starts.append(messages.ServerStart(failure=messages.HostFailure.of(error)))
         return starts
 
-    def _start_server(self, number: int, text: str) -> StartedServer:
+    def _start_server(self, number: int, text: str) -> messages.StartedServer:
         spec = listening_on(parse_spec(text), self._entry.address)
         server = self._trial.enter_context(running(spec, cpus=self._server_cpus))
         self._servers[number] = server
-        return StartedServer(
+        return messages.StartedServer(
             addresses=server.addresses,
             controls=[member.control.address for member in server.members if member.control],
             facts=server.facts,
@@ -199,7 +173,7 @@ class Session:
             binaries=binaries("server", server.pids),
         )
 
-    def _start_workers(self, request: StartWorkers) -> StartedWorkers:
+    def _start_workers(self, request: messages.StartWorkers) -> messages.StartedWorkers:
         client = self._client(request.client).client
         if missing := client.missing():
             raise UnsupportedError(missing, client.setup)
@@ -207,7 +181,7 @@ class Session:
         fleet = Fleet(client.command, count, cpus=self._worker_cpus, name=client.id)
         self._fleets[request.arm] = self._trial.enter_context(fleet)
         check_memory(f"{len(self._fleets)} clients at once on {self._entry.name}")
-        return StartedWorkers(
+        return messages.StartedWorkers(
             ready=fleet.hello(request.ready_s),
             count=count,
             command=client.command,
@@ -218,7 +192,7 @@ class Session:
             ],
         )
 
-    def _prepare(self, request: PrepareWorkers) -> None:
+    def _prepare(self, request: messages.PrepareWorkers) -> None:
         if self._tape is None:
             raise TrialError("workers cannot be prepared without a tape")
         fleet = self._workers(request.arm)
@@ -226,7 +200,7 @@ class Session:
         tape = str(self._tape.path)
         fleet.prepare(msgspec.structs.replace(request.request, tape=tape), request.ready_s)
 
-    def _begin_window(self, request: BeginWindow) -> ServerReading:
+    def _begin_window(self, request: messages.BeginWindow) -> messages.ServerReading:
         reading = _reading(self._only_server)
         pids = [pid for server in self._servers.values() for pid in server.pids]
         workers = [worker.pid for fleet in self._fleets.values() for worker in fleet.workers]
@@ -234,7 +208,7 @@ class Session:
         self._trial.callback(self._watch.end)
         return reading
 
-    def _play_phase(self, request: PlayPhase) -> HostPlayed:
+    def _play_phase(self, request: messages.PlayPhase) -> messages.HostPlayed:
         def progress(ops: int) -> None:
             if self._watch and self._watch.sampler:
                 self._watch.sampler.note_progress(ops)
@@ -243,14 +217,14 @@ class Session:
         fleet, planned_ns = self._workers(request.arm), request.run.start_unix_ns
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
-        return HostPlayed(
+        return messages.HostPlayed(
             done=done,
             observed=fleet.observed,
             began_unix_ns=fleet.began_unix_ns,
             late_ns=late_ns,
         )
 
-    def _play_sitting(self, request: PlaySitting) -> list[Outcome]:
+    def _play_sitting(self, request: messages.PlaySitting) -> list[Outcome]:
         assert self._tapes is not None
         place = SittingPlace(
             client_of=self._client,
@@ -267,13 +241,13 @@ class Session:
             self._trial.callback(self._slices.close)
         return self._slices
 
-    def _end_window(self) -> WindowReading:
+    def _end_window(self) -> messages.WindowReading:
         watch = self._watch
         if watch is None:
             raise TrialError("no window was begun")
         watch.end()
         sampler = watch.sampler
-        return WindowReading(
+        return messages.WindowReading(
             noise=watch.noise.stop(),
             server=_reading(self._only_server),
             samples=sampler.samples if sampler else [],
@@ -311,12 +285,12 @@ class Session:
         return with_version(parse_client(text, registry(self._engine)), lambda _: None)
 
 
-def _reading(server: RunningServer | None) -> ServerReading:
+def _reading(server: RunningServer | None) -> messages.ServerReading:
     """The counters of a server; nothing without one. Raises TrialError."""
     if server is None:
-        return ServerReading()
+        return messages.ServerReading()
     stats = [dict(stats) for stats in server.member_stats()]
-    return ServerReading(stats=stats, use=server.use())
+    return messages.ServerReading(stats=stats, use=server.use())
 
 
 def _placement(entry: Host) -> tuple[str, str]:

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
+from cachemark.agents import messages
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_sitting import play_fleet_sitting
-from cachemark.agents.messages import (
-    AuditServers,
-    BeginWindow,
-    EndWindow,
-    ServerReading,
-    WindowReading,
-)
 from cachemark.agents.remote import (
     RemoteFleet,
     RemotePlayer,
@@ -64,7 +58,7 @@ class HostsStage:
         del tapes
         plan, host = auditor.plan, self._coordinator.hosts.server
         announce(f"on {host.name}: are the servers fit to be timed, and the levels what they say?")
-        request = AuditServers(experiment=plan.experiment, skipped=plan.skipped)
+        request = messages.AuditServers(experiment=plan.experiment, skipped=plan.skipped)
         return self._coordinator.ask(host, request, Audit, None)
 
     def hosts_of(self, load: Load) -> int:
@@ -164,10 +158,12 @@ class HostsTrial(TrialRun):
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]
-        begin = BeginWindow(tick_s=tick_s(self.outcome.worker, request))
-        before = coordinator.ask_each(dict.fromkeys(names, begin), ServerReading, ANSWER_S)
+        begin = messages.BeginWindow(tick_s=tick_s(self.outcome.worker, request))
+        before = coordinator.ask_each(dict.fromkeys(names, begin), messages.ServerReading, ANSWER_S)
         done = player.run(request, self.watch)
-        after = coordinator.ask_each(dict.fromkeys(names, EndWindow()), WindowReading, ANSWER_S)
+        after = coordinator.ask_each(
+            dict.fromkeys(names, messages.EndWindow()), messages.WindowReading, ANSWER_S
+        )
         self._record_hosts(player, clocks, after)
         name = coordinator.hosts.server.name
         there = after[name]
@@ -190,7 +186,7 @@ class HostsTrial(TrialRun):
         self,
         player: RemotePlayer,
         clocks: Mapping[str, ClockReading],
-        readings: Mapping[str, WindowReading],
+        readings: Mapping[str, messages.WindowReading],
     ) -> None:
         """Keep what each host measured, and judge the clocks and the start."""
         later = self._coordinator.clocks()

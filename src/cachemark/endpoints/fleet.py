@@ -14,19 +14,10 @@ from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.witness import Witness
 from cachemark.endpoints.worker import Worker
 from cachemark.host.pauses import Pauses
+from cachemark.model import protocol
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Observed
-from cachemark.model.protocol import (
-    Done,
-    Prepare,
-    Progress,
-    Ready,
-    RunRequest,
-    Slice,
-    SliceDone,
-    encode,
-)
 
 # Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
@@ -71,9 +62,9 @@ class Fleet:
         self.workers: list[Worker] = []
         self.share = Share(first=0, segments=count)
         self.began_unix_ns = 0
-        self.ready: Ready | None = None
+        self.ready: protocol.Ready | None = None
         self.generators: Fleet | None = None
-        self.generated: Done | None = None
+        self.generated: protocol.Done | None = None
         # How long after its planned start the last slice was asked of the last worker.
         self.slice_late_ns = 0
         # How much longer than planned it was, if a worker was stopped in it or the machine halted.
@@ -86,7 +77,7 @@ class Fleet:
         self._began_ns = 0
         self._duration_ns: int | None = None
         self._slices_elapsed_ns = 0
-        self._slice: tuple[Slice | None, bytes] = None, b""
+        self._slice: tuple[protocol.Slice | None, bytes] = None, b""
         with ExitStack() as stack:
             for number in range(count):
                 label = f"{name} #{number}" if count > 1 else name
@@ -104,20 +95,20 @@ class Fleet:
     def _pids(self) -> list[int]:
         return [worker.pid for worker in self.workers]
 
-    def hello(self, timeout_s: float) -> Ready:
+    def hello(self, timeout_s: float) -> protocol.Ready:
         """Send `hello` to all workers; returns the answer of the first. Raises TrialError."""
         answers = [worker.hello(timeout_s) for worker in self.workers]
         self.ready = answers[0]
         return self.ready
 
-    def prepare(self, request: Prepare, timeout_s: float) -> None:
+    def prepare(self, request: protocol.Prepare, timeout_s: float) -> None:
         """Send `prepare` to all workers, each with its own segment. Raises TrialError."""
         self.timeout_s = request.timeout_ms / 1e3
         for number, worker in enumerate(self.workers, self.share.first):
             segment = (number, self.share.segments)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
 
-    def run(self, request: RunRequest, watch: RunMonitor) -> Done:
+    def run(self, request: protocol.RunRequest, watch: RunMonitor) -> protocol.Done:
         """Play one phase on all workers at once. Raises TrialError.
 
         The operations of a request are those of the whole tape; its planned start, if any, counts.
@@ -132,7 +123,7 @@ class Fleet:
         done, self.generated = _play([self, self.generators], together, watch)
         return done
 
-    def ask(self, request: RunRequest) -> None:
+    def ask(self, request: protocol.RunRequest) -> None:
         """Send the request of a phase to all workers, and do not wait for their answers."""
         start = request.start_unix_ns
         if not start and len(self.workers) > 1:
@@ -166,7 +157,7 @@ class Fleet:
         for worker in self.workers:
             worker.begin_slices(timeout_s)
 
-    def slice(self, request: Slice) -> SliceDone:
+    def slice(self, request: protocol.Slice) -> protocol.SliceDone:
         """Play one slice on all workers at once; its planned start, if any, counts.
 
         Little happens here, because this process shares the CPUs with what is measured. Raises
@@ -178,15 +169,15 @@ class Fleet:
             start = time.time_ns() + _SLICE_AHEAD_NS
             return self._common_slice(msgspec.structs.replace(request, start_unix_ns=start))
         if request is not self._slice[0]:
-            self._slice = request, encode(request)
+            self._slice = request, protocol.encode(request)
         began_ns = time.monotonic_ns()
         self._pauses.watch(self._pids)
         (worker,) = self.workers
         worker.send_line(self._slice[1])
         return self._slices_done(request, began_ns)[0]
 
-    def _common_slice(self, request: Slice) -> SliceDone:
-        line = encode(request)
+    def _common_slice(self, request: protocol.Slice) -> protocol.SliceDone:
+        line = protocol.encode(request)
         self._pauses.watch(self._pids)
         for worker in self.workers:
             worker.send_line(line)
@@ -197,7 +188,7 @@ class Fleet:
         self._slices_elapsed_ns += done.elapsed_ns
         return done
 
-    def _slices_done(self, request: Slice, began_ns: int) -> list[SliceDone]:
+    def _slices_done(self, request: protocol.Slice, began_ns: int) -> list[protocol.SliceDone]:
         """The answers of all workers to a slice that begins at a monotonic time."""
         ahead_s = max(0, began_ns - time.monotonic_ns()) / 1e9
         limit_s = request.length_us / 1e6 + 2 * self.timeout_s + _GRACE_S
@@ -209,7 +200,7 @@ class Fleet:
         self.slice_paused_ns = max(0, time.monotonic_ns() - planned_ns) if paused else 0
         return done
 
-    def end_slices(self, timeout_s: float = 60.0) -> Done:
+    def end_slices(self, timeout_s: float = 60.0) -> protocol.Done:
         """End the slices; returns the sum of all counted parts. Raises TrialError."""
         done = merge([worker.end_slices(timeout_s) for worker in self.workers])
         if len(self.workers) == 1:
@@ -243,10 +234,10 @@ class _Collector:
         self._waiting = dict.fromkeys(witnesses, 0)
         self._ops = dict.fromkeys(witnesses, 0)
         self._stalls = {worker: StallDetector() for worker in witnesses}
-        self._done: dict[Worker, Done] = {}
+        self._done: dict[Worker, protocol.Done] = {}
         self._began_s = self._last_answer_s = time.monotonic()
 
-    def collect(self, what: str) -> dict[Worker, Done]:
+    def collect(self, what: str) -> dict[Worker, protocol.Done]:
         with selectors.DefaultSelector() as selector:
             for worker in self._waiting:
                 selector.register(worker.out, selectors.EVENT_READ, worker)
@@ -266,7 +257,7 @@ class _Collector:
         while (answer := worker.poll_answer()) is not None:
             self._last_answer_s = time.monotonic()
             self._check_length(what)
-            if isinstance(answer, Progress):
+            if isinstance(answer, protocol.Progress):
                 if what == "prefill" and self._stalls[worker].is_stalled(answer):
                     raise TrialError(
                         f"{worker.name}: the prefill was given up: {answer.errors} operations "
@@ -277,7 +268,7 @@ class _Collector:
                 self._witnesses[worker].progress(answer.ops + answer.errors)
                 self._ops[worker] = answer.ops
                 self._watch.progress(sum(self._ops.values()))
-            elif isinstance(answer, Done) and answer.phase == what:
+            elif isinstance(answer, protocol.Done) and answer.phase == what:
                 self._done[worker] = answer
                 del self._waiting[worker]
                 return True
@@ -300,7 +291,7 @@ class _Collector:
             )
 
 
-def phase_limit_s(request: RunRequest, watch: RunMonitor, timeout_s: float) -> float:
+def phase_limit_s(request: protocol.RunRequest, watch: RunMonitor, timeout_s: float) -> float:
     """How long a phase may last: without a limit, if it ends after a number of operations."""
     if request.duration_ms is None:
         return math.inf
@@ -309,7 +300,9 @@ def phase_limit_s(request: RunRequest, watch: RunMonitor, timeout_s: float) -> f
     return ahead_s + request.duration_ms / 1e3 + late_s
 
 
-def _play(fleets: Sequence[Fleet], request: RunRequest, watch: RunMonitor) -> list[Done]:
+def _play(
+    fleets: Sequence[Fleet], request: protocol.RunRequest, watch: RunMonitor
+) -> list[protocol.Done]:
     """Play one phase on all of these; returns what each has done."""
     for fleet in fleets:
         fleet.ask(request)

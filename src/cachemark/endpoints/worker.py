@@ -18,26 +18,9 @@ from contextlib import ExitStack
 from cachemark.host import process
 from cachemark.host.memory_guard import guard
 from cachemark.host.pauses import Pauses
+from cachemark.model import protocol
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.histogram import HistogramError, decode
-from cachemark.model.protocol import (
-    PROTOCOL_VERSION,
-    BeginSlices,
-    Bye,
-    Done,
-    EndSlices,
-    Failure,
-    Hello,
-    Message,
-    Prepare,
-    ProtocolError,
-    Ready,
-    SliceDone,
-    Unsupported,
-    WorkerAnswer,
-    decode_answer,
-    encode,
-)
 
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
@@ -93,19 +76,19 @@ class Worker:
         """The worker's process id."""
         return self._child.pid
 
-    def hello(self, timeout_s: float) -> Ready:
+    def hello(self, timeout_s: float) -> protocol.Ready:
         """Send `hello`. Raises TrialError, UnsupportedError."""
-        self.send(Hello())
+        self.send(protocol.Hello())
         ready = self._ready("hello", timeout_s)
-        if ready.protocol != PROTOCOL_VERSION:
+        if ready.protocol != protocol.PROTOCOL_VERSION:
             raise UnsupportedError(
                 f"{self.name}: speaks version {ready.protocol} of the worker protocol, this "
-                f"cachemark speaks version {PROTOCOL_VERSION}",
+                f"cachemark speaks version {protocol.PROTOCOL_VERSION}",
                 "build it anew: cachemark setup LANGUAGE; CHANGELOG.md says what changed",
             )
         return ready
 
-    def prepare(self, request: Prepare, timeout_s: float) -> Ready:
+    def prepare(self, request: protocol.Prepare, timeout_s: float) -> protocol.Ready:
         """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError.
 
         From then on the memory of a client of servers may only grow by a limit. A cache in the
@@ -117,12 +100,12 @@ class Worker:
             self._guarded.limit_growth()
         return ready
 
-    def begin_slices(self, timeout_s: float) -> Ready:
+    def begin_slices(self, timeout_s: float) -> protocol.Ready:
         """Send `begin_slices`. Raises TrialError, UnsupportedError."""
-        self.send(BeginSlices())
+        self.send(protocol.BeginSlices())
         return self._ready("begin_slices", timeout_s)
 
-    def slice_done(self, due_s: float, timeout_s: float, pauses: Pauses) -> SliceDone:
+    def slice_done(self, due_s: float, timeout_s: float, pauses: Pauses) -> protocol.SliceDone:
         """Wait for the answer to a `slice` that was sent. Raises TrialError.
 
         After `due_s` it is late: `pauses` sees why.
@@ -130,7 +113,7 @@ class Worker:
         answer = self.poll_answer() if self._wait(due_s, timeout_s, pauses) else None
         if answer is None:  # in parts, or not at all
             answer = self.receive(timeout_s)
-        if isinstance(answer, SliceDone):
+        if isinstance(answer, protocol.SliceDone):
             return answer
         raise self._unexpected("slice", answer, timeout_s)
 
@@ -149,18 +132,18 @@ class Worker:
             wanted_s = _LOOK_S
         return False
 
-    def end_slices(self, timeout_s: float) -> Done:
+    def end_slices(self, timeout_s: float) -> protocol.Done:
         """Send `end_slices`; returns the sum of all slices. Raises TrialError."""
-        self.send(EndSlices())
+        self.send(protocol.EndSlices())
         answer = self.receive(timeout_s)
-        if isinstance(answer, Done):
+        if isinstance(answer, protocol.Done):
             return answer
         raise self._unexpected("end_slices", answer, timeout_s)
 
     def bye(self) -> None:
         """Ask the worker to exit, and wait shortly. The end of the context stops it in any case."""
         try:
-            self.send(Bye())
+            self.send(protocol.Bye())
             self._child.wait(_BYE_GRACE_S)
         except TrialError:
             return
@@ -178,9 +161,9 @@ class Worker:
         """The end of its stderr."""
         return self._child.log_tail()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: protocol.Message) -> None:
         """Send one request. Raises TrialError if the worker has exited."""
-        self.send_line(encode(message))
+        self.send_line(protocol.encode(message))
 
     def send_line(self, line: bytes) -> None:
         """Send one encoded request. Raises TrialError if the worker has exited."""
@@ -190,7 +173,7 @@ class Worker:
         except OSError as error:
             raise self._exited_error() from error
 
-    def receive(self, timeout_s: float) -> WorkerAnswer | None:
+    def receive(self, timeout_s: float) -> protocol.WorkerAnswer | None:
         """Wait for the next answer; None after `timeout_s`. Raises TrialError."""
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector, self._child.end() as ended:
@@ -204,7 +187,7 @@ class Worker:
                     return self._last_answer()
         return answer
 
-    def _last_answer(self) -> WorkerAnswer:
+    def _last_answer(self) -> protocol.WorkerAnswer:
         """The answers of a worker before it exited. Raises TrialError if it did not.
 
         Its output does not end while a process that it started has it.
@@ -214,7 +197,7 @@ class Worker:
             raise self._exited_error()
         return answer
 
-    def poll_answer(self) -> WorkerAnswer | None:
+    def poll_answer(self) -> protocol.WorkerAnswer | None:
         """An answer that is already available, else None; never waits. Raises TrialError."""
         while True:
             end = self._buffer.find(b"\n")
@@ -234,37 +217,37 @@ class Worker:
                     f"{self.name}: printed a line of more than 16 MiB, which is not an answer"
                 )
 
-    def _decode(self, line: bytes) -> WorkerAnswer:
+    def _decode(self, line: bytes) -> protocol.WorkerAnswer:
         try:
-            answer = decode_answer(line)
-        except ProtocolError as error:
+            answer = protocol.decode_answer(line)
+        except protocol.ProtocolError as error:
             raise TrialError(
                 f"{self.name}: {error}",
                 "a worker's stdout is for answers only; it must print its log on stderr",
             ) from error
-        if isinstance(answer, Done) and (why := _invalid_done_reason(answer)):
+        if isinstance(answer, protocol.Done) and (why := _invalid_done_reason(answer)):
             raise TrialError(f"{self.name}: {why}", "PROTOCOL.md defines `done`")
         return answer
 
-    def _ready(self, what: str, timeout_s: float) -> Ready:
+    def _ready(self, what: str, timeout_s: float) -> protocol.Ready:
         answer = self.receive(timeout_s)
-        if isinstance(answer, Ready):
+        if isinstance(answer, protocol.Ready):
             return answer
         raise self._unexpected(what, answer, timeout_s, _SLOW)
 
     def _unexpected(
-        self, what: str, answer: WorkerAnswer | None, timeout_s: float, remedy: str = ""
+        self, what: str, answer: protocol.WorkerAnswer | None, timeout_s: float, remedy: str = ""
     ) -> TrialError:
         if answer is None:
             return TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s", remedy)
         return self.error_for_answer(answer, what)
 
-    def error_for_answer(self, answer: WorkerAnswer, what: str) -> TrialError:
+    def error_for_answer(self, answer: protocol.WorkerAnswer, what: str) -> TrialError:
         """The error for an unexpected answer."""
-        if isinstance(answer, Unsupported):
+        if isinstance(answer, protocol.Unsupported):
             reason, remedy = answer.reason[:_MAX_REASON], answer.remedy[:_MAX_REASON]
             return UnsupportedError(f"{self.name}: {reason}", remedy)
-        if isinstance(answer, Failure):
+        if isinstance(answer, protocol.Failure):
             text = answer.text[:_MAX_REASON]
             return TrialError(f"{self.name}: {what}: {answer.kind}: {text}")
         return TrialError(f"{self.name}: answered {what} with a {type(answer).__name__.lower()}")
@@ -282,7 +265,7 @@ class Worker:
         return kind(f"{self.name}: {how}" + (f": {last}" if last else ""))
 
 
-def _invalid_done_reason(done: Done) -> str:
+def _invalid_done_reason(done: protocol.Done) -> str:
     """Why a `done` is malformed in a way that its schema allows; empty if it is not."""
     timeline, sections, groups = done.timeline, done.sections, done.groups
     times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]

@@ -13,17 +13,7 @@ from cachemark.checks.conformance.worker_driver import (
     expect,
     expect_equal,
 )
-from cachemark.model import histogram
-from cachemark.model.protocol import (
-    BeginSlices,
-    Done,
-    EndSlices,
-    Failure,
-    Message,
-    Ready,
-    Slice,
-    SliceDone,
-)
+from cachemark.model import histogram, protocol
 from cachemark.model.protocol_results import Operation
 
 KEYS = 20
@@ -32,7 +22,7 @@ MAX_SLICES = 2_000
 LATE_S = 0.4
 
 
-def _check_sums(slices: list[SliceDone], done: Done) -> None:
+def _check_sums(slices: list[protocol.SliceDone], done: protocol.Done) -> None:
     """Compare the answers to all slices with their `done`. Raises CaseFailedError."""
     kinds, lead_in = list(done.operations.values()), list((done.lead_in or {}).values())
     errors = sum(sum(kind.errors.values()) + kind.wrong_values for kind in kinds)
@@ -75,45 +65,47 @@ def begin(
 
 
 def begin_again(driver: WorkerDriver) -> None:
-    answer = driver.ask(BeginSlices())
-    expect(isinstance(answer, Ready), f"begin_slices was answered by {answer}")
+    answer = driver.ask(protocol.BeginSlices())
+    expect(isinstance(answer, protocol.Ready), f"begin_slices was answered by {answer}")
 
 
-def play_slice(driver: WorkerDriver, request: Slice) -> SliceDone:
+def play_slice(driver: WorkerDriver, request: protocol.Slice) -> protocol.SliceDone:
     driver.worker.send(request)
     return slice_answer(driver)
 
 
-def slice_answer(driver: WorkerDriver) -> SliceDone:
+def slice_answer(driver: WorkerDriver) -> protocol.SliceDone:
     answer = driver.worker.receive(ANSWER_S)
-    if not isinstance(answer, SliceDone):
+    if not isinstance(answer, protocol.SliceDone):
         raise CaseFailedError(f"slice was answered by {answer}")
     return answer
 
 
 def play_late_slice(
-    driver: WorkerDriver, proxy: ReplyProxy, request: Slice, late_s: float = LATE_S
-) -> SliceDone:
+    driver: WorkerDriver, proxy: ReplyProxy, request: protocol.Slice, late_s: float = LATE_S
+) -> protocol.SliceDone:
     """A slice whose first read reaches the server later than the end of the slice."""
     proxy.fault, proxy.late_s = "late", late_s
     return play_slice(driver, request)
 
 
 def play_until_counted(
-    driver: WorkerDriver, request: Slice, counted: Literal["ops", "errors"] = "ops"
-) -> list[SliceDone]:
+    driver: WorkerDriver, request: protocol.Slice, counted: Literal["ops", "errors"] = "ops"
+) -> list[protocol.SliceDone]:
     """Slices until some have counted operations, and lead-ins. Raises CaseFailedError."""
-    slices: list[SliceDone] = []
+    slices: list[protocol.SliceDone] = []
     while not all(any(getattr(one, name) for one in slices) for name in (counted, "lead_in_ops")):
         slices.append(play_slice(driver, request))
         expect(len(slices) < MAX_SLICES, f"nothing is counted: {slices[-1]}")
     return slices
 
 
-def end(driver: WorkerDriver, slices: list[SliceDone], proxy: ReplyProxy | None = None) -> Done:
+def end(
+    driver: WorkerDriver, slices: list[protocol.SliceDone], proxy: ReplyProxy | None = None
+) -> protocol.Done:
     """Compare `done` with the answers to all slices, and with the commands that a proxy saw."""
-    answer = driver.ask(EndSlices())
-    if not isinstance(answer, Done):
+    answer = driver.ask(protocol.EndSlices())
+    if not isinstance(answer, protocol.Done):
         raise CaseFailedError(f"end_slices was answered by {answer}")
     expect_equal(answer.phase, "measure", "the phase in done")
     _check_sums(slices, answer)
@@ -122,15 +114,15 @@ def end(driver: WorkerDriver, slices: list[SliceDone], proxy: ReplyProxy | None 
     return answer
 
 
-def expect_refused(driver: WorkerDriver, request: Message) -> None:
+def expect_refused(driver: WorkerDriver, request: protocol.Message) -> None:
     answer = driver.ask(request)
-    kind = answer.kind if isinstance(answer, Failure) else ""
+    kind = answer.kind if isinstance(answer, protocol.Failure) else ""
     expect_equal(kind, "protocol", f"the kind of error of {request}")
 
 
-def slice_done(lead_in_ops: int = 0) -> SliceDone:
+def slice_done(lead_in_ops: int = 0) -> protocol.SliceDone:
     """The answer to a slice that counted nothing."""
-    return SliceDone(ops=0, errors=0, lead_in_ops=lead_in_ops, elapsed_ns=0)
+    return protocol.SliceDone(ops=0, errors=0, lead_in_ops=lead_in_ops, elapsed_ns=0)
 
 
 def _sent(proxy: ReplyProxy, driver: WorkerDriver) -> list[tuple[str, bytes]]:
@@ -152,7 +144,7 @@ def check_commands(proxy: ReplyProxy, driver: WorkerDriver) -> None:
 
 
 def _check_all_sent(
-    proxy: ReplyProxy, driver: WorkerDriver, slices: list[SliceDone], done: Done
+    proxy: ReplyProxy, driver: WorkerDriver, slices: list[protocol.SliceDone], done: protocol.Done
 ) -> None:
     """All commands that were sent are counted, or belong to the lead-in."""
     played = sum(one.ops + one.errors + one.lead_in_ops for one in slices)

@@ -11,16 +11,8 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
+from cachemark.model import protocol
 from cachemark.model.errors import TrialError
-from cachemark.model.protocol import (
-    Done,
-    Message,
-    Prepare,
-    Progress,
-    Ready,
-    RunRequest,
-    WorkerAnswer,
-)
 
 ANSWER_S = 60.0
 # Where no reply is to time out. A library that leaves a server alone after a time-out would count
@@ -55,7 +47,7 @@ class WorkerDriver:
         self.spec = spec
         self.folder = folder
         self._worker: Worker | None = None
-        self._ready: Ready | None = None
+        self._ready: protocol.Ready | None = None
 
     def __enter__(self) -> WorkerDriver:
         return self
@@ -72,7 +64,7 @@ class WorkerDriver:
         return self._worker
 
     @property
-    def ready(self) -> Ready:
+    def ready(self) -> protocol.Ready:
         """Its answer to `hello`. Raises TrialError, UnsupportedError."""
         if self._ready is None:
             self._ready = self.worker.hello(ANSWER_S)
@@ -93,7 +85,7 @@ class WorkerDriver:
             self._worker.__exit__()
         self._worker = self._ready = None
 
-    def ask(self, request: Message) -> WorkerAnswer:
+    def ask(self, request: protocol.Message) -> protocol.WorkerAnswer:
         """Send a request other than `run`, and wait for its answer. Raises TrialError."""
         worker = self.worker
         worker.send(request)
@@ -102,37 +94,41 @@ class WorkerDriver:
             raise CaseFailedError(f"no answer within {ANSWER_S:g} s")
         return answer
 
-    def request(self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any) -> Prepare:
+    def request(
+        self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any
+    ) -> protocol.Prepare:
         """A `prepare` for a tape, which is written with these arguments. Raises UsageError."""
         path = str(self.tape(*tape))
         fields = {"timeout_ms": _PATIENT_MS, "options": self.spec.options, **fields}
-        return Prepare(servers=servers, wire=wire, tape=path, **fields)
+        return protocol.Prepare(servers=servers, wire=wire, tape=path, **fields)
 
-    def begin(self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any) -> Done:
+    def begin(
+        self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any
+    ) -> protocol.Done:
         """Prepare and prefill; returns what the prefill stored. Raises CaseFailedError."""
         self.prepare(self.request(wire, servers, tape, **fields))
-        return self.play(RunRequest(phase="prefill"))
+        return self.play(protocol.RunRequest(phase="prefill"))
 
-    def prepare(self, request: Prepare) -> None:
+    def prepare(self, request: protocol.Prepare) -> None:
         """Send `prepare`, which must succeed. Raises CaseFailedError."""
         if not self._ready:
             _ = self.ready
         answer = self.ask(request)
-        if not isinstance(answer, Ready):
+        if not isinstance(answer, protocol.Ready):
             raise CaseFailedError(f"prepare was answered by {answer}")
 
-    def finish(self, timeout_s: float = ANSWER_S) -> Done:
+    def finish(self, timeout_s: float = ANSWER_S) -> protocol.Done:
         """Wait for the `done` of the current run, after its `progress`. Raises CaseFailedError."""
         until = time.monotonic() + timeout_s
         while (left := until - time.monotonic()) > 0:
             answer = self.worker.receive(left)
-            if isinstance(answer, Done):
+            if isinstance(answer, protocol.Done):
                 return answer
-            if answer is not None and not isinstance(answer, Progress):
+            if answer is not None and not isinstance(answer, protocol.Progress):
                 raise CaseFailedError(f"the run was answered by {answer}")
         raise CaseFailedError(f"the run did not end within {timeout_s:g} s")
 
-    def play(self, request: RunRequest, timeout_s: float = ANSWER_S) -> Done:
+    def play(self, request: protocol.RunRequest, timeout_s: float = ANSWER_S) -> protocol.Done:
         """Play a phase to its end. Raises CaseFailedError."""
         self.worker.send(request)
         done = self.finish(timeout_s)

@@ -8,15 +8,7 @@ import time
 from pathlib import Path
 
 from cachemark.host.files import open_regular, open_to_append, read
-from cachemark.runs.events.events import (
-    EVENTS_FILE,
-    Ended,
-    Event,
-    EventLine,
-    Started,
-    from_line,
-    to_line,
-)
+from cachemark.runs.events import events
 
 # Of the fields of /proc/PID/stat, counted from the one after the name.
 _START_FIELD = 19
@@ -28,7 +20,7 @@ class EventLog:
     """The writer. It never fails: a run goes on if its events cannot be written."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / EVENTS_FILE
+        self._path = folder / events.EVENTS_FILE
         reader = EventReader(folder)
         lines = reader.new_lines()
         self._id = lines[-1].id if lines else 0
@@ -38,11 +30,13 @@ class EventLog:
                 with open_to_append(self._path) as file:
                     file.truncate(reader.length)  # a killed process left a part of a line
 
-    def write(self, event: Event) -> None:
+    def write(self, event: events.Event) -> None:
         """Append an event."""
-        if self._bytes > MAX_BYTES and not isinstance(event, Started | Ended):
+        if self._bytes > MAX_BYTES and not isinstance(event, events.Started | events.Ended):
             return
-        line = to_line(EventLine(id=self._id + 1, at=round(time.time(), 3), event=event))
+        line = events.to_line(
+            events.EventLine(id=self._id + 1, at=round(time.time(), 3), event=event)
+        )
         if line is None:
             return
         with contextlib.suppress(OSError), open_to_append(self._path) as file:
@@ -55,10 +49,10 @@ class EventReader:
     """The reader of a run's events."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / EVENTS_FILE
+        self._path = folder / events.EVENTS_FILE
         self.length = 0
 
-    def new_lines(self) -> list[EventLine]:
+    def new_lines(self) -> list[events.EventLine]:
         """The complete lines since the last reading."""
         try:
             with open_regular(self._path) as file:
@@ -68,7 +62,7 @@ class EventReader:
             return []
         whole = text[: text.rfind(b"\n") + 1]
         self.length += len(whole)
-        return [line for part in whole.splitlines() if (line := from_line(part)) is not None]
+        return [line for part in whole.splitlines() if (line := events.from_line(part)) is not None]
 
 
 def process_start(pid: int) -> str:

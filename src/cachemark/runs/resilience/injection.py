@@ -17,18 +17,7 @@ from cachemark.endpoints.fault_proxy import FaultProxy, fault_proxy
 from cachemark.endpoints.servers.spec import LOOPBACK
 from cachemark.endpoints.servers.tls import OWN_OPTIONS, missing_certificates, written_pair
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.faults import (
-    BadCertificate,
-    Caller,
-    Fault,
-    Freeze,
-    Impostor,
-    LoseOne,
-    MoveName,
-    Proxy,
-    ProxyFault,
-    Restart,
-)
+from cachemark.model import faults
 from cachemark.runs.resilience.server import FragileServer
 
 if TYPE_CHECKING:
@@ -41,7 +30,7 @@ _HOSTS = Path("/etc/hosts")
 _TRY_S = 10.0
 _OTHERS = 2
 _HEIR = "127.0.0.2"
-_REFUSE: ProxyFault = {"kind": "refuse"}
+_REFUSE: faults.ProxyFault = {"kind": "refuse"}
 
 
 class Injection(ABC):
@@ -179,7 +168,7 @@ class _Moved(Injection):
 class _Proxied(Injection):
     """The proxy makes the fault; the server behind it is well."""
 
-    def __init__(self, server: FragileServer, proxy: FaultProxy, fault: ProxyFault) -> None:
+    def __init__(self, server: FragileServer, proxy: FaultProxy, fault: faults.ProxyFault) -> None:
         super().__init__(server)
         self._proxy, self._fault = proxy, fault
         self.addresses = [proxy.address]
@@ -227,47 +216,47 @@ class _OneOfSeveral(Injection):
         return [*self._lost.pids(), *(pid for other in self._others for pid in other.pids)]
 
 
-def impossible(fault: Fault) -> str:
+def impossible(fault: faults.Fault) -> str:
     """Why this machine cannot make a fault; empty if it can."""
     match fault.make:
-        case MoveName():
+        case faults.MoveName():
             return private_names_missing()
-        case Impostor():
+        case faults.Impostor():
             return missing_certificates()
         case _:
             return ""
 
 
 @contextmanager
-def injection(fault: Fault) -> Generator[Injection]:
+def injection(fault: faults.Fault) -> Generator[Injection]:
     """Start the servers of a fault. Raises TrialError."""
     with ExitStack() as stack:
-        if isinstance(fault.make, Impostor):
+        if isinstance(fault.make, faults.Impostor):
             files = tls_files(stack.enter_context(temporary_folder()), fault.make.certificate)
             server = stack.enter_context(FragileServer(options=files.good))
             yield _Impersonated(server, files)
             return
         server = stack.enter_context(FragileServer())
         match fault.make:
-            case Freeze():
+            case faults.Freeze():
                 yield _Frozen(server)
-            case Restart():
+            case faults.Restart():
                 yield _Restarted(server)
-            case MoveName():
+            case faults.MoveName():
                 heir = stack.enter_context(FragileServer(_HEIR, server.port))
                 name = PrivateName(stack.enter_context(temporary_folder()), LOOPBACK)
                 yield _Moved(server, heir, name)
-            case LoseOne(keeps_data=keeps_data):
+            case faults.LoseOne(keeps_data=keeps_data):
                 others = [stack.enter_context(FragileServer()) for _ in range(_OTHERS)]
                 lost = _proxied(stack, server, _REFUSE) if keeps_data else _Restarted(server)
                 yield _OneOfSeveral(server, lost, others)
-            case Proxy(fault=proxy_fault):
+            case faults.Proxy(fault=proxy_fault):
                 yield _proxied(stack, server, proxy_fault)
-            case Caller(delay_ms=delay_ms):
+            case faults.Caller(delay_ms=delay_ms):
                 yield _proxied(stack, server, {"kind": "delay", "delay_ms": delay_ms})
 
 
-def _proxied(stack: ExitStack, server: FragileServer, fault: ProxyFault) -> Injection:
+def _proxied(stack: ExitStack, server: FragileServer, fault: faults.ProxyFault) -> Injection:
     return _Proxied(server, stack.enter_context(fault_proxy(server.address)), fault)
 
 
@@ -318,7 +307,7 @@ class TlsFiles(NamedTuple):
     bad: dict[str, str]
 
 
-def tls_files(folder: Path, bad: BadCertificate) -> TlsFiles:
+def tls_files(folder: Path, bad: faults.BadCertificate) -> TlsFiles:
     """Make the certificates of a server and of its impostor in a folder."""
     from cachemark.host.certificates import Authority  # noqa: PLC0415  # needs an extra package
 

@@ -20,17 +20,9 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
+from cachemark.model import protocol
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.faults import Fault
-from cachemark.model.protocol import (
-    Done,
-    Failure,
-    Prepare,
-    Progress,
-    Ready,
-    RunRequest,
-    WorkerAnswer,
-)
 from cachemark.runs.resilience.injection import Injection, impossible, injection
 from cachemark.runs.resilience.window import FaultWindow
 
@@ -136,14 +128,14 @@ class CellPlayer:
             return self._judged(outcome, played, injected, answer)
 
     def _prepare(
-        self, spec: ClientSpec, name: CellName, injected: Injection, ready: Ready
-    ) -> Prepare:
+        self, spec: ClientSpec, name: CellName, injected: Injection, ready: protocol.Ready
+    ) -> protocol.Prepare:
         callers = _callers(spec.client)
         can_thread = "threads" in ready.capabilities
         asked = {} if name.profile == "common" else {"profile": name.profile}
         if injected.trusted:
             asked["tls"] = str(injected.trusted)
-        return Prepare(
+        return protocol.Prepare(
             servers=injected.addresses,
             wire=(supported_wires(ready) or ["text"])[0],
             threads=callers if can_thread else 1,
@@ -158,10 +150,10 @@ class CellPlayer:
         outcome: CellOutcome,
         played: FaultWindow,
         injected: Injection,
-        answer: WorkerAnswer | None,
+        answer: protocol.WorkerAnswer | None,
     ) -> CellOutcome:
         fault = played.fault
-        returned = isinstance(answer, Done)
+        returned = isinstance(answer, protocol.Done)
         calls = read_calls(self._calls_path, self._tape) if self._calls_path.exists() else []
         answers = judged_answers(calls, self._tape, injected.loss)
         cell_figures = figures(
@@ -171,8 +163,8 @@ class CellPlayer:
                 phases=played.phases,
                 samples=played.samples,
                 returned=returned,
-                end=answer.text if isinstance(answer, Failure) else "",
-                unsent=answer.unsent if isinstance(answer, Done) else 0,
+                end=answer.text if isinstance(answer, protocol.Failure) else "",
+                unsent=answer.unsent if isinstance(answer, protocol.Done) else 0,
                 connections=played.connections,
                 longest_pause_ns=played.longest_pause_ns,
                 waited_ns=played.waited_ns,
@@ -194,8 +186,8 @@ class CellPlayer:
             wrong_values=self._wrong_values(answer),
         )
 
-    def _wrong_values(self, answer: WorkerAnswer | None) -> list[WrongValue]:
-        if not isinstance(answer, Done):
+    def _wrong_values(self, answer: protocol.WorkerAnswer | None) -> list[WrongValue]:
+        if not isinstance(answer, protocol.Done):
             return []
         wrong: list[WrongValue] = []
         for reply in answer.wrong_replies:
@@ -210,7 +202,7 @@ def _callers(client: Client) -> int:
     return 1 if client.concurrency == "processes" else CALLERS
 
 
-def _not_applicable(fault: Fault, ready: Ready, wire: str) -> str:
+def _not_applicable(fault: Fault, ready: protocol.Ready, wire: str) -> str:
     """Why a fault cannot affect a client; empty if it can."""
     if fault.needs_cluster and "cluster" not in ready.capabilities:
         return "it uses one server only"
@@ -221,7 +213,7 @@ def _not_applicable(fault: Fault, ready: Ready, wire: str) -> str:
     return "" if wire in fault.wires else f"in the {wire} protocol no client can notice it"
 
 
-def _check_claims(ready: Ready, request: Prepare) -> None:
+def _check_claims(ready: protocol.Ready, request: protocol.Prepare) -> None:
     """Raise UnsupportedError for a client that cannot be played."""
     if "calls" not in ready.capabilities:
         raise UnsupportedError("its worker writes no call log yet (`calls`)")
@@ -231,13 +223,13 @@ def _check_claims(ready: Ready, request: Prepare) -> None:
 
 
 def _prefill(worker: Worker) -> None:
-    worker.send(RunRequest(phase="prefill"))
+    worker.send(protocol.RunRequest(phase="prefill"))
     until = time.monotonic() + _READY_S
     while (left := until - time.monotonic()) > 0:
         answer = worker.receive(left)
-        if isinstance(answer, Done) and answer.operations["set"].ok == KEYS:
+        if isinstance(answer, protocol.Done) and answer.operations["set"].ok == KEYS:
             return
-        if answer is not None and not isinstance(answer, Progress):
+        if answer is not None and not isinstance(answer, protocol.Progress):
             raise TrialError(f"{worker.name}: the keys could not be stored")
     raise TrialError(f"{worker.name}: the keys were not stored within {_READY_S:g} s")
 
