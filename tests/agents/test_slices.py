@@ -11,7 +11,7 @@ import pytest
 from cachemark.agents import slices as slices_module
 from cachemark.agents.fleet_arm import FleetArm
 from cachemark.agents.fleet_sitting import Planned, overhang_ns, scheduled
-from cachemark.agents.slice_messages import HostSlices, PlannedSlice
+from cachemark.agents.messages import HostSlices, PlannedSlice
 from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.fleet import Fleet
 from cachemark.model.errors import TrialError

@@ -10,7 +10,6 @@ import msgspec
 from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.remote import RemoteFleet, started_or_raise, stats_of, write_tapes
-from cachemark.agents.slice_messages import PlayedSlice, TurnCost
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import differing_hosts
@@ -38,7 +37,7 @@ _GRACE_S = 60.0
 class Together(msgspec.Struct, frozen=True, kw_only=True):
     """A slice on all hosts, by name; `skew_ns` is how far apart two can have started it."""
 
-    parts: Mapping[str, PlayedSlice]
+    parts: Mapping[str, messages.PlayedSlice]
     skew_ns: int
 
     @property
@@ -127,7 +126,7 @@ class FleetArm(TrialRun, SlicedArm):
         """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
         ready_s = self.setting.timing.ready_ms / 1e3
         request = messages.HostBeginSlices(arm=self.server_number, ready_s=ready_s)
-        costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
+        costs = self._ask(request, messages.TurnCost, ready_s + _GRACE_S)
         self.turn_cost = max(cost.wall_ns for cost in costs), sum(cost.cpu_ns for cost in costs)
         self._played_ns = 0
 
@@ -239,7 +238,7 @@ class FleetArm(TrialRun, SlicedArm):
         return [answers[name] for name in self._names]
 
 
-def _cpu_of_all(parts: Sequence[PlayedSlice]) -> CpuReading:
+def _cpu_of_all(parts: Sequence[messages.PlayedSlice]) -> CpuReading:
     """The CPU times of a slice on all hosts, as the columns of `Slices` define them. Pure."""
     workers = [part.worker_cpu_ns for part in parts]
     return CpuReading(

@@ -18,7 +18,6 @@ from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_arm import FleetArm, Together
 from cachemark.agents.remote import host_part, start_servers
-from cachemark.agents.slice_messages import HostSlices, PlannedSlice
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
 from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
@@ -168,7 +167,7 @@ class _FleetSitting:
         ahead_ns = _START_AHEAD_NS + _START_AHEAD_OF_HOST_NS * len(self._names)
         planned = scheduled(alive, time.time_ns() + ahead_ns, self._counted.length_us)
         requests = {name: self._request(planned, name) for name in self._names}
-        answers = self._coordinator.ask_each(requests, HostSlices, None)
+        answers = self._coordinator.ask_each(requests, messages.HostSlices, None)
         before, self._clocks = self._clocks, self._coordinator.clocks()
         for number, one in enumerate(planned):
             self._note(one, self._together(before, answers, number))
@@ -181,7 +180,7 @@ class _FleetSitting:
         offset_ns = self._clocks[name].offset_ns
         return messages.PlaySlices(
             slices=[
-                PlannedSlice(
+                messages.PlannedSlice(
                     arm=one.arm.server_number,
                     start_unix_ns=one.start_ns + offset_ns,
                     length_us=self._counted.length_us,
@@ -194,7 +193,7 @@ class _FleetSitting:
         )
 
     def _together(
-        self, before: dict[str, ClockReading], answers: dict[str, HostSlices], number: int
+        self, before: dict[str, ClockReading], answers: dict[str, messages.HostSlices], number: int
     ) -> Together:
         parts = {name: answer.played[number] for name, answer in answers.items()}
         starts = [

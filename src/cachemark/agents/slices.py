@@ -10,13 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from cachemark.agents.slice_messages import (
-    ArmFailure,
-    HostSlices,
-    PlannedSlice,
-    PlayedSlice,
-    TurnCost,
-)
+from cachemark.agents import messages
 from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
 from cachemark.endpoints.fleet import Fleet
 from cachemark.endpoints.servers import RunningServer
@@ -52,7 +46,7 @@ class SlicePlayer:
         """Close what it reads the CPU times from."""
         self._steal.close()
 
-    def begin(self, arm: int, ready_s: float) -> TurnCost:
+    def begin(self, arm: int, ready_s: float) -> messages.TurnCost:
         """Make an arm's workers ready, and play some slices that have no length.
 
         Raises TrialError.
@@ -64,12 +58,12 @@ class SlicePlayer:
         server = self._servers.get(arm)
         self._servers_cpu[arm] = CpuMeter(server.pids if server else [])
         wall_ns, cpu_ns = turn_cost(fleet, meter)
-        return TurnCost(wall_ns=wall_ns, cpu_ns=cpu_ns)
+        return messages.TurnCost(wall_ns=wall_ns, cpu_ns=cpu_ns)
 
-    def play(self, slices: Sequence[PlannedSlice]) -> HostSlices:
+    def play(self, slices: Sequence[messages.PlannedSlice]) -> messages.HostSlices:
         """Play slices in their order. A failure of an arm's workers leaves out the arm's others."""
-        played: list[PlayedSlice] = []
-        failures: dict[int, ArmFailure] = {}
+        played: list[messages.PlayedSlice] = []
+        failures: dict[int, messages.ArmFailure] = {}
         # Waits end by this clock, since nobody can set it.
         wall_ahead_ns = _wall_ahead_ns()
         gc.collect()
@@ -78,26 +72,26 @@ class SlicePlayer:
             for planned in slices:
                 self._check_going_on()
                 if planned.arm in failures:
-                    played.append(PlayedSlice(late_ns=0))
+                    played.append(messages.PlayedSlice(late_ns=0))
                     continue
                 try:
                     played.append(self._play_one(planned, wall_ahead_ns))
                 except TrialError as error:
-                    played.append(PlayedSlice(late_ns=0))
-                    failures[planned.arm] = ArmFailure(
+                    played.append(messages.PlayedSlice(late_ns=0))
+                    failures[planned.arm] = messages.ArmFailure(
                         arm=planned.arm, text=error.text, remedy=error.remedy
                     )
         finally:
             gc.enable()
-        return HostSlices(played=played, failures=list(failures.values()))
+        return messages.HostSlices(played=played, failures=list(failures.values()))
 
-    def _play_one(self, planned: PlannedSlice, wall_ahead_ns: int) -> PlayedSlice:
+    def _play_one(self, planned: messages.PlannedSlice, wall_ahead_ns: int) -> messages.PlayedSlice:
         start_ns = planned.start_unix_ns - wall_ahead_ns
         _sleep_until(start_ns - _AHEAD_NS)
         late_ns = max(0, time.monotonic_ns() - start_ns)
         stepped_ns = _wall_ahead_ns() - wall_ahead_ns
         if max(late_ns, abs(stepped_ns)) > SKEW_LIMIT_NS:
-            return PlayedSlice(late_ns=late_ns, stepped_ns=stepped_ns)
+            return messages.PlayedSlice(late_ns=late_ns, stepped_ns=stepped_ns)
         fleet, meters = self._fleets[planned.arm], self._meters_from(planned.arm)
         steal_ns, first = self._steal.read_ns(), [meter.read_ns() for meter in meters]
         done = fleet.slice(
@@ -110,7 +104,7 @@ class SlicePlayer:
         wall_ns = time.monotonic_ns() - start_ns
         last = [meter.read_ns() for meter in meters]
         worker_ns, server_ns, *idle_ns = map(_between, first, last)
-        return PlayedSlice(
+        return messages.PlayedSlice(
             late_ns=fleet.slice_late_ns,
             stepped_ns=stepped_ns,
             done=done,
