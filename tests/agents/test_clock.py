@@ -1,4 +1,4 @@
-"""Clocks are compared: the offset lies within its error, and strangers' answers are ignored."""
+"""The network between hosts: offsets lie within their error, strangers are ignored, bandwidth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cachemark.agents import clock
+from cachemark.agents import bandwidth, clock
+from cachemark.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.agents.clock import ClockResponder, read_clock
 from cachemark.model.errors import TrialError
 
@@ -68,3 +69,16 @@ def test_a_late_answer_does_not_disturb_the_exchanges_after_it(
     monkeypatch.setattr(clock.socket, "socket", Slow)
     with ClockResponder("127.0.0.1", 0, KEY) as responder:
         assert read_clock("127.0.0.1", responder.port, KEY).answers > 8
+
+
+def test_what_is_sent_until_the_end_is_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bandwidth, "_SEND_S", 0.01)
+    assert receive_bytes("127.0.0.1", offer_bytes("127.0.0.1")) > 0
+
+
+def test_a_server_s_host_that_cannot_be_reached_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = int(closed.getsockname()[1])
+    with pytest.raises(TrialError, match=f"the server's host, 127.0.0.1:{port}") as caught:
+        receive_bytes("127.0.0.1", port)
+    assert "all ports" in caught.value.remedy

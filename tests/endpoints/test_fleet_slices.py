@@ -1,4 +1,4 @@
-"""Slices of a fleet: its workers play at the same time, and their results are one."""
+"""The workers of a fleet: they play slices at the same time, and may stall or answer nonsense."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ import pytest
 
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.stall import StallDetector
+from cachemark.endpoints.worker import Worker
 from cachemark.host.process import binary_path
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import merge_slices
-from cachemark.model.protocol import Prepare, RunRequest, Slice, SliceDone
+from cachemark.model.protocol import (
+    Failure,
+    Prepare,
+    Progress,
+    RunRequest,
+    Slice,
+    SliceDone,
+    Unsupported,
+)
 from tests.conftest import ROOT
 
+LONG = "x" * 10**6
 REFERENCE = [sys.executable, str(ROOT / "workers" / "reference" / "worker.py")]
 ANSWER_S = 60.0
 
@@ -81,3 +92,30 @@ def test_an_error_of_a_worker_is_a_failed_trial(tape: Path) -> None:
         pytest.raises(TrialError, match="slice: protocol: slice before begin_slices"),
     ):
         fleet.slice(Slice(length_us=1_000))
+
+
+@pytest.mark.parametrize(
+    ("reports", "stalled"),
+    [
+        ([(0, 1), (0, 2)], False),
+        ([(0, 1), (0, 2), (0, 3)], True),
+        ([(0, 1), (0, 1), (0, 1), (0, 1)], False),
+        ([(0, 1), (5, 2), (5, 3), (5, 4)], False),
+        ([(0, 1), (5, 2), (5, 3), (5, 4), (5, 5)], True),
+        ([(10, 0), (20, 0), (30, 9)], False),
+        ([(n, n) for n in range(1, 20)], False),
+        ([(n, n) for n in range(1, 21)], True),
+        ([(n, 5) for n in range(1, 100)], False),
+    ],
+)
+def test_only_failures(reports: list[tuple[int, int]], stalled: bool) -> None:
+    detector = StallDetector()
+    seen = [detector.is_stalled(Progress(ops=ops, errors=errors)) for ops, errors in reports]
+    assert seen[-1] is stalled
+
+
+def test_a_reason_without_end_is_cut() -> None:
+    with Worker([sys.executable, "-c", "input()"]) as worker:
+        failed = worker.error_for_answer(Failure(kind="internal", text=LONG), "run")
+        refused = worker.error_for_answer(Unsupported(reason=LONG, remedy=LONG), "hello")
+    assert all(len(text) < 3000 for text in (failed.text, refused.text, refused.remedy))

@@ -1,15 +1,17 @@
-"""Runs on disk: what is kept, what a kill leaves, who may write."""
+"""Runs on disk: what is kept, what a kill leaves, who may write, which programs they name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import from_line, to_line
 from cachemark.runs.storage.store import Run, create_run, latest_run, open_run
-from tests.builders.outcomes import experiment, header, measured
+from cachemark.runs.storage.trust import named_programs
+from tests.builders.outcomes import WORKLOAD, experiment, header, measured
 
 
 def new_run(root: Path) -> Run:
@@ -69,3 +71,30 @@ def test_no_run_is_one_clear_error(tmp_path: Path) -> None:
         latest_run(tmp_path)
     with pytest.raises(UsageError, match="no run 'x'"):
         open_run("x", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        "command:/bin/sh",
+        "python/pymemcache@1.0",
+        "python/pymemcache@../fork",
+        "python/pymemcache@1.0@defaults",
+        "python/pymemcache@1.0?depth=2",
+    ],
+)
+def test_a_client_that_would_be_started_or_installed_is_named(client: str) -> None:
+    assert named_programs(experiment(clients=[client])) == [f"client {client}"]
+
+
+@pytest.mark.parametrize("client", ["native", "python/pymemcache@defaults", "go/grafana?mode=a@b"])
+def test_a_client_that_is_set_up_here_is_not_named(client: str) -> None:
+    assert named_programs(experiment(clients=[client])) == []
+
+
+def test_a_trace_that_would_be_read_is_named() -> None:
+    """It may be any file of this machine, whose keys are sent to a server."""
+    grid = experiment(clients=["native"])
+    traced = msgspec.structs.replace(WORKLOAD, trace="/root/secret", mix={})
+    grid = msgspec.structs.replace(grid, workloads=[WORKLOAD, traced])
+    assert named_programs(grid) == ["trace /root/secret"]

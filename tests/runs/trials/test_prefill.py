@@ -8,7 +8,12 @@ import pytest
 
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.trials.callers import too_many_connections
 from cachemark.runs.trials.prefill import run_prefill
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 
 def done(ok: int, **errors: int) -> Done:
@@ -52,3 +57,22 @@ def test_an_add_that_found_its_key_is_no_error_and_not_stored() -> None:
     short = Done(phase="prefill", elapsed_ns=1, send_elapsed_ns=1, operations={"set": sets})
     with pytest.raises(TrialError, match="2 × not stored"):
         run_prefill(lambda: short)
+
+
+@pytest.mark.parametrize(("connections", "fits"), [(38, True), (39, False)])
+def test_the_connections_that_are_there_count(connections: int, *, fits: bool) -> None:
+    stats = ServerStats({"max_connections": "40", "curr_connections": "2"})
+    assert bool(too_many_connections(connections, [ServerStats(), stats])) != fits
+
+
+def test_what_a_server_does_not_tell_refuses_nothing() -> None:
+    assert not too_many_connections(10**6, [ServerStats({"curr_connections": "2"})])
+
+
+@pytest.mark.parametrize("client", ["native", "python/pymemcache"])
+def test_a_run_says_how_many_the_server_takes(inside: Inside, client: str) -> None:
+    words = ["--client", client, "--server", "memcached:connections=40,threads=1"]
+    words += ["--threads", "100", "--blocks", "1", "--set", "design=trials"]
+    told = inside("run", *words)
+    assert "100 connections at once, and the server takes 40" in " ".join(told.stdout.split())
+    assert "memcached:connections=2000" in " ".join(told.stdout.split())
