@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.endpoints.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.dialogue import ProbedServer, talked, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection, printable
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
@@ -37,13 +37,8 @@ def check_storing(address: str) -> tuple[ProbeResult, ProbedServer]:
             refused = refused or str(error)
             continue
         return _stored(refused), probed
-    return ProbeResult(
-        name="set",
-        fit=False,
-        seen=refused,
-        means="nothing can be stored, so the server cannot be measured",
-        excludes=[EVERYTHING],
-    ), ProbedServer(address)
+    means = "nothing can be stored, so the server cannot be measured"
+    return unfit("set", refused, means, EVERYTHING), ProbedServer(address)
 
 
 def _stored(refused: str) -> ProbeResult:
@@ -60,28 +55,20 @@ def _stored(refused: str) -> ProbeResult:
 
 def split_segments(probed: ProbedServer) -> ProbeResult:
     """Check a set whose line and data are in two segments, with another command after the data."""
+
+    def talk() -> None:
+        with probed.keys(["a"]) as keys, probed.connection() as connection:
+            key = keys["a"]
+            connection.send(b"set %s 0 0 5%s\r\n" % (key, probed.space))
+            time.sleep(_APART_S)
+            connection.send(b"hello\r\nget %s\r\n" % key)
+            try:
+                connection.expect(rb"STORED\r\nVALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
+            except AnswerError as error:
+                raise AnswerError(f"{error}{_released(connection)}") from error
+
     name = "set in two segments with a command behind"
-    with probed.keys(["a"]) as keys:
-        key = keys["a"]
-        whole = rb"STORED\r\nVALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key
-        try:
-            with probed.connection() as connection:
-                connection.send(b"set %s 0 0 5%s\r\n" % (key, probed.space))
-                time.sleep(_APART_S)
-                connection.send(b"hello\r\nget %s\r\n" % key)
-                try:
-                    connection.expect(whole)
-                except AnswerError as error:
-                    raise AnswerError(f"{error}{_released(connection)}") from error
-        except AnswerError as error:
-            return ProbeResult(
-                name=name,
-                fit=False,
-                seen=str(error),
-                means="pipelined operations stall until more bytes are sent",
-                excludes=[PIPELINE],
-            )
-    return ProbeResult(name=name, fit=True, seen="as it should be")
+    return talked(name, talk, "pipelined operations stall until more bytes are sent", PIPELINE)
 
 
 def _released(connection: RawConnection) -> str:
@@ -95,25 +82,18 @@ def _released(connection: RawConnection) -> str:
 
 def many_keys(probed: ProbedServer) -> ProbeResult:
     """Check a get of a hundred keys."""
-    name = f"get of {_MANY_KEYS} keys"
-    names = [str(number) for number in range(_MANY_KEYS)]
-    with probed.keys(names) as keys:
-        try:
-            with probed.connection() as connection:
-                for key in keys.values():
-                    probed.store(connection, key, b"hello")
-                request = b"get " + b" ".join(keys.values()) + b"\r\n"
-                hit = rb"VALUE [^ ]+ 0 5( \d+)?\r\nhello\r\n"
-                connection.ask(request, rb"(%s){%d}END\r\n" % (hit, _MANY_KEYS))
-        except AnswerError as error:
-            return ProbeResult(
-                name=name,
-                fit=False,
-                seen=str(error),
-                means="multi-get of many keys cannot be measured",
-                excludes=["mget"],
-            )
-    return ProbeResult(name=name, fit=True, seen="as it should be")
+
+    def talk() -> None:
+        names = [str(number) for number in range(_MANY_KEYS)]
+        with probed.keys(names) as keys, probed.connection() as connection:
+            for key in keys.values():
+                probed.store(connection, key, b"hello")
+            request = b"get " + b" ".join(keys.values()) + b"\r\n"
+            hit = rb"VALUE [^ ]+ 0 5( \d+)?\r\nhello\r\n"
+            connection.ask(request, rb"(%s){%d}END\r\n" % (hit, _MANY_KEYS))
+
+    means = "multi-get of many keys cannot be measured"
+    return talked(f"get of {_MANY_KEYS} keys", talk, means, "mget")
 
 
 def value_sizes(probed: ProbedServer) -> ProbeResult:
@@ -139,26 +119,20 @@ def value_sizes(probed: ProbedServer) -> ProbeResult:
 
 def binary(probed: ProbedServer) -> ProbeResult:
     """Check the binary protocol: version, set, get, and a get that misses."""
-    with probed.keys(["a", "x"]) as keys:
-        try:
-            with probed.connection() as connection:
-                _binary(connection, _Packet(opcode=_VERSION))
-                flags_exptime = bytes(8)
-                stored = _Packet(opcode=_SET, key=keys["a"], extras=flags_exptime, value=b"hello")
-                _binary(connection, stored)
-                held = _binary(connection, _Packet(opcode=_GET, key=keys["a"]))
-                if not held.endswith(b"hello"):
-                    raise AnswerError(f"get answered {printable(held)}")
-                _binary(connection, _Packet(opcode=_GET, key=keys["x"]), status=_NOT_FOUND)
-        except AnswerError as error:
-            return ProbeResult(
-                name="binary protocol",
-                fit=False,
-                seen=str(error),
-                means="the binary protocol cannot be measured",
-                excludes=["binary"],
-            )
-    return ProbeResult(name="binary protocol", fit=True, seen="answers begin with 0x81")
+
+    def talk() -> None:
+        with probed.keys(["a", "x"]) as keys, probed.connection() as connection:
+            _binary(connection, _Packet(opcode=_VERSION))
+            flags_exptime = bytes(8)
+            stored = _Packet(opcode=_SET, key=keys["a"], extras=flags_exptime, value=b"hello")
+            _binary(connection, stored)
+            held = _binary(connection, _Packet(opcode=_GET, key=keys["a"]))
+            if not held.endswith(b"hello"):
+                raise AnswerError(f"get answered {printable(held)}")
+            _binary(connection, _Packet(opcode=_GET, key=keys["x"]), status=_NOT_FOUND)
+
+    found = talked("binary protocol", talk, "the binary protocol cannot be measured", "binary")
+    return msgspec.structs.replace(found, seen="answers begin with 0x81") if found.fit else found
 
 
 class _Packet(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,7 +190,6 @@ _NOT_COMPARED = "a client's counts cannot be compared with the server's"
 
 def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
     """Check the server's counters, which verify the counts of clients."""
-    name = "counters"
     try:
         before = server.stats()
         with probed.keys(["a", "b", "x"]) as keys, probed.connection() as connection:
@@ -230,34 +203,17 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
                 connection.ask(b"delete %s%s\r\n" % (key, probed.space), answer)
             after = server.stats()
     except TrialError as error:
-        return ProbeResult(
-            name=name,
-            fit=False,
-            seen=str(error),
-            means="no trial can be judged: each reads `stats` before and after its window",
-            excludes=[EVERYTHING],
-        )
+        means = "no trial can be judged: each reads `stats` before and after its window"
+        return unfit("counters", str(error), means, EVERYTHING)
     except AnswerError as error:
-        return ProbeResult(
-            name=name,
-            fit=False,
-            seen=str(error),
-            means=_NOT_COMPARED,
-            excludes=[CONSERVATION],
-        )
+        return unfit("counters", str(error), _NOT_COMPARED, CONSERVATION)
     return judge_counters(before, after)
 
 
 def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     """Judge the counters after 3 sets, 2 hits, a miss, a delete, and a delete of nothing. Pure."""
     if not after:
-        return ProbeResult(
-            name="counters",
-            fit=False,
-            seen="the server does not know `stats`",
-            means=_NOT_COMPARED,
-            excludes=[CONSERVATION],
-        )
+        return unfit("counters", "the server does not know `stats`", _NOT_COMPARED, CONSERVATION)
     rises = {name: after.delta(before, name) for name in _RISE}
     wrong = [
         f"{name} rose by {rise} for {_RISE[name]}"
@@ -268,19 +224,15 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     wrong += wrong_bytes
     untold = [name for name, rise in rises.items() if rise is None]
     seen = [*wrong, *([f"does not report {', '.join(untold)}"] if untold else [])]
-    blind = "get_hits" in untold
     true = [name for name, rise in rises.items() if rise == _RISE[name]]
     true += true_bytes
     if after.delta(before, "total_connections") == 1:
         true.append("total_connections")
-    return ProbeResult(
-        name="counters",
-        fit=not (wrong or blind),
-        seen="; ".join(seen) or "count what was done",
-        means=_NOT_COMPARED if wrong or blind else "",
-        excludes=[CONSERVATION] if wrong or blind else [],
-        true_counters=true if wrong or blind else [],
-    )
+    told = "; ".join(seen) or "count what was done"
+    if not wrong and "get_hits" not in untold:
+        return ProbeResult(name="counters", fit=True, seen=told)
+    found = unfit("counters", told, _NOT_COMPARED, CONSERVATION)
+    return msgspec.structs.replace(found, true_counters=true)
 
 
 def _bytes_counted(before: ServerStats, after: ServerStats) -> tuple[list[str], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,6 +62,20 @@ class ProbedServer:
                 return
 
 
+def talked(name: str, talk: Callable[[], None], means: str, *excludes: str) -> ProbeResult:
+    """The result of a check: fit, unless `talk` raises AnswerError. Then it means and excludes."""
+    try:
+        talk()
+    except AnswerError as error:
+        return unfit(name, str(error), means, *excludes)
+    return ProbeResult(name=name, fit=True, seen="as it should be")
+
+
+def unfit(name: str, seen: str, means: str, *excludes: str) -> ProbeResult:
+    """The result of a check where a server is unlike memcached."""
+    return ProbeResult(name=name, fit=False, seen=seen, means=means, excludes=list(excludes))
+
+
 class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A check. The head of dialogues.toml explains the fields."""
 
@@ -73,18 +87,8 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def run(self, probed: ProbedServer) -> ProbeResult:
         """Run the dialogue with a server."""
-        try:
-            self._talk(probed)
-        except AnswerError as error:
-            return ProbeResult(
-                name=self.name,
-                fit=False,
-                seen=str(error),
-                means=self.means,
-                excludes=self.excludes,
-                quirk=self.quirk,
-            )
-        return ProbeResult(name=self.name, fit=True, seen="as it should be")
+        found = talked(self.name, lambda: self._talk(probed), self.means, *self.excludes)
+        return found if found.fit else msgspec.structs.replace(found, quirk=self.quirk)
 
     def _talk(self, probed: ProbedServer) -> None:
         text = "".join(sent for sent, _ in self.steps)

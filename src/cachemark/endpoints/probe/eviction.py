@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.endpoints.probe.dialogue import ProbedServer
+from cachemark.endpoints.probe.dialogue import ProbedServer, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
@@ -29,13 +29,8 @@ def eviction(server: RunningServer, space: bytes) -> ProbeResult:
     try:
         return _filled(server, space, 2 * limit // _VALUE_BYTES)
     except (AnswerError, TrialError) as error:
-        return ProbeResult(
-            name=_NAME,
-            fit=False,
-            seen=f"while it was filled: {error}",
-            means="nothing can be measured when it is full",
-            excludes=[EVICTIONS],
-        )
+        means = "nothing can be measured when it is full"
+        return unfit(_NAME, f"while it was filled: {error}", means, EVICTIONS)
 
 
 def _filled(server: RunningServer, space: bytes, count: int) -> ProbeResult:
@@ -79,17 +74,11 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> ProbeResult:
     if newest >= 0.9 * sample and oldest <= 0.5 * sample:
         return ProbeResult(name=_NAME, fit=True, seen=seen)
     order = "the newest items" if oldest > newest else "items whatever their age"
-    return ProbeResult(
-        name=_NAME,
-        fit=False,
-        seen=seen,
-        means=f"it evicts {order}: nothing can be measured when it is full",
-        excludes=[EVICTIONS],
-    )
+    means = f"it evicts {order}: nothing can be measured when it is full"
+    return unfit(_NAME, seen, means, EVICTIONS)
 
 
 def eviction_unknown(why: str) -> ProbeResult:
     """The result if eviction could not be checked."""
-    return ProbeResult(
-        name=_NAME, fit=None, seen=why, means=("its behaviour when it is full is unknown")
-    )
+    means = "its behaviour when it is full is unknown"
+    return ProbeResult(name=_NAME, fit=None, seen=why, means=means)
