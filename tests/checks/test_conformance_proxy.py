@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.conformance import WorkerDriver, checks, find
-from cachemark.checks.conformance import proxy as module
 from cachemark.checks.conformance.failures import TIMEOUT_MS
 from cachemark.checks.conformance.proxy import ReplyProxy
 from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.probe import observation
 from cachemark.host import process
 from cachemark.model.address import parse_host_port
 
@@ -24,18 +24,18 @@ def test_a_client_that_connects_while_the_proxy_closes_does_not_hold_it_up(
     """Libraries connect again in the background, at any moment."""
     accepted, closed, go_on = threading.Event(), threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as upstream:
-        dial, shut = socket.create_connection, module._shut
+        dial, shut = socket.create_connection, observation._shut_down
 
-        def dial_late(address: tuple[str, int]) -> socket.socket:
+        def dial_late(address: tuple[str, int], timeout_s: float) -> socket.socket:
             accepted.set()
             go_on.wait()
-            return dial(address)
+            return dial(address, timeout_s)
 
         def shut_and_note(end: socket.socket) -> None:
             shut(end)
             closed.set()
 
-        monkeypatch.setattr(module, "_shut", shut_and_note)
+        monkeypatch.setattr(observation, "_shut_down", shut_and_note)
         proxy = ReplyProxy(f"127.0.0.1:{upstream.getsockname()[1]}")
         monkeypatch.setattr(socket, "create_connection", dial_late)
         with dial(parse_host_port(proxy.address)) as client:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import socket
+from contextlib import closing
 
 import pytest
 
-from cachemark.endpoints.probe.observation import recording_relay, threads_with
+from cachemark.endpoints.probe.observation import RecordingRelay, threads_with
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model import factors
 from cachemark.model.address import parse_host_port
@@ -152,10 +153,10 @@ def test_the_threads_of_a_remote_server_are_unknown() -> None:
 
 def test_a_recording_relay_keeps_the_first_bytes_of_each_connection() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
-        with recording_relay(server.addresses[0], max_bytes=9) as relay:
+        with closing(RecordingRelay(server.addresses[0], max_bytes=9)) as relay:
             assert ask(relay.address, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
             assert ask(relay.address, b"get k\r\n", b"END\r\n").startswith(b"VALUE k")
-            assert relay.streams() == [b"set k 0 0", b"get k\r\n"]
+            assert relay.streams == [b"set k 0 0", b"get k\r\n"]
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(parse_host_port(relay.address))
 
@@ -164,16 +165,18 @@ def test_a_recording_relay_keeps_the_first_bytes_of_each_connection() -> None:
 def test_binary_is_proved_through_the_relay() -> None:
     with (
         running(parse_spec("memcached:memory=16,threads=1")) as server,
-        recording_relay(server.addresses[0]) as relay,
+        closing(RecordingRelay(server.addresses[0])) as relay,
     ):
         assert ask(relay.address, BINARY_NOOP, bytes(8))[:2] == b"\x81\x0a"
-        assert factors.wire("binary", relay.streams()).answer == "proved"
+        assert (
+            factors.wire("binary", [bytes(stream) for stream in relay.streams]).answer == "proved"
+        )
 
 
 def test_closing_a_relay_closes_its_open_connections() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as server,
-        recording_relay(server.addresses[0]) as relay,
+        closing(RecordingRelay(server.addresses[0])) as relay,
         socket.create_connection(parse_host_port(relay.address)) as client,
     ):
         client.sendall(b"version\r\n")

@@ -10,15 +10,14 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Literal, NamedTuple
 
 from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
-from cachemark.model.address import parse_host_port
+from cachemark.endpoints.probe.observation import CHUNK_BYTES, Relay
 
 ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost", "flags"]
 
-_CHUNK_BYTES = 1 << 16
 _HEAD_BYTES, _FLAGS_BYTES = 24, 4
 # No library gives these a meaning: only who looks at them sees that they differ.
 _OTHER_FLAGS = b"1048576"
@@ -38,7 +37,7 @@ OUT_OF_MEMORY = ErrorReply(b"SERVER_ERROR out of memory reading request", 0x82, 
 BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invalid arguments")
 
 
-class ReplyProxy:
+class ReplyProxy(Relay):
     """A listening proxy. `fault` says what happens to reads, or to writes, from now on.
 
     `corrupt`: in replies, the last byte of each of `values` is changed. `flags`: the items in them
@@ -49,10 +48,6 @@ class ReplyProxy:
     """
 
     def __init__(self, upstream: str) -> None:
-        self._upstream = parse_host_port(upstream)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._sockets: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
         self.fault: ReplyFault = ""
         self.error = OUT_OF_MEMORY
         self.late_s = 0.0
@@ -61,61 +56,29 @@ class ReplyProxy:
         self.wires: set[str] = set()
         self.first_bytes: list[int] = []
         self.held, self.release = threading.Event(), threading.Event()
-        self._acceptor = threading.Thread(target=self._accept, daemon=True)
-        self._acceptor.start()
-
-    @property
-    def address(self) -> str:
-        """The address that it listens on, for a worker."""
-        host, port = self._listener.getsockname()[:2]
-        return f"{host}:{port}"
+        super().__init__(upstream)
 
     @property
     def writes(self) -> list[Command]:
         """Every `set` that was sent."""
         return [command for command in self.commands if command.verb == "set"]
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self._upstream)
-            for end in (client, server):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._sockets += [client, server]
-            self._begin(lambda c=client, s=server: self._requests(c, s))
-            self._begin(lambda c=client, s=server: self._replies(c, s))
-
     def close(self) -> None:
         """Close every connection and end every thread."""
         self.release.set()
-        _shut(self._listener)
-        # A client may connect at this moment: its sockets are known when the acceptor has ended.
-        self._acceptor.join()
-        for each in self._sockets:
-            _shut(each)
-        for thread in self._threads:
-            thread.join()
+        super().close()
 
-    def _begin(self, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        self._threads.append(thread)
-
-    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+    def requests(self, client: socket.socket, server: socket.socket) -> None:
+        """Pass requests on, or apply the fault."""
         reader, first = RequestReader(), True
         with contextlib.suppress(OSError):
-            while data := client.recv(_CHUNK_BYTES):
+            while data := client.recv(CHUNK_BYTES):
                 if first:
                     self.first_bytes.append(data[0])
                     first = False
                 for request in reader.feed(data):
                     if not self._pass(request, client, server):
-                        return
-        with contextlib.suppress(OSError):
-            server.shutdown(socket.SHUT_WR)
+                        self.release.wait()
 
     def _pass(self, request: SentRequest, client: socket.socket, server: socket.socket) -> bool:
         """Pass a request on, or apply the fault; False if the connection is to hang."""
@@ -134,14 +97,8 @@ class ReplyProxy:
         server.sendall(_elsewhere(request) if self.fault == "lost" else request.raw)
         return True
 
-    def _replies(self, client: socket.socket, server: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := server.recv(_CHUNK_BYTES):
-                client.sendall(self._altered(data))
-        with contextlib.suppress(OSError):
-            client.shutdown(socket.SHUT_RDWR)
-
-    def _altered(self, data: bytes) -> bytes:
+    def replies(self, data: bytes) -> bytes:
+        """Replies, or what the fault makes of them."""
         if self.fault == "flags":
             return _flagged(data)
         return self._corrupted(data) if self.fault == "corrupt" else data
@@ -191,13 +148,6 @@ def _error_reply(request: SentRequest, error: ErrorReply) -> bytes:
         0,
     )
     return head + error.text
-
-
-def _shut(end: socket.socket) -> None:
-    """Close a socket; a thread that waits on it goes on."""
-    with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
-    end.close()
 
 
 @contextlib.contextmanager

@@ -5,93 +5,105 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Generator
 
 from cachemark.endpoints.probe.raw_connection import RawConnection
 from cachemark.endpoints.servers import RunningServer
 from cachemark.endpoints.servers.control_connection import connect
 
 _TIMEOUT_S = 5.0
-_CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
-class RecordingRelay:
-    """A relay that clients connect to. It records the first bytes that each connection sends."""
+class Relay:
+    """A relay that clients connect to; whoever derives from it sees or changes what passes.
 
-    def __init__(self, listener: socket.socket, upstream: str, max_bytes: int) -> None:
-        self.address = f"127.0.0.1:{listener.getsockname()[1]}"
-        self._listener = listener
+    Nothing may be timed through it.
+    """
+
+    def __init__(self, upstream: str) -> None:
         self._upstream = upstream
-        self._max_bytes = max_bytes
-        self._streams: list[bytearray] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
-    def streams(self) -> list[bytes]:
-        """The first bytes of each connection so far."""
-        return [bytes(stream) for stream in self._streams]
+    def requests(self, client: socket.socket, server: socket.socket) -> None:
+        """Carry what a client sends, until it ends."""
+        with contextlib.suppress(OSError):
+            while data := client.recv(CHUNK_BYTES):
+                server.sendall(data)
 
-    def serve(self) -> None:
-        """Accept connections until the listener is shut down."""
+    def replies(self, data: bytes) -> bytes:
+        """What the client gets of bytes of the server."""
+        return data
+
+    def close(self) -> None:
+        """Close every connection, and end every thread."""
+        # `close` alone would not wake a thread that waits.
+        _shut_down(self._listener)
+        # A client may connect at this moment: its sockets are known when the acceptor has ended.
+        self._acceptor.join()
+        for one in self._sockets:
+            _shut_down(one)
+        for thread in self._threads:
+            thread.join()
+        for one in (self._listener, *self._sockets):
+            one.close()
+
+    def _accept(self) -> None:
         while True:
             try:
-                near = self._listener.accept()[0]
+                client = self._listener.accept()[0]
             except OSError:
                 return
             try:
-                far = connect(self._upstream, _TIMEOUT_S)
+                server = connect(self._upstream, _TIMEOUT_S)
             except OSError:
-                near.close()
+                client.close()
                 continue
-            near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            far.settimeout(None)
-            self._sockets += [near, far]
-            recorded = bytearray()
-            self._streams.append(recorded)
-            for source, sink, record in ((near, far, recorded), (far, near, None)):
-                thread = threading.Thread(target=self._relay, args=(source, sink, record))
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            server.settimeout(None)
+            self._sockets += [client, server]
+            for carry in (self._requests, self._replies):
+                thread = threading.Thread(target=carry, args=(client, server), daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-    def _relay(
-        self, source: socket.socket, sink: socket.socket, recorded: bytearray | None
-    ) -> None:
+    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+        self.requests(client, server)
         with contextlib.suppress(OSError):
-            while chunk := source.recv(_CHUNK_BYTES):
-                if recorded is not None and len(recorded) < self._max_bytes:
-                    recorded += chunk[: self._max_bytes - len(recorded)]
-                sink.sendall(chunk)
+            server.shutdown(socket.SHUT_WR)
+
+    def _replies(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
-
-    def close(self) -> None:
-        """Close every connection."""
-        for one in self._sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        for one in self._sockets:
-            one.close()
+            while data := server.recv(CHUNK_BYTES):
+                client.sendall(self.replies(data))
+        _shut_down(client)
 
 
-@contextlib.contextmanager
-def recording_relay(upstream: str, max_bytes: int = 4096) -> Generator[RecordingRelay]:
-    """Run a relay in front of a server that records the first bytes of each connection.
+def _shut_down(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
 
-    For observation only: nothing may be timed through it.
-    """
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        relay = RecordingRelay(listener, upstream, max_bytes)
-        thread = threading.Thread(target=relay.serve)
-        thread.start()
-        try:
-            yield relay
-        finally:
-            # `close` alone would not wake a thread that waits in `accept`.
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-            relay.close()
+
+class RecordingRelay(Relay):
+    """Records the first bytes that each connection sends: `streams`, one for each so far."""
+
+    def __init__(self, upstream: str, max_bytes: int = 4096) -> None:
+        self.streams: list[bytearray] = []
+        self._max_bytes = max_bytes
+        super().__init__(upstream)
+
+    def requests(self, client: socket.socket, server: socket.socket) -> None:
+        """Carry what a client sends, and record how it begins."""
+        recorded = bytearray()
+        self.streams.append(recorded)
+        with contextlib.suppress(OSError):
+            while data := client.recv(CHUNK_BYTES):
+                recorded += data[: self._max_bytes - len(recorded)]
+                server.sendall(data)
 
 
 def threads_with(server: RunningServer, count: int) -> tuple[int, int] | None:

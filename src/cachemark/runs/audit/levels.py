@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.probe.observation import recording_relay, threads_with
+from cachemark.endpoints.probe.observation import RecordingRelay, threads_with
 from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running_unencrypted
 from cachemark.endpoints.wire import select_wire
@@ -79,12 +79,13 @@ def _threads(claim: Claim, scene: Scene) -> Proof:
 def _wire(claim: Claim, scene: Scene) -> Proof:
     tape = scene.tape(scene.workload)
     with running_unencrypted(scene.server) as server, ExitStack() as relays:
-        watched = [relays.enter_context(recording_relay(address)) for address in server.addresses]
+        relayed = (closing(RecordingRelay(address)) for address in server.addresses)
+        watched = [relays.enter_context(relay) for relay in relayed]
         addresses = [relay.address for relay in watched]
         # The first byte shows it, whatever comes of the operations.
         with _client(scene, server, addresses, tape) as fleet, suppress(_FailedError):
             _play(fleet, RunRequest(phase="warmup", ops=_OPS, duration_ms=_LONGEST_MS), scene)
-        return factors.wire(claim.level, [s for relay in watched for s in relay.streams()])
+        return factors.wire(claim.level, [bytes(s) for relay in watched for s in relay.streams])
 
 
 def _compression(claim: Claim, scene: Scene) -> Proof:
