@@ -25,49 +25,41 @@ FaultGroup = Literal["server", "network", "replies", "callers", "TLS"]
 BadCertificate = Literal["untrusted", "other-host", "expired"]
 
 
-class Freeze(
-    msgspec.Struct, frozen=True, tag="freeze", tag_field="kind", forbid_unknown_fields=True
-):
+class _Maker(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
+    """Who makes a fault, and how."""
+
+
+class Freeze(_Maker, frozen=True, tag="freeze"):
     """The server's process is stopped, and continued."""
 
 
-class Restart(
-    msgspec.Struct, frozen=True, tag="restart", tag_field="kind", forbid_unknown_fields=True
-):
+class Restart(_Maker, frozen=True, tag="restart"):
     """The server is killed; an empty one follows on the same port."""
 
 
-class MoveName(
-    msgspec.Struct, frozen=True, tag="move-name", tag_field="kind", forbid_unknown_fields=True
-):
+class MoveName(_Maker, frozen=True, tag="move-name"):
     """The server is killed; then its name resolves to the address of another, empty one."""
 
 
-class LoseOne(
-    msgspec.Struct, frozen=True, tag="lose-one", tag_field="kind", forbid_unknown_fields=True
-):
+class LoseOne(_Maker, frozen=True, tag="lose-one"):
     """One of three servers is lost and comes back, with its data or without."""
 
     keeps_data: bool
 
 
-class Impostor(
-    msgspec.Struct, frozen=True, tag="impostor", tag_field="kind", forbid_unknown_fields=True
-):
+class Impostor(_Maker, frozen=True, tag="impostor"):
     """The server speaks TLS and is killed; another one with a bad certificate is in its place."""
 
     certificate: BadCertificate
 
 
-class Proxy(msgspec.Struct, frozen=True, tag="proxy", tag_field="kind", forbid_unknown_fields=True):
+class Proxy(_Maker, frozen=True, tag="proxy"):
     """A proxy between client and server makes it; `fault` is its command."""
 
     fault: ProxyFault
 
 
-class Caller(
-    msgspec.Struct, frozen=True, tag="caller", tag_field="kind", forbid_unknown_fields=True
-):
+class Caller(_Maker, frozen=True, tag="caller"):
     """The callers give up some of their calls, while the proxy delays all replies."""
 
     way: Way

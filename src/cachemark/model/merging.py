@@ -12,17 +12,13 @@ from cachemark.model.protocol import Done, SliceDone
 from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
 
 _SUMS = (
-    "max_in_flight",
-    "queued",
-    "unsent",
-    "reconnects",
-    "renewed",
-    "failed_connects",
-    "cpu_user_ns",
-    "cpu_system_ns",
-    "barriers",
-    "overflow",
-)
+    "max_in_flight", "queued", "unsent", "reconnects", "renewed", "failed_connects", "cpu_user_ns",
+    "cpu_system_ns", "barriers", "overflow",
+)  # fmt: skip
+_SUMS_OF_A_KIND = (
+    "attempts", "ok", "hits", "misses", "not_stored", "wrong_values", "keys", "value_bytes",
+    "key_bytes", "busy_ns",
+)  # fmt: skip
 
 
 def merge(parts: list[Done]) -> Done:
@@ -46,8 +42,11 @@ def merge(parts: list[Done]) -> Done:
         # Each worker reports the whole of a cache that they share; the last to end saw most of it.
         store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
     )
-    sums = {name: sum(getattr(part, name) for part in parts) for name in _SUMS}
-    return msgspec.structs.replace(merged, **sums)
+    return msgspec.structs.replace(merged, **_sums(parts, _SUMS))
+
+
+def _sums(parts: Sequence[msgspec.Struct], names: Sequence[str]) -> dict[str, int]:
+    return {name: sum(getattr(part, name) for part in parts) for name in names}
 
 
 def merge_slices(parts: list[SliceDone]) -> SliceDone:
@@ -58,11 +57,8 @@ def merge_slices(parts: list[SliceDone]) -> SliceDone:
     played = [part for part in parts if part.ops + part.errors + part.lead_in_ops]
     count = max(1, len(played))
     return SliceDone(
-        ops=sum(part.ops for part in parts),
-        errors=sum(part.errors for part in parts),
-        lead_in_ops=sum(part.lead_in_ops for part in parts),
+        **_sums(parts, ("ops", "errors", "lead_in_ops", "half_ops")),
         elapsed_ns=round(sum(part.elapsed_ns for part in played) / count),
-        half_ops=sum(part.half_ops for part in parts),
         half_ns=round(sum(part.half_ns for part in played) / count),
     )
 
@@ -132,22 +128,10 @@ def merge_kinds(parts: Sequence[dict[str, Operation]]) -> dict[str, Operation]:
 
 
 def _merge_operations(parts: list[Operation]) -> Operation:
-    errors: dict[str, int] = {}
-    for part in parts:
-        for kind, count in part.errors.items():
-            errors[kind] = errors.get(kind, 0) + count
+    kinds = dict.fromkeys(kind for part in parts for kind in part.errors)
     return Operation(
-        attempts=sum(part.attempts for part in parts),
-        ok=sum(part.ok for part in parts),
-        hits=sum(part.hits for part in parts),
-        misses=sum(part.misses for part in parts),
-        not_stored=sum(part.not_stored for part in parts),
-        wrong_values=sum(part.wrong_values for part in parts),
-        errors=errors,
-        keys=sum(part.keys for part in parts),
-        value_bytes=sum(part.value_bytes for part in parts),
-        key_bytes=sum(part.key_bytes for part in parts),
-        busy_ns=sum(part.busy_ns for part in parts),
+        **_sums(parts, _SUMS_OF_A_KIND),
+        errors={kind: sum(part.errors.get(kind, 0) for part in parts) for kind in kinds},
         response=_merge_blobs([part.response for part in parts]),
         service=_merge_blobs([part.service for part in parts]),
     )
