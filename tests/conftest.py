@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.cli.in_process import COLOURS, inside
+
+__all__ = ["inside"]
+
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = ROOT / "tests" / "workers"
-COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # A test that is slow on a busy machine has not failed.
 settings.register_profile("cachemark", deadline=None)
 settings.load_profile("cachemark")

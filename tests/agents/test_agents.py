@@ -21,9 +21,7 @@ from cachemark.agents.messages import Software
 from cachemark.host import process, usable_cpus
 from cachemark.model.errors import UsageError
 from tests.agents.hosts_files import write_hosts
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import SharedAgents
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.report.test_figures_again import HEAD, check, told_as_valid
-
-__all__ = ["inside"]
 
 WORK = """
 mix = { get = 9, set = 1 }

@@ -14,12 +14,10 @@ from cachemark.host import process
 from cachemark.model.outcome import Outcome
 from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.cli.test_lying_servers import KEYS, changed, liar
 from tests.conftest import ROOT
 from tests.runs.trials.test_lying_workers import ENOUGH_CPU_NS
-
-__all__ = ["inside"]
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached"),

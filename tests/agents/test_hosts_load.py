@@ -15,10 +15,8 @@ from cachemark.model.hosts import left_after
 from tests.agents.conftest import TWO_HOSTS, SharedAgents
 from tests.agents.hosts_files import HostRows, write_hosts
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.runs.trials.test_measuring_client import LOADED, counter, keys_and_stores
-
-__all__ = ["inside"]
 
 LOAD_APART = (("both", "server+client", "127.0.0.1"), ("c", "load", "127.0.0.2"))
 TWO_LOADS = (*LOAD_APART, ("d", "load", "127.0.0.3"))

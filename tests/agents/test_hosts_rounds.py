@@ -24,9 +24,7 @@ from tests.agents.agents import Agents
 from tests.agents.conftest import SharedAgents
 from tests.agents.kill_matrix import CLOSED, setting_of, stage
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 APART = (("both", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 

@@ -17,9 +17,7 @@ from cachemark.model.outcome import Outcome, from_line
 from cachemark.model.protocol import Done
 from tests.agents.conftest import TWO_HOSTS, SharedAgents
 from tests.agents.hosts_files import write_hosts
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 # Two processes play the whole tape once; over two hosts it is one process on each.
 EXPERIMENT = """

@@ -11,9 +11,7 @@ from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
 from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 SEARCH = (
     TRIALS.replace(*PATIENT)

@@ -12,10 +12,8 @@ from cachemark.endpoints.probe.dialogue import ProbedServer
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.model.errors import TrialError
 from cachemark.model.footprint import Footprint, mean
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.endpoints.probe.deviant import deviant
-
-__all__ = ["inside"]
 
 LIMIT = 16 << 20
 

@@ -9,9 +9,7 @@ import pytest
 
 from cachemark.checks import memory_for_hits
 from cachemark.checks.memory_for_hits import is_constant
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,7 @@ import pytest
 
 from cachemark.checks.item_shapes import drawn_shapes, fixed_shapes
 from cachemark.model.errors import UsageError
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 @pytest.mark.parametrize("server", ["embedded", "memcached"])

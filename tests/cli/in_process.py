@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from cachemark import cli
-from tests.conftest import COLOURS
+
+COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
 class Said(NamedTuple):

@@ -12,9 +12,7 @@ from cachemark.host import process
 from cachemark.host.sandbox import SandboxLimits, run_limited
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 @pytest.mark.parametrize(

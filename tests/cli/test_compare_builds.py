@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 REFUSED = [
     ("one client", ["--client", "native"], "two clients on one server, or two servers"),

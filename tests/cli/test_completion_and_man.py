@@ -12,11 +12,9 @@ import pytest
 
 from cachemark import cli
 from cachemark.host.process import ENGINE, binary_path
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.docs.test_commands import blocks
-
-__all__ = ["inside"]
 
 STORE = ROOT / "tests" / "runs" / "storage" / "earlier_versions" / "0.1.0"
 VERBS = {name for name in cli.app if not name.startswith("-")}

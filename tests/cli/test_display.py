@@ -11,9 +11,7 @@ from rich.console import Console
 from cachemark.cli.display import RemainingTime, make_display
 from cachemark.model.outcome import Finding, Outcome
 from tests.builders.outcomes import measured
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 def late(client: str, block: int, figure: int) -> Outcome:

@@ -8,10 +8,8 @@ import pytest
 
 from cachemark.runs.storage.store import run_names
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 SHORT = ("--duration", "200ms", "--warmup", "50ms", "--keys", "100")
 FOUR = ("--connections", "4", "--mix", "get=1", *SHORT)

@@ -6,10 +6,8 @@ import re
 
 from cachemark import cli
 from cachemark.cli import exit_status
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT, bad_worker
-
-__all__ = ["inside"]
 
 
 def test_the_page_has_the_table_of_the_program() -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders.small_experiments import ROUNDS, TRIALS, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 
 @pytest.mark.parametrize(

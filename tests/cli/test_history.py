@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.stored_runs import kept, made_header, trials
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 @pytest.fixture(autouse=True)

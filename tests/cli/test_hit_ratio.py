@@ -12,10 +12,8 @@ from pathlib import Path
 from cachemark.analysis.verdict import hits_withheld
 from cachemark.endpoints.servers import parse_spec, running
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.engine.drive_command import drive
-
-__all__ = ["inside"]
 
 _KEYS = 20_000
 _WORK = ("--mix", "fetch=1", "--keys", str(_KEYS), "--distribution", "uniform", "--prefill", "0")

@@ -26,9 +26,7 @@ from cachemark.model.protocol import (
     encode,
 )
 from tests.builders.stored_runs import kept, made_header, trials
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 # What no library's own error is raised for: no UTF-8, brackets and digits without end.
 ODD = [b'"\xff"', b"[" * 20_000, b"9" * 5_000, b"\x00", b"1e999", b'"\\ud800"', b"-0"]

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.workers.test_generations import CLIENTS
-
-__all__ = ["inside"]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"

@@ -13,9 +13,7 @@ from cachemark.cli.run_options import RunOptions
 from cachemark.model import suites
 from cachemark.model.experiment_file import load, parse
 from cachemark.model.experiment_settings import experiment_text
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 def test_options_become_a_commented_file_that_can_be_played(inside: Inside, tmp_path: Path) -> None:

@@ -7,11 +7,9 @@ import shlex
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.model.test_published import COUNTS, rows
-
-__all__ = ["inside"]
 
 PAGE = (ROOT / "docs" / "originals.md").read_text(encoding="utf-8")
 # What a reader replaces.

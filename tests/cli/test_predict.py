@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.golden import assert_golden
-
-__all__ = ["inside"]
 
 _GOLDEN = Path(__file__).parent / "golden"
 _KEYS, _GETS = 5000, 30_000

@@ -10,10 +10,8 @@ import pytest
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.faults import all_faults, chosen_faults
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 CLIENT = registry(process.binary_path())["python/pymemcache"]
 

@@ -17,10 +17,8 @@ from cachemark.runs.storage.store import latest_run, open_run
 from tests.builders.outcomes import header
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.builders.stored_runs import kept
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import bad_worker
-
-__all__ = ["inside"]
 
 
 def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(

@@ -17,10 +17,8 @@ import pytest
 from cachemark.model.outcome import Outcome
 from cachemark.runs.storage.store import open_run
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli, bad_worker, cli_in
-
-__all__ = ["inside"]
 
 
 def children_of(pid: int) -> set[int]:

@@ -11,10 +11,8 @@ from tests.builders.outcomes import header
 from tests.builders.search_outcomes import search_experiment
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.builders.stored_runs import kept
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 SEARCH = ("--search", "p50<10s", "--blocks", "1", "--set", "noise=note")
 

@@ -15,9 +15,7 @@ from cachemark.cli.set_option import ENGINE_PATHS, paths, typed_settings
 from cachemark.cli.work_options import WorkOptions
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 def planned(*settings: str) -> Experiment:

@@ -10,10 +10,8 @@ import pytest
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.originals import ORIGINALS, Original
 from cachemark.host import process
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
-
-__all__ = ["inside"]
 
 PAGE = (ROOT / "docs" / "originals.md").read_text(encoding="utf-8")
 CLIENTS = registry(process.binary_path())

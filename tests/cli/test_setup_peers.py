@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.fidelity.tools import TOOLS
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 # It logs what it is asked, and `installs` a program beside itself.
 APT_GET = """#!/bin/sh

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 # a misses, is stored and read; b misses. 2e-05 is how Python prints 20 µs.
 TRACE = """time,op,key,size

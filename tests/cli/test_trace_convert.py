@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 def test_a_trace_is_converted_there_and_back(inside: Inside, tmp_path: Path) -> None:

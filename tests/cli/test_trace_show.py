@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.golden import assert_golden
-
-__all__ = ["inside"]
 
 _GOLDEN = Path(__file__).parent / "golden"
 

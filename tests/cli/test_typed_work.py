@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 
 def test_typed_work_is_played_and_kept(cli: Cli, tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.host.system_calls import missing_reason
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 PAIR = ("--client", "reference", "--client", "native")
 

@@ -15,11 +15,9 @@ import pytest
 
 from cachemark.cli import app
 from cachemark.host.process import binary_path
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.docs.test_prose import PAGES
-
-__all__ = ["inside"]
 
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`(cachemark [a-z][^`]*)`")

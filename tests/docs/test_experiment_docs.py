@@ -8,9 +8,7 @@ import pytest
 
 from cachemark.cli.experiment_docs import EXAMPLES, PAGE, document, example_files
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 QUICK = [
     "--blocks",

@@ -12,9 +12,7 @@ import pytest
 
 from cachemark.model.outcome import Outcome
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 # The number is that of the process that made the store.
 _STORE = re.compile(r"cachemark-(?:store\.worker-)?(\d+)")

@@ -17,10 +17,8 @@ from typing import Any
 import pytest
 
 from cachemark.model.histogram import Histogram
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.report.histogram_reader import at_percentile, decoded
-
-__all__ = ["inside"]
 
 # A burst, then one operation now and then for 1.2 s: most of its operations are in the first 0.1 s.
 TRACE = "time,op,key,size\n" + "".join(

@@ -17,9 +17,7 @@ from cachemark.report.formats import format_names
 from cachemark.report.history import RENDERERS as HISTORY_FORMS
 from tests.builders.hostile_text import CORPUS, TERMINAL, XML, hostile_run, is_unsafe
 from tests.builders.stored_runs import kept
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 PICTURES = ("svg", "png", "picture")
 # Each of its plots is drawn four times: a few texts have to do.

@@ -27,10 +27,8 @@ from cachemark.runs.storage.store import Run
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 from tests.builders.stored_runs import kept
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.web.serving import Visitor, served
-
-__all__ = ["inside"]
 
 CLIENTS = {"slow": 10_000.0, "fast": 15_000.0}
 SITTINGS = 6

@@ -12,9 +12,7 @@ from cachemark.model.outcome import Outcome, ServerLoad
 from cachemark.report.server_loads import server_load_lines
 from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 KEYS, OPS = 900, 3000
 RUN = (

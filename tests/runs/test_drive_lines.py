@@ -16,11 +16,9 @@ from cachemark.runs.events.events import Ended, SecondEnded, TrialEnded
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.web.live.feed import Feed
 from tests.builders.search_outcomes import operations
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.engine.drive_command import drive
 from tests.web.serving import served
-
-__all__ = ["inside"]
 
 BEGIN = {
     "event": "begin", "server": "127.0.0.1:11211", "threads": 1, "connections": 4, "depth": 2,

@@ -18,10 +18,8 @@ from cachemark.model.errors import UsageError
 from cachemark.runs.resilience.stored import ResilienceHeader, ResiliencePlan, open_resilience_run
 from tests.builders.hostile_text import CORPUS, is_unsafe
 from tests.builders.outcomes import experiment, header
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.report.test_hostile_text import check
-
-__all__ = ["inside"]
 
 FAULT = "frozen-1s"
 QUOTED = "x'; touch OWNED; '"

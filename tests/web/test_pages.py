@@ -22,7 +22,7 @@ from cachemark.runs.storage.store import INDEX, open_run, run_names
 from cachemark.web.server import bound_socket
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import is_unsafe
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.web.serving import (
     BROKEN,
     EMPTY,
@@ -33,8 +33,6 @@ from tests.web.serving import (
     made_store,
     served,
 )
-
-__all__ = ["inside"]
 
 PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/runs/{RUN}/report/csv", "/compare",

@@ -18,10 +18,8 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.address import parse_host_port
 from cachemark.model.protocol import Prepare, RunRequest
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 FAULTS = ["drops", "wrong values", "closes"]
 STATES = {"passed", "failed", "not judged"}

@@ -9,9 +9,7 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 EXPERIMENT = """
 name = "spread"

@@ -24,11 +24,9 @@ from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
 from cachemark.runs.tapes import TapeCache
 from tests.builders.small_experiments import read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.endpoints.probe.deviant import deviant
-
-__all__ = ["inside"]
 
 TEXT = """
 name = "claimed"

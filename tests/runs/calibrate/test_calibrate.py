@@ -20,10 +20,8 @@ from cachemark.runs.calibrate.calibration_store import (
 )
 from cachemark.runs.calibrate.sweep import judge_step, sweep
 from tests.builders.outcomes import experiment, measured
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import Cli
-
-__all__ = ["inside"]
 
 FLOOR = Floor(ops_per_s=1000.0, p50_ns=20_000, p99_ns=50_000, p999_ns=None)
 

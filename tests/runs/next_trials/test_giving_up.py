@@ -11,10 +11,8 @@ from cachemark.analysis.giving_up import given_up, reason_without_ports
 from cachemark.model.outcome import Outcome
 from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import bad_worker
-
-__all__ = ["inside"]
 
 
 def failed(client: str, block: int, reason: str) -> Outcome:

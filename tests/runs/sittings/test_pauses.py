@@ -17,10 +17,8 @@ from cachemark.host import process
 from cachemark.model.outcome import Outcome
 from cachemark.model.rounds import Slices
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
-
-__all__ = ["inside"]
 
 _WORKER = ROOT / "tests/runs/sittings/pausing_worker.py"
 

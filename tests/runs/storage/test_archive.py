@@ -17,9 +17,7 @@ from cachemark.runs.storage import archive
 from cachemark.runs.storage.archive import export_run, import_run
 from cachemark.runs.storage.store import IMPORTED, Run, open_run
 from tests.builders.stored_runs import kept, made_header, trials
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 Members = dict[str, bytes]
 

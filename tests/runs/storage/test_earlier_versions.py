@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.web.serving import served
-
-__all__ = ["inside"]
 
 STORES = sorted((Path(__file__).parent / "earlier_versions").iterdir())
 

@@ -23,10 +23,8 @@ from cachemark.model.errors import UsageError
 from cachemark.runs.storage.archive import export_run, import_run
 from cachemark.runs.storage.store import IMPORTED, latest_own_run
 from tests.builders.stored_runs import kept, made_header, trials
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.runs.storage.test_archive import Members, members, packed, signed
-
-__all__ = ["inside"]
 
 Document = dict[str, Any]
 NAME = "2026-03-01-made"

@@ -15,9 +15,7 @@ from cachemark.runs.events.events import EVENTS_FILE, Ended
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.runs.storage.store import open_run, run_names
 from tests.builders.stored_runs import kept, made_header, trials
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 GOOD, BAD = "2026-02-good", "2026-03-bad"
 

@@ -12,10 +12,8 @@ import pytest
 from cachemark.host import process
 from cachemark.model.outcome import Outcome
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.conftest import ROOT
-
-__all__ = ["inside"]
 
 WORKER = [sys.executable, str(ROOT / "tests/runs/trials/lying_worker.py")]
 OWN_TIMES = {"own-clock", "own-cpu"}

@@ -15,9 +15,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import measuring_load, uses_rounds
 from cachemark.model.protocol import Done
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 LOADED = (
     TRIALS.replace(*PATIENT)

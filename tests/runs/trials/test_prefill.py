@@ -11,9 +11,7 @@ from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.trials.callers import too_many_connections
 from cachemark.runs.trials.prefill import run_prefill
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 def done(ok: int, **errors: int) -> Done:

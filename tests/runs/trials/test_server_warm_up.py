@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 WARM = """
 name = "warm"
