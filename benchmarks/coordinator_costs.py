@@ -32,8 +32,7 @@ from cachemark.agents.coordinator import Coordinator, coordinating
 from cachemark.agents.dask_settings import configure
 from cachemark.agents.hosts_file import load_hosts
 from cachemark.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
-from cachemark.agents.session import Session
-from cachemark.agents.task import use_session
+from cachemark.agents.session import Session, use_session
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram

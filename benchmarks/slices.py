@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.servers.running import process_use
-from cachemark.endpoints.wire import supported_wires
 from cachemark.host.process import binary_path
 from cachemark.model.protocol import Prepare, RunRequest, Slice
 

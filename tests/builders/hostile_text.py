@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
-from cachemark.model.run_header import RunHeader
+from cachemark.model.run_header import HostFacts, RunHeader
 from tests.builders.outcomes import experiment, header, measured, missing
 
 TERMINAL = ("\x1b]0;owned\x07", "\x1b[2J\x1b[H", "\x9b31mred", "a\rb", "bell\x07", "\u202egnp.exe")

@@ -9,10 +9,9 @@ import msgspec
 
 from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Cell, Outcome, ServerFacts, ServerUse, Trial
 from cachemark.model.protocol import Done, Operation, Ready
-from cachemark.model.run_header import RunHeader
+from cachemark.model.run_header import HostFacts, RunHeader
 
 WORKLOAD = Workload(name="mixed", mix={"get": 9, "set": 1})
 LOAD = Load(name="one")

@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 
 from cachemark.model.experiment import Experiment
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
-from cachemark.model.run_header import RunHeader
+from cachemark.model.run_header import HostFacts, RunHeader
 from cachemark.runs.storage.store import Run
 from tests.builders.outcomes import experiment, header, measured
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.doctor.interrupts import interrupts, sources
+from cachemark.checks.doctor.kernel import interrupts, sources
 from tests.checks.test_doctor import tree
 
 HEAD = "           CPU0       CPU1       CPU2       CPU3\n"

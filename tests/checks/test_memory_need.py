@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cachemark.checks.item_shapes import drawn_shapes, fixed_shapes
+from cachemark.checks.item_memory import drawn_shapes, fixed_shapes
 from cachemark.model.errors import UsageError
 from tests.cli.in_process import Inside
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.conformance import WorkerDriver, slices
-from cachemark.checks.conformance.no_cpu import Gap
-from cachemark.checks.conformance.slice_driver import play_slice
+from cachemark.checks.conformance.slice_driver import Gap, play_slice
 from cachemark.model.protocol import Slice, SliceDone
 from tests.checks.planted import WORKERS, Bug, Worker, check_found, find_in, python_worker, replace
 

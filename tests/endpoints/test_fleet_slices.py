@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.fleet import Fleet, RunMonitor, StallDetector
 from cachemark.endpoints.servers import parse_spec, running
-from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.worker import Worker
 from cachemark.host.process import binary_path
 from cachemark.model.errors import TrialError

@@ -16,7 +16,7 @@ from cachemark.host import NoiseMonitor, cores, facts, placement, process, usabl
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
-from cachemark.model.host_facts import HostFacts
+from cachemark.model.run_header import HostFacts
 
 TICKS_HZ = os.sysconf("SC_CLK_TCK")
 

@@ -12,9 +12,8 @@ from typing import IO
 import pytest
 
 from cachemark.endpoints.worker import Worker
-from cachemark.host import memory_guard, process
-from cachemark.host.memory import available_bytes
-from cachemark.host.memory_guard import VARIABLE, Guarded, MemoryGuard
+from cachemark.host import memory, process
+from cachemark.host.memory import VARIABLE, Guarded, MemoryGuard, available_bytes
 from cachemark.model.errors import UsageError
 
 MIB = 2**20
@@ -134,7 +133,7 @@ def machine(root: Path, available_mib: int) -> Path:
 def test_the_largest_process_ends_before_the_machine_has_no_memory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(memory_guard, "MIN_FREE_BYTES", 16 * MIB)
+    monkeypatch.setattr(memory, "MIN_FREE_BYTES", 16 * MIB)
     guard = MemoryGuard(machine(tmp_path, 100))
     with obedient("pass", guard) as small, obedient(GROWS, guard) as large:
         large.act()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.model.audit import Audit, Fitness
-from cachemark.model.probe_result import CONSERVATION, ProbeResult
+from cachemark.model.audit import CONSERVATION, Audit, Fitness, ProbeResult
 from cachemark.report import answers
 from cachemark.report.build import build
 from cachemark.report.formats import RENDERERS

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import parse_spec, running
-from cachemark.endpoints.wire import supported_wires
 from cachemark.model.protocol import Prepare, Ready, RunRequest
 from tests.workers import worker_driver
 

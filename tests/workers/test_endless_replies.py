@@ -14,7 +14,7 @@ from cachemark.analysis.resilience.cell import CellName
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
-from cachemark.host.memory_guard import VARIABLE
+from cachemark.host.memory import VARIABLE
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.faults import Fault, Freeze
 from cachemark.model.outcome import Cell, Outcome, Trial

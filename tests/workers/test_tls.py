@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import parse_spec, running
-from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.protocol import (

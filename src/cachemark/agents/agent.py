@@ -17,8 +17,7 @@ from distributed import Worker
 
 from cachemark.agents.dask_settings import NOWHERE, RESOURCE, configure
 from cachemark.agents.security import SCHEME, security, tls_context
-from cachemark.agents.session import Session
-from cachemark.agents.task import use_session
+from cachemark.agents.session import Session, use_session
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts

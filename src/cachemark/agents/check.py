@@ -11,8 +11,8 @@ from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.identity import differences, own_software
 from cachemark.agents.messages import Examine, Identify, Identity, OfferBytes, ReceiveBytes
 from cachemark.model.errors import UsageError
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.machine_limits import Check
+from cachemark.model.run_header import HostFacts
 
 _EXAMINE_S = 120.0
 

@@ -28,7 +28,7 @@ from cachemark.agents.clock import ClockReading, ClockResponder
 from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
 from cachemark.agents.messages import EndTrial, HostAnswer, HostRequest, ReadClock
 from cachemark.agents.security import SCHEME, security, with_certificates
-from cachemark.agents.task import perform
+from cachemark.agents.session import perform
 from cachemark.host import process
 from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts

@@ -9,8 +9,8 @@ import msgspec
 
 from cachemark.host.process import parse_cpus
 from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.experiment_file import read_toml
 from cachemark.model.hosts import Hosts, check_hosts
-from cachemark.model.toml_limits import read_toml
 
 
 def load_hosts(path: Path) -> Hosts:

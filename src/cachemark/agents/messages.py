@@ -10,7 +10,6 @@ import msgspec
 from cachemark.endpoints.servers import ProcessUse
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Timing, Workload
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import (
     Binary,
     CommandCount,
@@ -22,6 +21,7 @@ from cachemark.model.outcome import (
 )
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, SliceDone
+from cachemark.model.run_header import HostFacts
 from cachemark.runs.audit import Restrictions
 from cachemark.runs.tapes import Generations
 

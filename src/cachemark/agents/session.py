@@ -20,6 +20,7 @@ from cachemark.agents import messages
 from cachemark.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.agents.clock import read_clock
 from cachemark.agents.identity import identify
+from cachemark.agents.messages import HostAnswer, HostFailure
 from cachemark.agents.sitting import SittingPlace, play_here
 from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.client_versions import with_version
@@ -31,7 +32,7 @@ from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.client_name import without_repeat
-from cachemark.model.errors import TrialError, UnsupportedError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
 from cachemark.model.machine_limits import Check
@@ -300,3 +301,31 @@ def _placement(entry: Host) -> tuple[str, str]:
     usable = host.usable_cpus()
     cpus = sorted(process.parse_cpus(entry.cpus) & set(usable)) if entry.cpus else usable
     return host.placement(Placement(), cpus, host.cores(cpus))
+
+
+class _Current:
+    """The session of this process. A task cannot be handed an object that lives here."""
+
+    session: Session | None = None
+
+
+def use_session(session: Session | None) -> None:
+    """Let tasks of this process use a session."""
+    _Current.session = session
+
+
+def perform(request: bytes) -> bytes:
+    """Answer one request: the value, or the error that a user can mend."""
+    return messages.encode(_answer(request))
+
+
+def _answer(request: bytes) -> HostAnswer:
+    try:
+        if _Current.session is None:
+            raise TrialError("this process is no agent")
+        value = _Current.session.perform(messages.decode_request(request))
+    except (UsageError, TrialError) as error:
+        return HostAnswer(failure=HostFailure.of(error))
+    except (OSError, *DECODE_ERRORS) as error:
+        return HostAnswer(failure=HostFailure(text=f"{type(error).__name__}: {error}"))
+    return HostAnswer(value=msgspec.Raw(messages.encode(value)))

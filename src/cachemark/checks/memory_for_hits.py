@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.item_shapes import ItemShapes, drawn_shapes
+from cachemark.checks.item_memory import ItemShapes, drawn_shapes
 from cachemark.checks.memory_need import FillProgress, halve, sampled_need
 from cachemark.endpoints.clients import NETWORK
 from cachemark.endpoints.fleet import Fleet, RunMonitor

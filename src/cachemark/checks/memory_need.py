@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.checks.item_memory import Filler, fill_shapes
-from cachemark.checks.item_shapes import ItemShapes
+from cachemark.checks.item_memory import Filler, ItemShapes, fill_shapes
 from cachemark.endpoints.probe.checks import check_storing
 from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import ServerSpec, running_unencrypted, with_memory

@@ -10,9 +10,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from cachemark.cli.output import console
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.client_readiness import Readiness, query_workers, recorded_readiness
 from cachemark.endpoints.clients import Client, registry, workers_folder
-from cachemark.endpoints.wire import supported_wires
 from cachemark.host import process
 
 _NOTES = ("note", "its own default settings")

@@ -9,8 +9,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
-from cachemark.checks.item_shapes import drawn_shapes
+from cachemark.checks.item_memory import KEY_BYTES, Fill, drawn_shapes, fills
 from cachemark.checks.memory_for_hits import Fetches, HitRatio, MemoryForHits, memory_for_hits
 from cachemark.checks.memory_need import MemoryNeed, memory_need
 from cachemark.cli import completers

@@ -35,8 +35,8 @@ from cachemark.report.formats import render
 from cachemark.runs.planning.plan_text import extent
 from cachemark.runs.play import Job, new_job, resumed_job
 from cachemark.runs.stage import Parties, parties_of
+from cachemark.runs.storage.run_limits import named_programs
 from cachemark.runs.storage.store import Run, latest_own_run, open_run
-from cachemark.runs.storage.trust import named_programs
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import time
 from contextlib import ExitStack
 
 from cachemark.host import process
-from cachemark.host.memory_guard import guard
-from cachemark.host.pauses import Pauses
+from cachemark.host.memory import guard
+from cachemark.host.noise import Pauses
 from cachemark.model import protocol
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.histogram import HistogramError, decode

@@ -13,7 +13,7 @@ from cachemark.host.files import field, kib_field, read
 from cachemark.host.placement import cores, usable_cpus
 from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
-from cachemark.model.host_facts import HostFacts
+from cachemark.model.run_header import HostFacts
 
 _TOOLS: dict[str, list[str]] = {
     "memcached": ["memcached", "-V"],

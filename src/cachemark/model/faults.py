@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import UsageError, similar_name
-from cachemark.model.protocol_run import GiveUp, Way
+from cachemark.model.protocol_results import GiveUp, Way
 from cachemark.model.units import parse_ms
 
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")

@@ -13,8 +13,11 @@ import msgspec
 
 from cachemark.model.errors import DECODE_ERRORS
 from cachemark.model.protocol_results import (
+    CAPABILITIES,
+    CallLogPath,
     Count,
     GeneratorLag,
+    GivesUp,
     GroupTimes,
     HalfOps,
     HalfTime,
@@ -23,11 +26,11 @@ from cachemark.model.protocol_results import (
     SectionTimes,
     SendLag,
     SliceTime,
+    StartUnixNs,
     StoreBytes,
     Timeline,
     WrongReplies,
 )
-from cachemark.model.protocol_run import CAPABILITIES, CallLogPath, GivesUp, StartUnixNs
 from cachemark.model.setting_types import described as _is
 
 PROTOCOL_VERSION = 2

@@ -12,8 +12,14 @@ import msgspec
 
 from cachemark.model import protocol
 from cachemark.model.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Message
-from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline, WrongReply
-from cachemark.model.protocol_run import GiveUp
+from cachemark.model.protocol_results import (
+    GiveUp,
+    Groups,
+    Operation,
+    Sections,
+    Timeline,
+    WrongReply,
+)
 from cachemark.model.setting_types import default_of
 
 _INTRODUCTION = """\

@@ -1,4 +1,4 @@
-"""The description of a run, as it is stored."""
+"""The description of a run and of the machine at its begin, as it is stored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import msgspec
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.hosts import Hosts
 
 RUN_FORMAT = 1
@@ -53,3 +52,27 @@ def own_name(typed: str) -> str:
             "such as --name 'after the upgrade'",
         )
     return name
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine at the time of a run. A field that cannot be read is empty."""
+
+    name: str
+    cpu_model: str
+    cpus: int
+    usable_cpus: list[int]
+    hypervisor: bool
+    kernel: str
+    system: str
+    memory_bytes: int
+    governor: str
+    clocksource: str
+    load_1min: float
+    python: str
+    cachemark: str
+    tools: dict[str, str]
+    cores: list[list[int]] = []
+    turbo: str = ""
+    mitigations: dict[str, str] = {}
+    swap_used_bytes: int = 0
+    engine: str = ""

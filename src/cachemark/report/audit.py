@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.model.audit import Audit
-from cachemark.model.probe_result import CONSERVATION, excluded
+from cachemark.model.audit import CONSERVATION, Audit, excluded
 from cachemark.report.model import Section
 
 

@@ -29,8 +29,11 @@ from cachemark.runs.audit import Auditor
 from cachemark.runs.events.web_time import with_web_time
 from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.next_trials.schedule import Part, schedule
-from cachemark.runs.planning.data_fit import lines_about_fit, lines_about_windows
-from cachemark.runs.planning.memory_plan import check_sitting_memory
+from cachemark.runs.planning.data_fit import (
+    check_sitting_memory,
+    lines_about_fit,
+    lines_about_windows,
+)
 from cachemark.runs.planning.plan_text import work_lines
 from cachemark.runs.settings import Settings
 from cachemark.runs.sittings.sitting import SittingDisplay

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from cachemark.checks.fidelity import judge
-from cachemark.checks.fidelity.attempts import mark_known, retry_until_judged
 from cachemark.checks.fidelity.cases import Case, CaseLoad, Faults, KnownMiss, cases, known_failures
 from cachemark.checks.fidelity.judge import CountResult, FidelityResult, TimeFloor
 from cachemark.checks.fidelity.log import (
@@ -23,6 +22,7 @@ from cachemark.checks.fidelity.log import (
     stalls,
     start_late_ns,
 )
+from cachemark.checks.fidelity.play import mark_known, retry_until_judged
 from cachemark.model import histogram
 from cachemark.model.protocol import Operation
 from cachemark.model.protocol_results import Groups

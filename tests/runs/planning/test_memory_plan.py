@@ -15,7 +15,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
-from cachemark.runs.planning.memory_plan import sitting_bytes
+from cachemark.runs.planning.data_fit import sitting_bytes
 
 TEXT = """
 name = "x"

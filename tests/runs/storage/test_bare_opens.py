@@ -30,7 +30,7 @@ ALLOWED = {
     "runs/jmh.py": 5,  # a new temporary folder of the own user
     "runs/resilience/injection.py": 4,  # /etc/hosts, and a new temporary folder
     "runs/storage/archive.py": 3,  # new files ("xb"), and a member of an archive
-    "runs/storage/lock.py": 1,  # os.open with O_NOFOLLOW
+    "runs/storage/store.py": 1,  # os.open with O_NOFOLLOW
     "web/drive.py": 1,  # a descriptor that is open
     "web/pages/import_run.py": 1,  # a new temporary folder of the own user
     "web/player.py": 1,  # the same

@@ -9,8 +9,8 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import from_line, to_line
+from cachemark.runs.storage.run_limits import named_programs
 from cachemark.runs.storage.store import Run, create_run, latest_run, open_run
-from cachemark.runs.storage.trust import named_programs
 from tests.builders.outcomes import WORKLOAD, experiment, header, measured
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cachemark.checks.conformance.worker_driver import WorkerDriver
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import RunningServer
-from cachemark.endpoints.wire import supported_wires
 from cachemark.model.protocol import Ready
 
 CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]

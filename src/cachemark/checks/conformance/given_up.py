@@ -19,8 +19,7 @@ from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, exp
 from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import RunRequest
-from cachemark.model.protocol_results import attempts_of
-from cachemark.model.protocol_run import GiveUp, Way
+from cachemark.model.protocol_results import GiveUp, Way, attempts_of
 
 # In the order of the keys, so that each call has a key of its own. A client has time to connect
 # again between two calls.

@@ -21,12 +21,12 @@ from cachemark.checks.conformance.cases import (
     each,
     every,
 )
-from cachemark.checks.conformance.no_cpu import Gap, play_without_cpu
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (
     KEYS,
     LATE_S,
     MAX_SLICES,
+    Gap,
     begin,
     begin_again,
     check_commands,
@@ -35,6 +35,7 @@ from cachemark.checks.conformance.slice_driver import (
     play_late_slice,
     play_slice,
     play_until_counted,
+    play_without_cpu,
     slice_answer,
     slice_done,
 )

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
 from cachemark.model import protocol

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from cachemark import host
 from cachemark.checks.doctor import kernel, machine
-from cachemark.checks.doctor.interrupts import interrupts
 from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
-from cachemark.checks.doctor.kernel import kernel_message_checks
+from cachemark.checks.doctor.kernel import interrupts, kernel_message_checks
 from cachemark.checks.doctor.network import network, round_trip_checks
 from cachemark.checks.doctor.software import software
 from cachemark.model.machine_limits import Check

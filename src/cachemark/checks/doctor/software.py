@@ -15,8 +15,8 @@ from cachemark.endpoints.servers import memcached
 from cachemark.host.binaries import of_file
 from cachemark.host.process import ENGINE, ENGINE_REMEDY, binary_path
 from cachemark.model.errors import UsageError
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.machine_limits import NOT_READABLE, Check, info_check
+from cachemark.model.run_header import HostFacts
 
 
 def software(facts: HostFacts) -> list[Check]:

@@ -15,8 +15,8 @@ from cachemark.endpoints.servers import (
     running_unencrypted,
     with_small_memory,
 )
+from cachemark.model.audit import EVERYTHING, EVICTIONS, ProbeResult, excluded
 from cachemark.model.errors import TrialError
-from cachemark.model.probe_result import EVERYTHING, EVICTIONS, ProbeResult, excluded
 
 __all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe_new_server"]
 

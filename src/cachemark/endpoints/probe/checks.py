@@ -11,8 +11,8 @@ import msgspec
 from cachemark.endpoints.probe.dialogue import ProbedServer, talked, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection, printable
 from cachemark.endpoints.servers import RunningServer
+from cachemark.model.audit import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.model.errors import TrialError
-from cachemark.model.probe_result import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.model.server_stats import ServerStats
 
 # Long enough for the server to read the first segment before the second is sent.

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.endpoints.probe.raw_connection import AnswerError, Patience, RawConnection
-from cachemark.model.probe_result import ProbeResult
+from cachemark.model.audit import ProbeResult
 
 _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
 

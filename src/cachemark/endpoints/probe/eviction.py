@@ -5,8 +5,8 @@ from __future__ import annotations
 from cachemark.endpoints.probe.dialogue import ProbedServer, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer
+from cachemark.model.audit import EVICTIONS, ProbeResult
 from cachemark.model.errors import TrialError
-from cachemark.model.probe_result import EVICTIONS, ProbeResult
 
 _VALUE_BYTES = 10_000
 _BATCH = 20

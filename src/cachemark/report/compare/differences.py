@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
-from cachemark.model.run_header import RunHeader
+from cachemark.model.run_header import HostFacts, RunHeader
 from cachemark.report.compare.pairs import Pair
 from cachemark.report.hosts import placement_text
 

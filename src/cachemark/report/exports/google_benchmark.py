@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import ok, trial_response_ns, window_rate
 from cachemark.analysis.verdict import hits_withheld
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.run_header import HostFacts
 from cachemark.report.json_text import json_text
 from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
 

@@ -17,9 +17,9 @@ import msgspec
 
 from cachemark.analysis.statistics import FIGURES, Figure, over_trials, withholds
 from cachemark.model.errors import UsageError
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
+from cachemark.model.run_header import HostFacts
 from cachemark.model.work_identity import fingerprint
 from cachemark.report.build import build
 from cachemark.report.conclusions import first_of, one_sentence

@@ -6,11 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cachemark.model.audit import Fitness, Restrictions, of_server
+from cachemark.model.audit import (
+    CONSERVATION,
+    EVERYTHING,
+    EVICTIONS,
+    PIPELINE,
+    Fitness,
+    ProbeResult,
+    Restrictions,
+    of_server,
+)
 from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.plan import loads_of
-from cachemark.model.probe_result import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE, ProbeResult
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import kinds, needed_kinds
 

@@ -7,12 +7,12 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 
 import msgspec
 
+from cachemark.endpoints.capabilities import select_wire
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.probe.observation import RecordingRelay, threads_with
 from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running_unencrypted
-from cachemark.endpoints.wire import select_wire
 from cachemark.model import factors
 from cachemark.model.errors import TrialError, UnsupportedError, UnsupportedWireError
 from cachemark.model.experiment import Keys, Load, Timing, Workload

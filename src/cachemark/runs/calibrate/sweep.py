@@ -23,10 +23,10 @@ from cachemark.host import process
 from cachemark.model import histogram
 from cachemark.model.calibration import Calibration, CalibrationStep, Floor
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Cell, Outcome, ServerFacts, Trial
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
+from cachemark.model.run_header import HostFacts
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting, TrialTarget
 from cachemark.runs.trials.trial import run_trial

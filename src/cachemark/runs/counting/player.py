@@ -8,11 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.capabilities import unclaimed
+from cachemark.endpoints.capabilities import select_wire, unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import RunningServer, options_for
-from cachemark.endpoints.wire import select_wire
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Done, Prepare, RunRequest

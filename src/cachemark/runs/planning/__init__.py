@@ -2,7 +2,6 @@
 
 preflight           servers and clients that this machine lacks
 planned_time        how long the plan takes
-memory_plan         how much memory its sittings need
-data_fit            whether the items fit into the servers, and windows are long enough
+data_fit            whether items and sittings fit into memory, and windows are long enough
 plan_text           what it plays, in words
 """

@@ -1,6 +1,8 @@
-"""Whether items fit into the memory of the servers, and windows are long enough for a p99. Pure.
+"""Whether items and sittings fit into memory, and windows are long enough for a p99.
 
-A server that has not enough memory evicts: gets miss, and the figures are of other work.
+A server that has not enough memory evicts: gets miss, and the figures are of other work. All
+processes of a sitting are alive together: too many of them would make the machine reclaim memory
+while it measures, or end the run halfway.
 """
 
 from __future__ import annotations
@@ -10,12 +12,20 @@ from collections.abc import Iterator, Mapping
 
 from cachemark.analysis.number_format import count_of, number
 from cachemark.analysis.percentiles import min_sample_size
+from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import MemoryLimit, ServerSpec, memory_limit
+from cachemark.host.memory import check_planned_memory
 from cachemark.model.experiment import Load
+from cachemark.model.outcome import Cell
 from cachemark.model.plan import NO_SERVER, Plan
 from cachemark.model.units import MIB
+from cachemark.runs.planning.languages import cost_of
 from cachemark.runs.tapes import DataSet
+from cachemark.runs.trials.callers import processes_of
 
+_MIB = 2**20
+# A server with few items. What it may store beyond is only used by experiments that fill it.
+_SERVER_MIB = 24
 _PERCENT = 99.0
 # So many operations above a percentile: then one disturbance does not withhold it.
 _ABOVE = 20
@@ -101,3 +111,31 @@ def _window_line(load: Load, measure_ms: int) -> str:
         f"{load.name}: a window of {number(played)} operations ({number(rate)}/s × "
         f"{measure_ms / 1e3:g} s) {has}; longer windows show it: --measure-ms {longer}"
     )
+
+
+def check_sitting_memory(plan: Plan, clients: Mapping[str, ClientSpec]) -> None:
+    """Raise UsageError if a sitting of the plan does not fit into the machine's memory."""
+    together = max((len(sitting.trials) for sitting in plan.sittings), default=0)
+    check_planned_memory(f"{together} clients, each with its server", sitting_bytes(plan, clients))
+
+
+def sitting_bytes(plan: Plan, clients: Mapping[str, ClientSpec]) -> int:
+    """Bytes of memory that the largest sitting of a plan needs; 0 without sittings."""
+    return max(
+        (
+            sum(
+                _arm_bytes(plan, trial.cell, clients[trial.cell.client]) for trial in sitting.trials
+            )
+            for sitting in plan.sittings
+        ),
+        default=0,
+    )
+
+
+def _arm_bytes(plan: Plan, cell: Cell, spec: ClientSpec) -> int:
+    load, client = plan.load(cell), spec.client
+    workers = processes_of(load, client.concurrency)
+    if client.concurrency == "forks":
+        workers *= 1 + load.threads
+    each_mib = cost_of(client.id.partition("/")[0]).memory_mib
+    return (workers * each_mib + _SERVER_MIB) * _MIB

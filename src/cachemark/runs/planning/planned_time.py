@@ -20,7 +20,7 @@ from cachemark.model.units import parse_size
 from cachemark.model.work_length import keys_in_range, records_of
 from cachemark.runs.planning.languages import cost_of_cell
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
-from cachemark.runs.trials.fill import fill_sample_ops
+from cachemark.runs.trials.prefill import fill_sample_ops
 
 # What a slow client does with one caller, with several callers, without a reply, without a server.
 _OPS_PER_S, _SEVERAL_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 12_000, 100_000

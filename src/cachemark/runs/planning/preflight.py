@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import msgspec
 
 from cachemark.endpoints import servers
-from cachemark.endpoints.capabilities import unclaimed
+from cachemark.endpoints.capabilities import select_wire, unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
-from cachemark.endpoints.wire import select_wire
 from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Timing

@@ -15,9 +15,8 @@ from cachemark.analysis.resilience.call_log import TapeData, read_calls
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Figures, PlayedCalls, figures, timeline
 from cachemark.analysis.resilience.verdict import FaultFinding, crash, findings, verdict_of
-from cachemark.endpoints.capabilities import Demand, unclaimed
+from cachemark.endpoints.capabilities import Demand, supported_wires, unclaimed
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
 from cachemark.model import protocol

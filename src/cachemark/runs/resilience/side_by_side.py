@@ -23,7 +23,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.faults import fault_named
 from cachemark.runs.resilience.play import CellPlayer
 from cachemark.runs.resilience.stored import ResilienceRun
-from cachemark.runs.storage.lock import lock_run
+from cachemark.runs.storage.store import lock_run
 
 PlayPart = Callable[[CellPlayer, CellName], CellOutcome]
 Begin = Callable[[PlayPart, CellName], Future[CellOutcome]]

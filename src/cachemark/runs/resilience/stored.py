@@ -17,7 +17,7 @@ from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.files import read_regular, refuse_linked
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.faults import chosen_faults
-from cachemark.model.host_facts import HostFacts
+from cachemark.model.run_header import HostFacts
 from cachemark.runs.storage.store import new_run_folder, run_names
 
 _FORMAT = 1

@@ -1,4 +1,4 @@
-"""Whether the outcomes of a run can be what its header says, and have figures of a sane size. Pure.
+"""Whether a run can be what its header says, with sane figures, and which programs it names. Pure.
 
 A run of one's own passes. One that was imported may hold anything that has the right types.
 """
@@ -13,7 +13,9 @@ from typing import cast
 import msgspec
 
 from cachemark.model import histogram
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_limits import check_limits
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells, trial_count, trials_per_cell
@@ -21,6 +23,8 @@ from cachemark.model.protocol import Done
 from cachemark.model.run_header import RunHeader
 from cachemark.model.search_steps import played_experiment
 
+# A client or server with one of these in its text names a program or another machine.
+_NAMES_A_PROGRAM = ("command:", "binary=", "quickcached:", "remote:")
 # Above any real figure, and below what overflows when ten thousand are added up. Times in ns since
 # 1970 need 61 bits.
 _MAX_NUMBER = 2**61
@@ -114,3 +118,24 @@ def _too_many(count: int) -> str:
 
 def _first(items: Sequence[object]) -> str:
     return next((found for found in map(_oversized, items) if found), "")
+
+
+def named_programs(experiment: Experiment) -> list[str]:
+    """The programs, files and other machines that an experiment names.
+
+    A client's version is a program too: it is downloaded, or built from the folder that it names.
+    A trace is a file of this machine, and its keys are sent to servers.
+    """
+    generators = [load.measure.generator for load in experiment.loads if load.measure]
+    clients = [
+        f"client {text}"
+        for text in (*experiment.clients, *experiment.in_process, *generators)
+        if _names_a_program(text) or parse_client_name(text).version
+    ]
+    servers = [f"server {text}" for text in experiment.servers if _names_a_program(text)]
+    traces = [f"trace {workload.trace}" for workload in experiment.workloads if workload.trace]
+    return [*clients, *servers, *traces]
+
+
+def _names_a_program(text: str) -> bool:
+    return any(mark in text for mark in _NAMES_A_PROGRAM)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import itertools
 import os
 import re
@@ -25,11 +26,10 @@ from cachemark.model.audit import Audit
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.foreign_text import in_a_sentence
-from cachemark.model.host_facts import HostFacts
 from cachemark.model.outcome import Outcome, from_line, to_line
-from cachemark.model.run_header import RUN_FORMAT, HostsOfRun, RunHeader
-from cachemark.runs.storage.lock import lock_run
+from cachemark.model.run_header import RUN_FORMAT, HostFacts, HostsOfRun, RunHeader
 
+_LOCK = "lock"
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
@@ -267,3 +267,22 @@ def _read_header(folder: Path) -> RunHeader:
     if not RUN_ID.fullmatch(header.id):
         raise UsageError(f"{path}: {header.id!r} is no run's id", "the file was changed by hand")
     return header
+
+
+def lock_run(folder: Path) -> int:
+    """Lock the run in a folder until the returned file is closed, or this process ends.
+
+    Raises UsageError if another process plays it.
+    """
+    try:
+        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise UsageError(
+            f"{folder}: another process is running it", "wait for it, or stop it"
+        ) from error
+    return lock

@@ -20,10 +20,9 @@ from cachemark.analysis.verdict import (
 )
 from cachemark.analysis.verdict.slice_bias import slice_bias_findings
 from cachemark.analysis.verdict.void_slices import judge_void
-from cachemark.endpoints.capabilities import unclaimed
+from cachemark.endpoints.capabilities import select_wire, unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
-from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.outcome import Binary, CommandCount, Generators, Observed, Outcome
@@ -35,8 +34,7 @@ from cachemark.model.units import instant_text
 from cachemark.runs.audit.claims import sends_as_on_tape
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.trials.callers import callers_of, demand_of, processes_of, refuse_connections
-from cachemark.runs.trials.fill import fill_sample_ops, ops_to_fill, storage
-from cachemark.runs.trials.prefill import run_prefill
+from cachemark.runs.trials.prefill import fill_sample_ops, ops_to_fill, run_prefill, storage
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.window import Window, all_played, play_window, server_loads
 

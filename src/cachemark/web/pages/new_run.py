@@ -18,7 +18,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model import experiment_file, suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.runs.storage.trust import named_programs
+from cachemark.runs.storage.run_limits import named_programs
 from cachemark.web.context import Context, context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page

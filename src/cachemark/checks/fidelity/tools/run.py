@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from cachemark import host
 from cachemark.checks.fidelity import judge
-from cachemark.checks.fidelity.attempts import retry_until_judged
 from cachemark.checks.fidelity.cases import Case, floor_of
 from cachemark.checks.fidelity.judge import FidelityResult, PercentileResult, TimeFloor
 from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services_ns
+from cachemark.checks.fidelity.play import retry_until_judged
 from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 from cachemark.host.cpu_meter import run_delay_ns
