@@ -18,16 +18,9 @@ from unittest import mock
 import msgspec
 
 from cachemark.agents import coordinator as coordinator_module
+from cachemark.agents import messages
 from cachemark.agents.coordinator import Coordinator, coordinating
 from cachemark.agents.hosts_file import load_hosts
-from cachemark.agents.messages import (
-    EndWindow,
-    HostRequest,
-    PlayPhase,
-    PrepareWorkers,
-    StartServers,
-    StartWorkers,
-)
 from cachemark.agents.trial import HostsStage
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
@@ -80,15 +73,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     left: list[str]
 
 
-def begins(request: HostRequest, phase: str) -> bool:
+def begins(request: messages.HostRequest, phase: str) -> bool:
     """Whether a request begins a phase."""
     if phase == "setup":
-        return isinstance(request, StartServers | StartWorkers)
+        return isinstance(request, messages.StartServers | messages.StartWorkers)
     if phase == "prepare":
-        return isinstance(request, PrepareWorkers)
+        return isinstance(request, messages.PrepareWorkers)
     if phase == "measure":
-        return isinstance(request, PlayPhase) and request.run.phase == "measure"
-    return isinstance(request, EndWindow)
+        return isinstance(request, messages.PlayPhase) and request.run.phase == "measure"
+    return isinstance(request, messages.EndWindow)
 
 
 @contextmanager
@@ -98,7 +91,10 @@ def breaking(phase: str, act: Callable[[], None]) -> Generator[None]:
 
     class Breaking(Coordinator):
         def ask_each(
-            self, requests: Mapping[str, HostRequest], answer: type[T], timeout_s: float | None
+            self,
+            requests: Mapping[str, messages.HostRequest],
+            answer: type[T],
+            timeout_s: float | None,
         ) -> dict[str, T]:
             if todo and any(begins(request, phase) for request in requests.values()):
                 todo.pop()()

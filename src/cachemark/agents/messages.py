@@ -8,17 +8,9 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.endpoints.servers import ProcessUse
+from cachemark.model import outcome
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Timing, Workload
-from cachemark.model.outcome import (
-    Binary,
-    CommandCount,
-    HostNoise,
-    Observed,
-    Sample,
-    ServerFacts,
-    Trial,
-)
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, SliceDone
 from cachemark.model.run_header import HostFacts
@@ -30,7 +22,7 @@ class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
     """A cell of a sitting; `number` is that of its server in `StartServers`."""
 
     number: int
-    trial: Trial
+    trial: outcome.Trial
     client: str
     server: str
     started: StartedServer
@@ -219,9 +211,9 @@ class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
 
     addresses: list[str]
     controls: list[str]
-    facts: ServerFacts
+    facts: outcome.ServerFacts
     empty: ProcessUse | None
-    binaries: list[Binary]
+    binaries: list[outcome.Binary]
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,7 +230,7 @@ class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     command: list[str]
     cpus: str
-    binaries: list[Binary]
+    binaries: list[outcome.Binary]
 
 
 class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +247,7 @@ class HostPlayed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     done: Done
-    observed: Observed | None = None
+    observed: outcome.Observed | None = None
     began_unix_ns: int
     late_ns: int
 
@@ -264,9 +256,9 @@ class WindowReading(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of one host in a window. `samples` and `command_counts` are of its server."""
 
     server: ServerReading
-    noise: HostNoise
-    samples: list[Sample] = []
-    command_counts: list[CommandCount] = []
+    noise: outcome.HostNoise
+    samples: list[outcome.Sample] = []
+    command_counts: list[outcome.CommandCount] = []
     sampler_began_unix_ns: int = 0
 
 

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
-from cachemark.agents import messages
+from cachemark.agents import messages, remote
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_sitting import play_fleet_sitting
-from cachemark.agents.remote import (
-    RemoteFleet,
-    RemotePlayer,
-    RemoteServer,
-    host_part,
-    stats_of,
-    write_tapes,
-)
 from cachemark.agents.remote_sitting import play_remote_sitting
 from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import (
@@ -115,16 +107,16 @@ class HostsTrial(TrialRun):
             hosts = self._coordinator.hosts
             makers = hosts.makers_of(setting.cell_load)
             measuring = hosts.clients if setting.generators else makers
-            write_tapes(self._coordinator, setting, measuring)
+            remote.write_tapes(self._coordinator, setting, measuring)
             if setting.generators:
-                write_tapes(self._coordinator, setting.generators, makers)
-            server = RemoteServer(self._coordinator, setting.server.text)
+                remote.write_tapes(self._coordinator, setting.generators, makers)
+            server = remote.RemoteServer(self._coordinator, setting.server.text)
             self.record(server=server.facts)
             clients = self._connected(self, server, measuring)
             generators = None
             if self.generators:
                 generators = self._connected(self.generators, server, makers)
-            player = RemotePlayer(self._coordinator, clocks, clients, generators)
+            player = remote.RemotePlayer(self._coordinator, clocks, clients, generators)
             if setting.workload.prefill > 0:
                 prefill = run_prefill(lambda: player.run(RunRequest(phase="prefill"), self.watch))
                 self.record(prefill=prefill)
@@ -133,12 +125,12 @@ class HostsTrial(TrialRun):
             self.record_window(server.started.empty, window)
 
     def _connected(
-        self, side: TrialRun, server: RemoteServer, hosts: Sequence[Host]
-    ) -> RemoteFleet:
+        self, side: TrialRun, server: remote.RemoteServer, hosts: Sequence[Host]
+    ) -> remote.RemoteFleet:
         """Start and connect the workers of one side. Raises UnsupportedError and TrialError."""
         setting = side.setting
         ready_s = setting.timing.ready_ms / 1e3
-        fleet = RemoteFleet(self._coordinator, hosts)
+        fleet = remote.RemoteFleet(self._coordinator, hosts)
         workers = fleet.start(setting.client.text, setting.load, ready_s)
         side.record(
             worker=workers.ready,
@@ -154,7 +146,7 @@ class HostsTrial(TrialRun):
         return Judged(findings=self._findings)
 
     def _play_window(
-        self, player: RemotePlayer, request: RunRequest, clocks: Mapping[str, ClockReading]
+        self, player: remote.RemotePlayer, request: RunRequest, clocks: Mapping[str, ClockReading]
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]
@@ -173,8 +165,8 @@ class HostsTrial(TrialRun):
             done=done,
             generated=player.generated,
             began_unix_ns=player.began_unix_ns,
-            before=stats_of(before[name]),
-            after=stats_of(there.server),
+            before=remote.stats_of(before[name]),
+            after=remote.stats_of(there.server),
             use=use_between(before[name].use, there.server.use),
             command_counts=counts_since(
                 began_there_ns - there.sampler_began_unix_ns, there.command_counts
@@ -184,14 +176,14 @@ class HostsTrial(TrialRun):
 
     def _record_hosts(
         self,
-        player: RemotePlayer,
+        player: remote.RemotePlayer,
         clocks: Mapping[str, ClockReading],
         readings: Mapping[str, messages.WindowReading],
     ) -> None:
         """Keep what each host measured, and judge the clocks and the start."""
         later = self._coordinator.clocks()
         parts = [
-            host_part(
+            remote.host_part(
                 host,
                 clocks[host.name],
                 later[host.name],

@@ -7,35 +7,28 @@ from typing import Any
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.model.errors import TrialError, UsageError
-from cachemark.runs.jmh import (
-    Benchmark,
-    JmhMeasurement,
-    JmhSettings,
-    benchmarks,
-    parameters,
-    parse_results,
-)
+from cachemark.runs import jmh
 
-Kept = Mapping[tuple[str, Benchmark], JmhMeasurement]
+Kept = Mapping[tuple[str, jmh.Benchmark], jmh.JmhMeasurement]
 
 
 def kept_measurements(
-    document: bytes, place: str, specs: Sequence[ClientSpec], settings: JmhSettings
+    document: bytes, place: str, specs: Sequence[ClientSpec], settings: jmh.JmhSettings
 ) -> Kept:
     """The measurements in a file, by client and benchmark; the file has no others.
 
     Raises UsageError where the file cannot be read, or has results of other settings.
     """
     try:
-        entries, results = parse_results(document)
+        entries, results = jmh.parse_results(document)
     except TrialError as error:
         raise UsageError(f"{place}: {error}", "name the file that --json wrote") from error
     wanted = {
         _as_printed(_identity(spec, settings, benchmark)): (spec.text, benchmark)
         for spec in specs
-        for benchmark in benchmarks(spec, settings)
+        for benchmark in jmh.benchmarks(spec, settings)
     }
-    kept: dict[tuple[str, Benchmark], JmhMeasurement] = {}
+    kept: dict[tuple[str, jmh.Benchmark], jmh.JmhMeasurement] = {}
     for entry, result in zip(entries, results, strict=True):
         name = wanted.get(_as_printed(_identity_of(entry)))
         if name is None:
@@ -44,14 +37,16 @@ def kept_measurements(
                 f"{place} has results of other settings, such as {what}, {result.threads} threads",
                 "repeat the command that was interrupted, with --resume",
             )
-        kept[name] = JmhMeasurement(client=name[0], entries=[entry], results=[result])
+        kept[name] = jmh.JmhMeasurement(client=name[0], entries=[entry], results=[result])
     return kept
 
 
-def _identity(spec: ClientSpec, settings: JmhSettings, benchmark: Benchmark) -> dict[str, object]:
+def _identity(
+    spec: ClientSpec, settings: jmh.JmhSettings, benchmark: jmh.Benchmark
+) -> dict[str, object]:
     each = f"{settings.iteration_ms} ms"
     return {
-        **parameters(spec, settings, benchmark),
+        **jmh.parameters(spec, settings, benchmark),
         "mode": benchmark.mode,
         "threads": benchmark.threads,
         "forks": settings.forks,

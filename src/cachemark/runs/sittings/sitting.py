@@ -35,12 +35,7 @@ from cachemark.runs.sittings.arm import (
     starting_threads,
 )
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
-from cachemark.runs.sittings.warm_up import (
-    WarmUpSlice,
-    is_warm,
-    most_rounds,
-    operation_ns,
-)
+from cachemark.runs.sittings.warm_up import WarmUpSlice, is_warm, most_rounds, operation_ns
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
 from cachemark.runs.trials.window import Window, use_between
