@@ -12,7 +12,7 @@ import msgspec
 
 from cachemark.host.atomic_file import made_folder, write_files
 from cachemark.host.certificates import Authority
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, refusing
 
 _ONLY_FOR_THE_OWNER = 0o600
 _AUTHORITY = "ca.pem"
@@ -56,8 +56,5 @@ def write_certificates(folder: Path, names: list[str]) -> None:
         contents |= {f"{name}.pem": pair.certificate, f"{name}-key.pem": pair.key}
     # The authority is the last one: what has it is complete.
     contents[_AUTHORITY] = authority.pem
-    try:
-        with made_folder(folder, mode=0o700):
-            write_files(folder, contents, permissions=_ONLY_FOR_THE_OWNER)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error}") from error
+    with refusing(f"{folder}: cannot be written"), made_folder(folder, mode=0o700):
+        write_files(folder, contents, permissions=_ONLY_FOR_THE_OWNER)

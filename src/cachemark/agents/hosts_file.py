@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.host.process import parse_cpus
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment_file import read_toml
 from cachemark.model.hosts import Hosts, check_hosts
 
@@ -16,12 +16,9 @@ from cachemark.model.hosts import Hosts, check_hosts
 def load_hosts(path: Path) -> Hosts:
     """Read and check a hosts file. A relative `tls` is beside the file. Raises UsageError."""
     text = read_toml(path)
-    try:
+    remedy = "docs/hosts.md has an example and says what each setting means"
+    with refusing(str(path), remedy, decodes=True):
         hosts = msgspec.toml.decode(text, type=Hosts)
-    except DECODE_ERRORS as error:
-        raise UsageError(
-            f"{path}: {error}", "docs/hosts.md has an example and says what each setting means"
-        ) from error
     try:
         check_hosts(hosts)
         for host in hosts.hosts:

@@ -18,7 +18,7 @@ import msgspec
 
 from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.client_name import NATIVE, parse_client_name
-from cachemark.model.errors import DECODE_ERRORS, UsageError, similar_name
+from cachemark.model.errors import UsageError, refusing, similar_name
 
 # Names of clients that a pattern leaves out: the native client's, and those without a library.
 _NULL = "null"
@@ -159,10 +159,8 @@ def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Cl
 
 def read_worker_file(path: Path) -> WorkerFile:
     """Read a `worker.toml`. Raises UsageError."""
-    try:
+    with refusing(str(path), "see CONTRIBUTING.md, `Add a client`", decodes=True):
         return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
-    except (OSError, *DECODE_ERRORS) as error:
-        raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
 
 
 def _read(path: Path) -> list[Client]:

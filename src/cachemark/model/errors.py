@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
 import msgspec
 
@@ -36,6 +37,19 @@ class UsageError(Exception):
 
     def __str__(self) -> str:
         return with_remedy(self.text, self.remedy)
+
+
+@contextmanager
+def refusing(what: str, remedy: str = "", *, decodes: bool = False) -> Generator[None]:
+    """Raise UsageError in place of OSError, and of DECODE_ERRORS if something is decoded.
+
+    `what` comes before the error's own text, such as `PATH: cannot be written`.
+    """
+    kinds = (OSError, *DECODE_ERRORS) if decodes else (OSError,)
+    try:
+        yield
+    except kinds as error:
+        raise UsageError(f"{what}: {error}", remedy) from error
 
 
 def engine_error_text(stderr: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.experiment_document import expand_factors, with_trace_defaults
@@ -26,10 +26,8 @@ _DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}{_DOT}){{{_MAX_PARTS},}}{_PART}[ \
 def parse(text: str, where: str) -> Experiment:
     """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
     check_toml(text, where)
-    try:
+    with refusing(f"{where}: not TOML", decodes=True):
         document = tomllib.loads(text)
-    except DECODE_ERRORS as error:
-        raise UsageError(f"{where}: not TOML: {error}") from error
     document, written_in = expand_factors(document, where)
     tables = document.get("workloads")
     if isinstance(tables, list):
@@ -121,11 +119,8 @@ def read_toml(path: Path) -> str:
 
     No more of it is read than may be in it: a device may have no end.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(4 * _MAX_CHARACTERS + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+    with refusing(f"{path}: cannot be read", decodes=True), path.open("rb") as file:
+        text = file.read(4 * _MAX_CHARACTERS + 1).decode("utf-8")
     check_toml(text, str(path))
     return text
 

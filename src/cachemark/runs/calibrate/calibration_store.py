@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from cachemark.host.atomic_file import append_lines, made_folder
 from cachemark.host.files import read_regular
 from cachemark.model.calibration import Calibration
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import refusing
 from cachemark.runs.storage.store import CALIBRATIONS
 
 _decoder = msgspec.json.Decoder(Calibration)
@@ -19,29 +20,21 @@ _decoder = msgspec.json.Decoder(Calibration)
 def append_calibration(root: Path, calibration: Calibration) -> Path:
     """Append a calibration, which is on disk when this returns. Raises UsageError."""
     path = root / CALIBRATIONS
-    try:
-        with made_folder(root):
-            append_lines(path, msgspec.json.encode(calibration) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error}", "choose another --runs") from error
+    with refusing(f"{path}: cannot be written", "choose another --runs"), made_folder(root):
+        append_lines(path, msgspec.json.encode(calibration) + b"\n")
     return path
 
 
 def load_calibrations(root: Path) -> list[Calibration]:
     """All calibrations, oldest first, without an incomplete last line. Raises UsageError."""
     path = root / CALIBRATIONS
-    try:
+    lines: list[bytes] = []
+    with refusing(f"{path}: cannot be read"), suppress(FileNotFoundError):
         lines = read_regular(path).split(b"\n")[:-1]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
     calibrations: list[Calibration] = []
     for number, line in enumerate(lines, 1):
-        try:
+        with refusing(f"{path}:{number}: not a calibration", decodes=True):
             calibrations.append(_decoder.decode(line))
-        except DECODE_ERRORS as error:
-            raise UsageError(f"{path}:{number}: not a calibration: {error}") from error
     return calibrations
 
 

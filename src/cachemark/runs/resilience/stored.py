@@ -15,7 +15,7 @@ from cachemark import __version__
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
 from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.files import read_regular, refuse_linked
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import UsageError, refusing
 from cachemark.model.faults import chosen_faults
 from cachemark.model.run_header import HostFacts
 from cachemark.runs.storage.store import new_run_folder, run_names
@@ -67,14 +67,12 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
     def outcomes(self) -> list[CellOutcome]:
         """The outcomes in the order in which the cells were played. Raises UsageError."""
         path = self.folder / _CELLS
-        try:
+        with refusing(f"{path}: cannot be read", decodes=True):
             lines = read_regular(path).splitlines(keepends=True) if os.path.lexists(path) else []
             # A killed process can leave an incomplete last line.
             return [
                 msgspec.json.decode(line, type=CellOutcome) for line in lines if line[-1:] == b"\n"
             ]
-        except (OSError, *DECODE_ERRORS) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from error
 
     def left(self, done: Iterable[CellOutcome]) -> list[CellName]:
         """The cells without an outcome among these, in the order in which they are played."""
@@ -84,12 +82,8 @@ class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
     def append(self, outcome: CellOutcome) -> None:
         """Add an outcome, which is on disk when this returns. Raises UsageError."""
         path = self.folder / _CELLS
-        try:
+        with refusing(f"{path}: cannot be written", "make room, then use --resume"):
             append_lines(path, msgspec.json.encode(outcome) + b"\n")
-        except OSError as error:
-            raise UsageError(
-                f"{path}: cannot be written: {error}", "make room, then use --resume"
-            ) from error
 
 
 def check_plan(plan: ResiliencePlan, where: str) -> None:
@@ -130,13 +124,11 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
     folders = [root / name, Path(name)] if name else [root / latest for latest in known[-1:]]
     for folder in folders:
         path = folder / _HEADER
-        try:
+        with refusing(f"{path}: not a run of `resilience`", decodes=True):
             if not path.is_file():
                 continue
             refuse_linked(folder)
             header = msgspec.json.decode(read_regular(path), type=ResilienceHeader)
-        except (OSError, *DECODE_ERRORS) as error:
-            raise UsageError(f"{path}: not a run of `resilience`: {error}") from error
         if header.format != _FORMAT:
             raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
         check_plan(header.plan, str(path))

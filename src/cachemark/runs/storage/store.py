@@ -23,7 +23,7 @@ from cachemark import __version__
 from cachemark.host.atomic_file import append_lines, made_folder, replace_file
 from cachemark.host.files import open_regular, read_regular, refuse_linked
 from cachemark.model.audit import Audit
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError, refusing
 from cachemark.model.experiment import Experiment
 from cachemark.model.foreign_text import in_a_sentence
 from cachemark.model.outcome import Outcome, from_line, to_line
@@ -77,29 +77,23 @@ class Run:
     def audit(self) -> Audit | None:
         """The audit before the first trial; None if there was none. Raises UsageError."""
         path = self.folder / _AUDIT
-        try:
-            return msgspec.json.decode(read_regular(path), type=Audit)
-        except FileNotFoundError:
+        with refusing(f"{path}: cannot be read", decodes=True):
+            with contextlib.suppress(FileNotFoundError):
+                return msgspec.json.decode(read_regular(path), type=Audit)
             return None
-        except (OSError, *DECODE_ERRORS) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from error
 
     def store_audit(self, audit: Audit) -> None:
         """Write the audit, completely or not at all. Needs the lock."""
         path = self.folder / _AUDIT
         text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
-        try:
+        with refusing(f"{path}: cannot be written"):
             replace_file(path, text)
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error}") from error
 
     def store_experiment(self, experiment: Experiment) -> None:
         """Write another experiment into the header. Needs the lock. Raises UsageError."""
         header = msgspec.structs.replace(self.header, experiment=experiment)
-        try:
+        with refusing(f"{self.folder}: cannot be written"):
             _write_header(self.folder, header)
-        except OSError as error:
-            raise UsageError(f"{self.folder}: cannot be written: {error}") from error
         self.header = header
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
@@ -107,12 +101,8 @@ class Run:
         if self._lock is None:
             raise RuntimeError("a run must be entered before it is written to")
         path = self.folder / _OUTCOMES
-        try:
+        with refusing(f"{path}: cannot be written", "make room, then run with --resume"):
             append_lines(path, b"".join(map(to_line, outcomes)))
-        except OSError as error:
-            raise UsageError(
-                f"{path}: cannot be written: {error}", "make room, then run with --resume"
-            ) from error
 
     def outcomes(self) -> list[Outcome]:
         """All outcomes, in the order in which the trials ended. Raises UsageError."""
@@ -181,17 +171,14 @@ def new_run_folder(root: Path, name: str) -> Generator[tuple[Path, str]]:
     The folder goes if the header cannot be written into it. Raises UsageError.
     """
     now = datetime.datetime.now(datetime.UTC)
-    try:
-        with made_folder(root):
-            folder = _free_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-{name}")
-            try:
-                yield folder, now.isoformat(timespec="seconds")
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-                raise
-    except OSError as error:
-        raise UsageError(f"{root}: cannot be written: {error}", "choose another --runs") from error
+    with refusing(f"{root}: cannot be written", "choose another --runs"), made_folder(root):
+        folder = _free_folder(root, f"{now:%Y-%m-%dT%H-%M-%S}-{name}")
+        try:
+            yield folder, now.isoformat(timespec="seconds")
+        except BaseException:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise
 
 
 def _free_folder(root: Path, stem: str) -> Path:
@@ -254,11 +241,9 @@ def _is_text(path: Path) -> bool:
 
 def _read_header(folder: Path) -> RunHeader:
     path = folder / _HEADER
-    try:
+    with refusing(f"{path}: not a run", decodes=True):
         refuse_linked(folder)
         header = msgspec.json.decode(read_regular(path), type=RunHeader)
-    except (OSError, *DECODE_ERRORS) as error:
-        raise UsageError(f"{path}: not a run: {error}") from error
     if header.format != RUN_FORMAT:
         raise UsageError(
             f"{path}: a run of format {header.format}, this cachemark reads {RUN_FORMAT}",
@@ -274,10 +259,8 @@ def lock_run(folder: Path) -> int:
 
     Raises UsageError if another process plays it.
     """
-    try:
+    with refusing(f"{folder}: cannot be written"):
         lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
