@@ -1,4 +1,4 @@
-"""What an item costs in memory: real servers, and servers that do not say when they are full."""
+"""What an item costs in memory, and a server for many: also of servers that do not say it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.item_memory import Fill, batch, fill, filled
+from cachemark.checks.item_memory import Fill, batch, drawn_shapes, fill, filled, fixed_shapes
 from cachemark.endpoints.probe.dialogue import ProbedServer
 from cachemark.endpoints.servers import missing, parse_spec, running
-from cachemark.model.errors import TrialError
+from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.footprint import Footprint, mean
 from tests.cli.in_process import Inside
 from tests.endpoints.probe.deviant import deviant
@@ -109,3 +109,45 @@ def test_the_verb(inside: Inside, tmp_path: Path) -> None:
     assert "1,000 B" in ended.stdout
     assert "memcached:binary=/nowhere, 1,000 B: /nowhere is not on this machine" in ended.stdout
     assert inside("memory", "embedded", "--sizes", "0").returncode == 2
+
+
+@pytest.mark.parametrize("server", ["embedded", "memcached"])
+def test_the_memory_that_is_told_holds_all_items(inside: Inside, server: str) -> None:
+    words = ("--items", "40k", "--size", "100..200", "--key-length", "16..24", "--json")
+    told = inside("memory", server, *words)
+    assert told.returncode == 0, told.stderr
+    (need,) = json.loads(told.stdout)
+    assert need["held"]
+    assert need["items"] == 40_000
+    # An item is its key, its value and some overhead.
+    assert 120 < need["item_bytes"] < 600
+    assert need["memory_mib"] * 2**20 > need["data_bytes"]
+    # Not much more than what is needed.
+    too_small_mib = need["too_small_mib"] or need["data_bytes"] // 2**20
+    assert 0 < need["memory_mib"] - too_small_mib <= 1
+
+
+def test_what_cannot_be_filled_says_why(inside: Inside) -> None:
+    refused = inside("memory", "remote:127.0.0.1:1", "--items", "10")
+    assert refused.returncode == 1
+    assert "its memory cannot be set" in refused.stdout
+    short = inside("memory", "embedded", "--items", "5M", "--key-length", "4")
+    assert short.returncode == 2
+    assert "--key-length" in short.stderr
+    for words in (["--items", "many"], ["--items", "10", "--size", "4q"]):
+        assert inside("memory", "embedded", *words).returncode == 2
+
+
+def test_keys_differ_and_have_their_lengths() -> None:
+    shapes = drawn_shapes(3000, "1k..4k", "8..40")
+    keys = [shapes.key(number) for number in range(3000)]
+    assert len(set(keys)) == 3000
+    assert [len(key) for key in keys] == shapes.key_bytes
+    assert {*map(shapes.value_size, range(3000))} <= {*range(1024, 4097)}
+    assert shapes.data_bytes(3000) == sum(shapes.key_bytes) + sum(shapes.value_bytes)
+
+
+def test_the_bytes_of_items_repeat_with_their_shapes() -> None:
+    assert fixed_shapes(100).data_bytes(7) == 7 * 120
+    with pytest.raises(UsageError, match="--size"):
+        drawn_shapes(10, "4q", "20")

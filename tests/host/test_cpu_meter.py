@@ -1,4 +1,4 @@
-"""CPU time of processes, read from their clocks."""
+"""CPU time of processes, read from their clocks, and the usage of their threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ import sys
 from pathlib import Path
 
 from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter, family
+from cachemark.host.thread_usage import watched
 
+WAITS = 200
+# A thread that waits for pipes, ends, and leaves the main thread: it touches fresh pages.
+PROGRAM = f"""
+import os, threading, time
+def wait():
+    for _ in range({WAITS}):
+        time.sleep(0.001)
+print("ready", flush=True)
+input()
+thread = threading.Thread(target=wait)
+thread.start()
+thread.join()
+held = bytearray(os.sysconf("SC_PAGE_SIZE") * 1000)
+sum(held[::4096])
+print("done", flush=True)
+input()
+"""
 SPIN = "x = sum(range(3_000_000)); print(x, flush=True); input()"
 
 
@@ -49,3 +67,31 @@ def test_steal_is_the_eighth_field_in_ns(tmp_path: Path) -> None:
         assert meter.read_ns() == 250 * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     finally:
         meter.close()
+
+
+def test_switches_of_a_thread_that_ended_and_faults_are_counted() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdin
+        assert program.stdout
+        assert program.stdout.readline() == "ready\n"
+        with watched(program.pid) as usage:
+            program.stdin.write("\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == "done\n"
+        program.communicate("\n")
+    threads = usage.threads()
+    assert len(threads) == 2
+    # The last look at a thread is some waits before its end.
+    assert WAITS / 2 <= max(each.switches for each in threads) <= WAITS * 1.2
+    assert usage.faults >= 900
+    assert sum(each.run_ns for each in threads) > 0
+
+
+def test_a_program_that_ended_has_done_nothing() -> None:
+    with subprocess.Popen(["true"]) as program:
+        pass
+    with watched(program.pid) as usage:
+        pass
+    assert (usage.threads(), usage.faults) == ([], 0)

@@ -1,4 +1,4 @@
-"""Arms start side by side, and nothing is left that starts when a sitting breaks off."""
+"""Arms start side by side, are warm at some time, and nothing of them is left after a sitting."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ import threading
 
 import pytest
 
+from cachemark.model.errors import TrialError
 from cachemark.runs.sittings.arm import do_side_by_side, start_side_by_side, starting_threads
+from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm
 
+CASES = [
+    ("too few slices", [100] * 15, False),
+    ("constant", [100] * 16, True),
+    ("a JIT compiler still works", [100] * 8 + [150] * 8, False),
+    ("a leap that is over", [100] * 8 + [150] * 16, True),
+    ("one slow slice is no warm-up", [100] * 12 + [3] + [100] * 3, True),
+    ("slower is warm", [100] * 8 + [90] * 8, True),
+    ("nothing done", [0] * 16, True),
+]
 PATIENCE_S = 60.0
 
 
@@ -72,3 +83,55 @@ def test_arms_end_side_by_side_and_none_goes_on_after_an_interrupt() -> None:
         with pytest.raises(KeyboardInterrupt):
             do_side_by_side(threads, [quick, waiting], [quick.start, waiting.start], interrupted)
         assert waiting.ended or not waiting.begun
+
+
+def played(ops: list[int], wall_ms: float = 20) -> list[WarmUpSlice]:
+    return [WarmUpSlice(count, round(wall_ms * 1e6)) for count in ops]
+
+
+@pytest.mark.parametrize(("ops", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_is_warm(ops: list[int], expected: bool) -> None:
+    assert is_warm(played(ops)) is expected
+
+
+TOO_SHORT = [
+    ("one caller waits 100 ms", played([1, 1], 100), 1, "lasted 100 ms", "rounds.slice_ms=400,"),
+    ("so do 64", played([64, 64], 100), 64, "shorter than the operations", "rounds.slice_ms=400,"),
+    (
+        "beside a few fast ones",
+        played([1, 5, 1, 2], 100),
+        1,
+        "lasted 100 ms",
+        "rounds.slice_ms=400,",
+    ),
+    ("no slice is long enough", played([1], 400), 1, "lasted 400 ms", "use --set design=trials"),
+    ("few operations fit", played([0, 2]), 1, "room for 2 operations", "rounds.slice_ms=40,"),
+]
+
+
+@pytest.mark.parametrize(
+    ("slices", "callers", "says", "remedy"),
+    [c[1:] for c in TOO_SHORT],
+    ids=[c[0] for c in TOO_SHORT],
+)
+def test_slices_that_are_too_short_have_a_remedy(
+    slices: list[WarmUpSlice], callers: int, says: str, remedy: str
+) -> None:
+    with pytest.raises(TrialError) as refused:
+        check_length(slices, 20_000, callers)
+    assert says in refused.value.text
+    assert remedy in refused.value.remedy
+
+
+LONG_ENOUGH = [
+    ("the best slices decide", [*played([0, 1], 300), *played([3], 25)], 1),
+    ("a machine that stops is no slow operation", played([200, 200], 100), 64),
+    ("no warm-up", [], 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("slices", "callers"), [c[1:] for c in LONG_ENOUGH], ids=[c[0] for c in LONG_ENOUGH]
+)
+def test_slices_that_are_long_enough(slices: list[WarmUpSlice], callers: int) -> None:
+    check_length(slices, 20_000, callers)

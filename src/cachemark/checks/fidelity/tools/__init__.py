@@ -13,16 +13,8 @@ from cachemark.checks.fidelity.tools.run import tool_results
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 
 TOOLS = {
-    tool.name: tool
-    for tool in (
-        memtier.TOOL,
-        mutilate.TOOL,
-        mc_crusher.TOOL,
-        rpc_perf.TOOL,
-        cachecannon.TOOL,
-        memaslap.TOOL,
-        ycsb.TOOL,
-    )
+    module.TOOL.name: module.TOOL
+    for module in (memtier, mutilate, mc_crusher, rpc_perf, cachecannon, memaslap, ycsb)
 }
 
 __all__ = ["TOOLS", "Tool", "ToolJob", "ToolResult", "tool_results"]
