@@ -1,4 +1,4 @@
-"""Before the first trial: what does not fit into memory, short windows, writes that are not seen."""
+"""Before the first trial: what does not fit into memory, short windows, writes that are unseen."""
 
 from __future__ import annotations
 
