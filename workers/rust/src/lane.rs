@@ -3,21 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use hdrhistogram::Histogram;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::call_log::CallLog;
 use crate::client::Session;
-use crate::give_up::GivingUp;
-use crate::groups::Groups;
-use crate::histogram::histogram;
+use crate::lane_record::{LEAD_IN, LaneRecord, Sums};
 use crate::prepare::Prepare;
-use crate::recorder::Recorder;
-use crate::slices::{LaneSlice, Turn};
-use crate::tape::{KINDS, Operation, Tape, Verb};
-use crate::timeline::{SECTIONS, Timeline};
+use crate::tape::{Operation, Tape};
+use crate::timeline::SECTIONS;
 use crate::verify::{ReplyStatus, Verified};
-use crate::watch::{Watch, add_one};
+use crate::watch::add_one;
 use crate::window::{Window, clock_ns};
 
 /// What a run asks of each lane.
@@ -30,6 +24,17 @@ pub struct Task {
     pub quiet: bool,
 }
 
+/// A slice, as each lane is asked for it.
+#[derive(Clone)]
+pub struct Turn {
+    pub task: Task,
+    /// When the lead-in ends; `u64::MAX` if all of the slice is lead-in.
+    pub count_from_ns: u64,
+    /// Closed loop: the middle of the counted part.
+    pub middle_ns: u64,
+    pub sums: Arc<Sums>,
+}
+
 pub struct Lane<S: Session> {
     pub session: S,
     runtime: Runtime,
@@ -37,70 +42,6 @@ pub struct Lane<S: Session> {
     place: usize,
     lanes: usize,
     pub notes: LaneRecord,
-}
-
-/// What a lane notes in a run.
-pub struct LaneRecord {
-    tape: &'static Tape,
-    /// By section of the window and kind; a window without sections has one of them.
-    pub recorders: Vec<Vec<Option<Recorder>>>,
-    pub section: usize,
-    pub timeline: Timeline,
-    pub lag: Histogram<u64>,
-    pub groups: Option<Groups>,
-    /// This and the next are nothing unless the run asked for them.
-    pub calls: Option<Arc<CallLog>>,
-    pub giving_up: Option<GivingUp>,
-    pub watch: Arc<Watch>,
-    pub sent_ns: u64,
-    pub ended_ns: u64,
-    pub queued: u64,
-    pub unsent: u64,
-    pub barriers: u64,
-    pub reconnects_before: u64,
-    /// How many operations it played since the tape's start.
-    next: u64,
-    pub slice: LaneSlice,
-}
-
-/// The sections of the recorders that slices use.
-pub const COUNTED: usize = 0;
-pub const LEAD_IN: usize = 1;
-
-impl LaneRecord {
-    fn new(
-        tape: &'static Tape,
-        sections: usize,
-        duration_ns: Option<u64>,
-        in_process: bool,
-    ) -> LaneRecord {
-        let prefill = 2 * usize::from(Verb::SET.0);
-        let played = |kind| kind == prefill || tape.kinds.contains(&kind);
-        let recorders = || (0..KINDS).map(|kind| played(kind).then(Recorder::new)).collect();
-        LaneRecord {
-            tape,
-            recorders: (0..sections).map(|_| recorders()).collect(),
-            section: 0,
-            timeline: Timeline::new(duration_ns),
-            lag: histogram(),
-            groups: Groups::of(tape),
-            calls: None,
-            giving_up: None,
-            watch: Arc::default(),
-            sent_ns: 0,
-            ended_ns: 0,
-            queued: 0,
-            unsent: 0,
-            barriers: 0,
-            reconnects_before: 0,
-            next: 0,
-            slice: LaneSlice::of_run(in_process),
-        }
-    }
-
-    fn recorder(&mut self, op: &Operation) -> &mut Recorder {
-        self.recorders[self.section][op.kind].as_mut().expect("a kind of the tape")
-    }
 }
 
 /// In this thread a sleep ends when it should.

@@ -16,6 +16,7 @@ mod give_up;
 mod groups;
 mod histogram;
 mod lane;
+mod lane_record;
 mod operation;
 mod panics;
 mod player;
