@@ -51,7 +51,7 @@ class FragileServer:
 
     def __enter__(self) -> FragileServer:
         self._start(self._spec.port)
-        self._own_connections = self._count("total_connections")
+        self._own_connections = int(self._running.stats()["total_connections"])
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,7 +82,7 @@ class FragileServer:
 
     def kill(self) -> None:
         """Kill it, and wait until its port is closed."""
-        self._before_kill = _Counts(self.connections(), self.misses(), self.answered())
+        self._before_kill = self._counts()
         self._signal(signal.SIGKILL)
         self._stack.close()
         self._server = None
@@ -108,26 +108,26 @@ class FragileServer:
 
     def connections(self) -> int:
         """How many connections clients have opened."""
-        if self._server is None:
-            return self._before_kill.connections
-        opened = self._count("total_connections") - self._own_connections
-        return self._before_kill.connections + opened
+        return self._counts().connections
 
     def misses(self) -> int:
         """How many reads found nothing."""
-        if self._server is None:
-            return self._before_kill.misses
-        return self._before_kill.misses + self._count("get_misses")
+        return self._counts().misses
 
     def answered(self) -> int:
         """How many reads and writes it has executed."""
-        if self._server is None:
-            return self._before_kill.answered
-        stats = self._running.stats()
-        return self._before_kill.answered + int(stats["cmd_get"]) + int(stats["cmd_set"])
+        return self._counts().answered
 
-    def _count(self, name: str) -> int:
-        return int(self._running.stats()[name])
+    def _counts(self) -> _Counts:
+        before = self._before_kill
+        if self._server is None:
+            return before
+        stats = self._server.stats()
+        return _Counts(
+            before.connections + int(stats["total_connections"]) - self._own_connections,
+            before.misses + int(stats["get_misses"]),
+            before.answered + int(stats["cmd_get"]) + int(stats["cmd_set"]),
+        )
 
     @property
     def _running(self) -> RunningServer:
