@@ -49,7 +49,7 @@ class SlicedArm(ABC):
         self.log = SliceLog()
         self.warm_up_slices: list[WarmUpSlice] = []
         self.start_ns, self.operation_ns = 0, setting.operation_ns
-        self.turn_cost = (0, 0)
+        self.turn_cost: tuple[int, int] = (0, 0)
 
     @property
     @abstractmethod
