@@ -13,14 +13,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.report.test_html_browser import CHROMIUM, DESK, PHONE, browser, opened
+from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, browser, page_at
 
 __all__ = ["browser"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("a browser"),
-]
+pytestmark = NEEDS_CHROMIUM
 # Tables are aligned by style attributes.
 POLICY = (
     "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; "
@@ -68,7 +65,7 @@ def test_pages_are_accessible_and_ask_no_other_host(
     messages: list[str] = []
     findings: list[str] = []
     options = {"viewport": DESK, "color_scheme": scheme, "reduced_motion": "reduce"}
-    with opened(browser, "about:blank", **options) as page:
+    with page_at(browser, "about:blank", **options) as page:
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
@@ -84,7 +81,7 @@ def test_pages_are_accessible_and_ask_no_other_host(
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_phone_scrolls_pages_down_only(browser: Browser, address: str, name: str) -> None:
-    with opened(browser, f"{address}{name}.html", viewport=PHONE) as page:
+    with page_at(browser, f"{address}{name}.html", viewport=PHONE) as page:
         wider = page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
@@ -92,7 +89,7 @@ def test_a_phone_scrolls_pages_down_only(browser: Browser, address: str, name: s
 
 
 def test_the_search_finds_a_page(browser: Browser, address: str) -> None:
-    with opened(browser, f"{address}index.html", viewport=DESK) as page:
+    with page_at(browser, f"{address}index.html", viewport=DESK) as page:
         search = page.get_by_role("combobox", name="Search")
         # The page makes the dialog when its scripts have run.
         search.wait_for(state="attached")

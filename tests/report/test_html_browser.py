@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from cachemark.report import html
 from cachemark.report.jmh import RENDERERS as JMH_RENDERERS
 from cachemark.report.model import Report
 from tests.builders.full_report import HOSTILE, report
 from tests.builders.jmh_report import original_report
+from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, browser, page_at
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser"),
-]
-DESK = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 740}
+__all__ = ["browser"]
+
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -38,36 +34,10 @@ def address(made: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # As root, as in a container, Chromium has no sandbox.
-        args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def desk(browser: Browser, address: str) -> Iterator[Page]:
-    with opened(browser, address, viewport=DESK) as page:
+    with page_at(browser, address, viewport=DESK) as page:
         yield page
-
-
-class opened:  # noqa: N801
-    """A page in a context of its own, which is closed with it."""
-
-    def __init__(self, browser: Browser, address: str, **options: object) -> None:
-        self._context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
-        self._address = address
-
-    def __enter__(self) -> Page:
-        page = self._context.new_page()
-        page.goto(self._address)
-        return page
-
-    def __exit__(self, *_: object) -> None:
-        self._context.close()
 
 
 def unfold(page: Page) -> None:
@@ -79,7 +49,7 @@ def test_nothing_is_asked_of_a_network_and_nothing_goes_wrong(
 ) -> None:
     asked: list[str] = []
     said: list[str] = []
-    with opened(browser, "about:blank", offline=True, viewport=DESK) as page:
+    with page_at(browser, "about:blank", offline=True, viewport=DESK) as page:
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
@@ -134,7 +104,7 @@ def test_every_part_is_there(desk: Page, made: Report) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Browser, address: str, scheme: str) -> None:
     """Contrast, names, landmarks, tables, order of headings: the rules of axe-core, all of them."""
-    with opened(browser, address, viewport=DESK, color_scheme=scheme) as page:
+    with page_at(browser, address, viewport=DESK, color_scheme=scheme) as page:
         unfold(page)
         found = Axe().run(page).response
     told = [
@@ -150,7 +120,7 @@ def test_axe_finds_nothing_on_the_page_of_jmh(browser: Browser, tmp_path: Path) 
     path = tmp_path / "jmh.html"
     path.write_text(JMH_RENDERERS["html"](original_report(), None), encoding="utf-8")
     for viewport in (DESK, PHONE):
-        with opened(browser, path.as_uri(), viewport=viewport) as page:
+        with page_at(browser, path.as_uri(), viewport=viewport) as page:
             unfold(page)
             assert [found["id"] for found in Axe().run(page).response["violations"]] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
@@ -191,7 +161,7 @@ _CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_in_charts_has_contrast(browser: Browser, address: str, scheme: str) -> None:
     """axe leaves text in SVG alone, so it is reckoned here."""
-    with opened(browser, address, viewport=DESK, color_scheme=scheme) as page:
+    with page_at(browser, address, viewport=DESK, color_scheme=scheme) as page:
         found = page.evaluate(_CONTRAST)
     assert len(found) > 100
     assert [text for ratio, text in found if ratio < 4.5] == []
@@ -199,7 +169,7 @@ def test_text_in_charts_has_contrast(browser: Browser, address: str, scheme: str
 
 def test_dark_is_dark_and_the_button_changes_it(browser: Browser, address: str) -> None:
     paper = "getComputedStyle(document.querySelector('figure.plot')).backgroundColor"
-    with opened(browser, address, viewport=DESK, color_scheme="dark") as page:
+    with page_at(browser, address, viewport=DESK, color_scheme="dark") as page:
         assert page.evaluate(paper) == "rgb(23, 27, 32)"
         page.get_by_role("button", name="Theme: system").click()
         assert page.evaluate(paper) == "rgb(255, 255, 255)"
@@ -211,7 +181,7 @@ def test_dark_is_dark_and_the_button_changes_it(browser: Browser, address: str) 
 def test_a_narrow_screen_does_not_scroll_sideways(
     browser: Browser, address: str, width: int
 ) -> None:
-    with opened(browser, address, viewport={"width": width, "height": 740}) as page:
+    with page_at(browser, address, viewport={"width": width, "height": 740}) as page:
         unfold(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         # A figure in a chart is as large as the page's small print, not a drawing made smaller.
@@ -263,7 +233,7 @@ def test_the_data_can_be_saved_without_a_script(
     browser: Browser, address: str, made: Report, tmp_path: Path
 ) -> None:
     options = {"java_script_enabled": False, "accept_downloads": True, "viewport": DESK}
-    with opened(browser, address, **options) as page:
+    with page_at(browser, address, **options) as page:
         assert page.locator("#theme").is_hidden()
         with page.expect_download() as download:
             page.locator("a[download$='.json']").click()
@@ -287,7 +257,7 @@ def test_a_chart_can_be_saved(desk: Page, tmp_path: Path) -> None:
 
 
 def test_paper_has_all_that_is_folded_and_no_controls(browser: Browser, address: str) -> None:
-    with opened(browser, address, viewport=DESK, color_scheme="dark") as page:
+    with page_at(browser, address, viewport=DESK, color_scheme="dark") as page:
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = false })")
         page.emulate_media(media="print")
         group = page.locator("details.group").last

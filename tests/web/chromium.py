@@ -1,33 +1,19 @@
-"""A headless Chromium, and pages that must be quiet and ask no other host."""
+"""Pages in a headless Chromium that must be quiet and ask no other host."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from tests.headless import DESK
 from tests.web.serving import Visitor
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DESK = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 740}
 # The server yields to everything else, so a busy machine makes it slow.
 _TIMEOUT_MS = 120_000
 expect.set_options(timeout=_TIMEOUT_MS)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # As root, as in a container, Chromium has no sandbox.
-        args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
-        yield browser
-        browser.close()
 
 
 @contextmanager

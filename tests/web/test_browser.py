@@ -10,7 +10,8 @@ from playwright.sync_api import Browser
 
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
-from tests.web.chromium import CHROMIUM, PHONE, browser, opened
+from tests.headless import NEEDS_CHROMIUM, PHONE, browser
+from tests.web.chromium import opened
 from tests.web.serving import (
     BROKEN,
     FAULTS,
@@ -24,10 +25,7 @@ from tests.web.serving import (
 
 __all__ = ["browser", "visitor"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser"),
-]
+pytestmark = NEEDS_CHROMIUM
 PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/compare?baseline={RUN}&first=a&second=b",
     f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b", "/compare", "/history?name=*",

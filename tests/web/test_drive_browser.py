@@ -10,16 +10,14 @@ from playwright.sync_api import Browser, Page, expect
 from cachemark.runs.events.drive_lines import Drive
 from cachemark.runs.events.events import Ended
 from cachemark.runs.events.log import EventLog
+from tests.headless import NEEDS_CHROMIUM, browser
 from tests.runs.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second
-from tests.web.chromium import CHROMIUM, browser, opened
+from tests.web.chromium import opened
 from tests.web.serving import served
 
 __all__ = ["browser"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser, and draws the seconds of twelve minutes"),
-]
+pytestmark = NEEDS_CHROMIUM
 # More than a curve has points, so that the page asks for merged ones.
 SECONDS = 720
 STEP = 4

@@ -11,17 +11,15 @@ from playwright.sync_api import Browser, expect
 from cachemark.runs.events.events import Ended, Position, Ranked, RankedPlace
 from cachemark.runs.events.log import EventLog
 from tests.builders.stored_runs import kept, made_header
-from tests.web.chromium import CHROMIUM, PHONE, browser, opened
+from tests.headless import NEEDS_CHROMIUM, PHONE, browser
+from tests.web.chromium import opened
 from tests.web.serving import Visitor, served
 from tests.web.test_live import started, trial
 from tests.web.test_live_ranking import in_turns
 
 __all__ = ["browser"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser"),
-]
+pytestmark = NEEDS_CHROMIUM
 PAGE = "/runs/now/live"
 
 

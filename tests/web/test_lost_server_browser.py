@@ -15,17 +15,15 @@ from cachemark.runs.events.events import Ended, Position
 from cachemark.runs.events.log import EventLog
 from cachemark.web.settings import WebSettings
 from tests.builders.stored_runs import kept, made_header
-from tests.web.chromium import CHROMIUM, browser, opened
+from tests.headless import NEEDS_CHROMIUM, browser
+from tests.web.chromium import opened
 from tests.web.serving import Visitor, served
 from tests.web.test_live import started, trial
 from tests.web.test_started_browser import pages
 
 __all__ = ["browser"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser, and a server four times"),
-]
+pytestmark = NEEDS_CHROMIUM
 PAGE = "/runs/now/live"
 AWAY = "The server does not answer: trying again"
 # The browser itself says that a server is away, and that it is one which refuses.

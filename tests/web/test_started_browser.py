@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from cachemark.runs.events.events import Started
@@ -20,15 +19,13 @@ from cachemark.runs.events.log import EventReader, process_start
 from cachemark.runs.storage.store import open_run
 from cachemark.web.settings import WebSettings
 from tests.builders.small_experiments import PATIENT, TRIALS
-from tests.web.chromium import CHROMIUM, browser, opened
+from tests.headless import NEEDS_CHROMIUM, browser
+from tests.web.chromium import opened
 from tests.web.serving import Visitor
 
 __all__ = ["browser"]
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.slow("it starts a browser, and plays runs"),
-]
+pytestmark = NEEDS_CHROMIUM
 SMALL = TRIALS.replace(*PATIENT)
 # It ends when it is stopped.
 LONG = SMALL.replace("blocks = 2", "blocks = 500")

@@ -1,0 +1,42 @@
+"""A headless Chromium for tests of pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# Marks of a module whose tests start it.
+NEEDS_CHROMIUM = [
+    pytest.mark.skipif(_CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    pytest.mark.slow("it starts a browser"),
+]
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # As root, as in a container, Chromium has no sandbox.
+        args = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=args)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def page_at(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
+    """A page in a context of its own, which is closed with it."""
+    context = browser.new_context(**options)
+    try:
+        page = context.new_page()
+        page.goto(address)
+        yield page
+    finally:
+        context.close()
