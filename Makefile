@@ -112,8 +112,7 @@ check-python: setup ## The rest of it
 	$(RUN) lint-imports --no-cache --no-logo
 	$(RUN) python tools/ratchets.py
 	$(RUN) python -m cachemark.model.protocol_docs --check
-	$(RUN) python -m cachemark.cli.experiment_docs --check
-	$(RUN) python -m cachemark.report.resilience.document --check
+	$(RUN) python -m tools.printed_docs --check
 
 # Each linter where it is installed.
 BIOME := .tools/node/node_modules/.bin/biome
@@ -248,10 +247,9 @@ format: setup ## Format everything whose formatter is installed
 ratchets: setup ## Lower the limits on sizes to those of today
 	$(RUN) python tools/ratchets.py --lower
 
-docs: setup ## Print PROTOCOL.md, its JSON Schema, docs/experiment.md and tables of docs/resilience.md from the code; build the documentation site into site/html
+docs: setup ## Print PROTOCOL.md, its JSON Schema, docs/experiment.md and tables of docs/ci.md and docs/resilience.md from the code; build the documentation site into site/html
 	@$(RUN) python -m cachemark.model.protocol_docs
-	@$(RUN) python -m cachemark.cli.experiment_docs
-	@$(RUN) python -m cachemark.report.resilience.document
+	@$(RUN) python -m tools.printed_docs
 	@$(RUN) python -m tools.docs_site
 
 setup: packages ## Python environment and engine, built again where their sources changed

@@ -1,4 +1,4 @@
-"""Exit statuses: one table in the program, in `--help` and in docs/ci.md."""
+"""Exit statuses: one table in the program, and in `--help`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ import re
 from cachemark import cli
 from cachemark.cli import exit_status
 from tests.cli.in_process import Inside
-from tests.conftest import ROOT, bad_worker
-
-
-def test_the_page_has_the_table_of_the_program() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-    assert page.endswith(exit_status.markdown_table())
+from tests.conftest import bad_worker
 
 
 def test_each_verb_says_its_exit_statuses(inside: Inside) -> None:

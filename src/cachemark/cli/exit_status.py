@@ -39,15 +39,3 @@ def verb_epilogue(verb: str) -> str:
     if verb == "compare":
         parts.append(f"{INCONCLUSIVE} not settled (--fail-on-inconclusive)")
     return f"Exit status: {'; '.join(parts)}."
-
-
-def markdown_table() -> str:
-    """The table of docs/ci.md."""
-    lines = ["| status | verb | meaning |", "|:--|:--|:--|"]
-    for status, meaning in EXIT_STATUSES.items():
-        if status == FAILED:
-            lines += [f"| {status} | `{verb}` | {text} |" for verb, text in FAILURES.items()]
-        else:
-            verb = "`compare`" if status == INCONCLUSIVE else "all"
-            lines.append(f"| {status} | {verb} | {meaning} |")
-    return "\n".join(lines) + "\n"

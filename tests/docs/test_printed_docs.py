@@ -1,4 +1,4 @@
-"""docs/experiment.md is printed from the code, and its examples can be played."""
+"""Pages and tables that are printed from the code; the examples of experiments can be played."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.cli.experiment_docs import EXAMPLES, PAGE, document, example_files
+from cachemark.analysis.resilience.verdict import CRASH, RULES
+from cachemark.model.faults import all_faults
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside
+from tools.printed_docs import EXAMPLES, example_files, printed, with_tables
 
 QUICK = [
     "--blocks",
@@ -22,8 +24,18 @@ QUICK = [
 ]
 
 
-def test_the_page_is_that_of_the_code() -> None:
-    assert PAGE.read_text(encoding="utf-8") == document(), "run `make docs`"
+def test_pages_are_those_of_the_code() -> None:
+    for page, text in printed().items():
+        assert page.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+def test_tables_have_a_row_for_each_fault_and_rule() -> None:
+    marks = "<!-- printed: {} -->\nstale\n<!-- end -->\n"
+    faults, rules = (
+        with_tables(marks.format(name)).splitlines()[3:-1] for name in ("faults", "rules")
+    )
+    assert [row.split("`")[1] for row in faults] == list(all_faults())
+    assert [row.split("|")[1].strip() for row in rules] == [rule.name for rule in (CRASH, *RULES)]
 
 
 def test_there_are_six_examples() -> None:

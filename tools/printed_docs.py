@@ -1,25 +1,30 @@
-"""Prints docs/experiment.md from the code: every setting of an experiment file.
+"""Prints pages of docs from the code: settings of experiments, faults and rules, exit statuses.
 
-The text before the tables is experiment_head.md. The tables are those of `model/experiment.py`, the
-servers those of the registry, the examples the files in docs/examples.
+All of docs/experiment.md is printed: before its tables stands experiment_head.md; the tables are
+those of `model/experiment.py`, the servers those of the registry, the examples the files in
+docs/examples. In other pages, tables between marks are.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from cachemark.analysis.resilience.verdict import CRASH, RULES, Rule
+from cachemark.cli.exit_status import EXIT_STATUSES, FAILED, FAILURES, INCONCLUSIVE
 from cachemark.endpoints.servers import kinds
 from cachemark.model.experiment_settings import TABLES, schema_of, to_toml
+from cachemark.model.faults import Fault, all_faults
 from cachemark.model.setting_types import default_of
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "experiment.md"
-EXAMPLES = ROOT / "docs" / "examples"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+EXAMPLES = DOCS / "examples"
 HEAD = Path(__file__).with_name("experiment_head.md")
 TLS = Path(__file__).with_name("experiment_tls.md")
 
@@ -119,15 +124,69 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+# The pages that have printed tables, between marks.
+_WITH_TABLES = ("ci.md", "resilience.md")
+_MARKED = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """A page with the tables of today between its marks."""
+    tables = {
+        "faults": _faults(all_faults().values()),
+        "rules": _rules([CRASH, *RULES]),
+        "statuses": _statuses(),
+    }
+    return _MARKED.sub(lambda mark: f"{mark[1]}{tables[mark[2]]}{mark[3]}", page)
+
+
+def _faults(faults: Iterable[Fault]) -> str:
+    head = "| fault | what happens | `--quick` |\n|---|---|---|\n"
+    rows = (
+        f"| `{each.name}` | {each.about} | {'yes' if each.quick else ''} |\n" for each in faults
+    )
+    return head + "".join(rows)
+
+
+def _rules(rules: Iterable[Rule]) -> str:
+    head = "| rule | verdict | figure | limit |\n|---|---|---|---|\n"
+    return head + "".join(_rule(each) for each in rules)
+
+
+def _rule(rule: Rule) -> str:
+    limit = "never came" if rule.limit is None else f"{rule.limit:g}"
+    only = ", in the profile `common`" if rule.common_only else ""
+    if not rule.figure:
+        return f"| {rule.name} | {rule.verdict} | – | once |\n"
+    return f"| {rule.name} | {rule.verdict} | `{rule.figure}` | {limit}{only} |\n"
+
+
+def _statuses() -> str:
+    lines = ["| status | verb | meaning |", "|:--|:--|:--|"]
+    for status, meaning in EXIT_STATUSES.items():
+        if status == FAILED:
+            lines += [f"| {status} | `{verb}` | {text} |" for verb, text in FAILURES.items()]
+        else:
+            verb = "`compare`" if status == INCONCLUSIVE else "all"
+            lines.append(f"| {status} | {verb} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def printed() -> dict[Path, str]:
+    """The pages as they should be."""
+    pages = [DOCS / name for name in _WITH_TABLES]
+    tables = {page: with_tables(page.read_text(encoding="utf-8")) for page in pages}
+    return {DOCS / "experiment.md": document(), **tables}
+
+
 def _main(arguments: list[str]) -> int:
-    """Write the page into the checkout, or with --check say whether it is fresh."""
-    if "--check" not in arguments:
-        PAGE.write_text(document(), encoding="utf-8")
-        return 0
-    if PAGE.read_text(encoding="utf-8") == document():
-        return 0
-    print(f"{PAGE.name} is stale: run `make docs`", file=sys.stderr)
-    return 1
+    """Write the pages into the checkout, or with --check say whether they are fresh."""
+    stale = {page: text for page, text in printed().items() if page.read_text("utf-8") != text}
+    for page, text in stale.items():
+        if "--check" in arguments:
+            print(f"{page.name} is stale: run `make docs`", file=sys.stderr)
+        else:
+            page.write_text(text, encoding="utf-8")
+    return 1 if stale and "--check" in arguments else 0
 
 
 if __name__ == "__main__":
