@@ -13,7 +13,7 @@ from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Cell
 from cachemark.model.search_steps import parse_objective
 from cachemark.report.capacity import Capacity, capacities, sections, sentence
-from cachemark.report.plots.capacity import capacity
+from cachemark.report.plots.searches import capacity
 from cachemark.report.searched_rates import found_rates
 from tests.builders.search_outcomes import search_experiment
 

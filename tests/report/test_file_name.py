@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.report.file_name import shortened
+from cachemark.report.cells import shortened
 
 
 def test_a_short_name_stays_as_it_is() -> None:

@@ -124,11 +124,14 @@ def _spread(sizes: list[int], number: int) -> list[int]:
 
 def _show(checked: CheckedTrace, source: Path, out: Path | None, *, json: bool) -> int:
     # Late, as plots take a while to load.
-    from cachemark.report.trace import html, terminal  # noqa: PLC0415
+    from cachemark.report.trace.document import (  # noqa: PLC0415
+        render_trace_page,
+        render_trace_text,
+    )
     from cachemark.report.trace.prediction import document  # noqa: PLC0415
 
     made = document(checked, source.name)
     if out is not None:
-        write_out(out, html.render(made))
-    print_text(json_text(checked) if json else terminal.render(made, terminal_width()))
+        write_out(out, render_trace_page(made))
+    print_text(json_text(checked) if json else render_trace_text(made, terminal_width()))
     return OK

@@ -103,12 +103,15 @@ def _convert(
 
 def _show(words: list[str], source: Path, out: Path | None, *, json: bool) -> int:
     # Late, as plots take a while to load.
-    from cachemark.report.trace import html, terminal  # noqa: PLC0415
+    from cachemark.report.trace.document import (  # noqa: PLC0415
+        render_trace_page,
+        render_trace_text,
+    )
     from cachemark.report.trace.statistics import document  # noqa: PLC0415
 
     shown = shown_trace(words)
     made = document(shown, source.name)
     if out is not None:
-        write_out(out, html.render(made), option="OUT")
-    print_text(json_text(shown) if json else terminal.render(made, terminal_width()))
+        write_out(out, render_trace_page(made), option="OUT")
+    print_text(json_text(shown) if json else render_trace_text(made, terminal_width()))
     return OK

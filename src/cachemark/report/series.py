@@ -18,8 +18,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.run_header import RunHeader
-from cachemark.report.cells import cell_title
-from cachemark.report.file_name import shortened
+from cachemark.report.cells import cell_title, shortened
 
 ALL = "all"
 SEQUENCE = "sequence"

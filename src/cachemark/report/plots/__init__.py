@@ -10,7 +10,6 @@ from cachemark.report.json_text import json_text
 from cachemark.report.model import CarryOverSection, Report
 from cachemark.report.plots import timeline
 from cachemark.report.plots.block_rates import block_rates
-from cachemark.report.plots.capacity import capacity
 from cachemark.report.plots.cpu_time import cpu_time
 from cachemark.report.plots.effects import effects
 from cachemark.report.plots.images import png, svg
@@ -22,7 +21,7 @@ from cachemark.report.plots.percentiles import percentiles
 from cachemark.report.plots.plot import Plot, Spec, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
-from cachemark.report.plots.searched_percentiles import searched_percentiles
+from cachemark.report.plots.searches import capacity, searched_percentiles
 from cachemark.report.plots.sittings import carry_over, narrowing, round_by_round
 from cachemark.report.plots.summary_picture import summary_picture
 

@@ -8,7 +8,7 @@ from cachemark.analysis.number_format import number
 from cachemark.report.document import Table, plain_table
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import group_title
 
@@ -25,25 +25,19 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
     clients = [row.name for row in group.rows if row.name in rates]
     series = {row.name: row.series for row in group.rows}
     lines = [_line(client, rates[client], series[client]) for client in clients]
-    return Plot(
+    return line_plot(
+        lines,
+        width,
         name=slug("blocks", group.workload, group.load, group.common),
         title="Throughput, block by block",
         caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
-        "compared within blocks, so this does not affect the comparison."
-        + unnamed_note(len(lines)),
-        alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
-        + "; ".join(
-            f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}" for line in lines
-        )
-        + ".",
-        spec=line_chart(
-            lines,
-            width,
-            260,
-            x=_axis(blocks),
-            y_title="operations per second",
-            y_labels=SI_LABEL,
-        ),
+        "compared within blocks, so this does not affect the comparison.",
+        about=f"operations per second in each of {len(blocks)} blocks",
+        told=lambda line: f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}",
+        x=_axis(blocks),
+        y_title="operations per second",
+        y_labels=SI_LABEL,
+        height=260,
         subtitle=group_title(group),
         table=_table(clients, blocks, rates),
     )

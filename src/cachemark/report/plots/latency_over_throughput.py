@@ -12,9 +12,9 @@ from cachemark.report.plots.layout import LINES_ACROSS
 from cachemark.report.plots.line_chart import (
     ChartLine,
     ChartPoint,
-    line_chart,
+    from_to,
+    line_plot,
     rate_axis,
-    unnamed_note,
 )
 from cachemark.report.plots.plot import Plot, slug
 
@@ -46,28 +46,19 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
     lines = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
     if not lines:
         return None
-    lines_text = "; ".join(
-        f"{line.label} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
-        f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
-        for line in lines
-    )
-    return Plot(
+    return line_plot(
+        lines,
+        width,
         name=slug("latency", f"p{percent}", place),
         title=f"p{percent}: {place}",
         caption=(
             f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
             f"({groups[-1].load}). {LINES_ACROSS}"
-        )
-        + unnamed_note(len(lines)),
-        alt=f"Line chart of p{percent} of the response time over operations per second: "
-        f"{lines_text}.",
-        spec=line_chart(
-            lines,
-            width,
-            240,
-            x=rate_axis("operations per second, as achieved", width),
-            y_title=f"p{percent} of the response time",
         ),
+        about=f"p{percent} of the response time over operations per second",
+        told=from_to(lambda mark: f"{time(mark.y)} at {number(mark.x)} ops/s"),
+        x=rate_axis("operations per second, as achieved", width),
+        y_title=f"p{percent} of the response time",
         subtitle="response time over throughput",
         table=_table(clients, groups, percent),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.report.document import Table, plain_table
 from cachemark.report.plots.layout import (
     SI_LABEL,
     TIME_LABEL,
@@ -28,7 +29,7 @@ from cachemark.report.plots.palette import (
     light,
     line_style,
 )
-from cachemark.report.plots.plot import Spec
+from cachemark.report.plots.plot import Plot, Spec
 
 MAX_NAMED_LINES = 12
 _LABEL_GAP = 14.0
@@ -59,9 +60,52 @@ class ChartLine(msgspec.Struct, frozen=True, kw_only=True):
     series: int | None = None
 
 
-def unnamed_note(lines: int) -> str:
-    """The end of a caption: which lines have a name, if not all have; else empty."""
-    return f" Only the first {MAX_NAMED_LINES} are named." if lines > MAX_NAMED_LINES else ""
+def line_plot(
+    lines: Sequence[ChartLine],
+    width: int,
+    *,
+    name: str,
+    title: str,
+    about: str,
+    told: Callable[[ChartLine], str],
+    x: Spec,
+    y_title: str,
+    table: Table,
+    caption: str = "",
+    subtitle: str = "",
+    height: int = 240,
+    y_labels: str = TIME_LABEL,
+    shares: bool = False,
+) -> Plot:
+    """Lines as a plot. In words, it is a line chart of what it is `about`, and `told` each line."""
+    unnamed = f" Only the first {MAX_NAMED_LINES} are named."
+    return Plot(
+        name=name,
+        title=title,
+        caption=caption + (unnamed if len(lines) > MAX_NAMED_LINES else ""),
+        alt=f"Line chart of {about}: {'; '.join(map(told, lines))}.",
+        spec=line_chart(
+            lines, width, height, x=x, y_title=y_title, y_labels=y_labels, shares=shares
+        ),
+        subtitle=subtitle,
+        table=table,
+    )
+
+
+def from_to(write: Callable[[ChartPoint], str]) -> Callable[[ChartLine], str]:
+    """Tells a line by its first and its last point."""
+    return lambda line: f"{line.label} from {write(line.marks[0])} to {write(line.marks[-1])}"
+
+
+def points_table(
+    columns: Sequence[str],
+    lines: Sequence[ChartLine],
+    x: Callable[[float], str],
+    y: Callable[[float], str],
+) -> Table:
+    """A row for each point of each line."""
+    rows = [[line.label, x(mark.x), y(mark.y)] for line in lines for mark in line.marks]
+    return plain_table(columns, rows)
 
 
 def rate_axis(title: str, width: int) -> Spec:

@@ -13,7 +13,7 @@ from cachemark.model.units import parse_size
 from cachemark.report.document import Table, plain_table
 from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot
 from cachemark.report.plots.plot import Plot, Spec, slug
 
 # With a larger ratio of its values, a factor has a logarithmic axis.
@@ -102,23 +102,18 @@ def _plot(factor: _Factor, points: _Points, width: int) -> Plot | None:
         return None
     what = "operations per second" if closed else "p99 of the response time"
     write = number if closed else time
-    lines_text = "; ".join(
-        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in lines
-    )
     place = " · ".join([*_shared(points), first.common])
-    return Plot(
+    return line_plot(
+        lines,
+        width,
         name=slug("over", factor.name, place),
         title=f"{'Throughput' if closed else 'p99'} over {factor.name}",
-        caption=f"{LINES_ACROSS}{unnamed_note(len(lines))}",
-        alt=f"Line chart of {what} over {factor.name}: {lines_text}.",
-        spec=line_chart(
-            lines,
-            width,
-            240,
-            x=_axis(factor, [value for value, _ in points]),
-            y_title=what,
-            y_labels=SI_LABEL if closed else TIME_LABEL,
-        ),
+        caption=LINES_ACROSS,
+        about=f"{what} over {factor.name}",
+        told=from_to(lambda mark: write(mark.y)),
+        x=_axis(factor, [value for value, _ in points]),
+        y_title=what,
+        y_labels=SI_LABEL if closed else TIME_LABEL,
         subtitle=place,
         table=_table(points, lines, write),
     )

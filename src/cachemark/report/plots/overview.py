@@ -19,46 +19,73 @@ from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import ratio_heading, share_text
 
-_Getter = Callable[[ClientRow], Interval | None]
-_Formatter = Callable[[Interval | None], str]
+
+class _SmallFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """The figure of small charts, and how it is named and written."""
+
+    name: str
+    title: str
+    unit: str
+    labels: str
+    get: Callable[[ClientRow], Interval | None]
+    write: Callable[[Interval | None], str]
+
+
+def _speed(metric: Metric) -> _SmallFigure:
+    """The figure by which clients are ranked."""
+    closed = metric == "rate"
+    return _SmallFigure(
+        name="overview",
+        title="Throughput" if closed else "Response time",
+        unit="operations per second" if closed else "p99 of the response time (less is faster)",
+        labels=SI_LABEL if closed else TIME_LABEL,
+        get=lambda row: ranked_figure(row.summary, metric),
+        write=lambda of: formatted(of, metric),
+    )
+
+
+def _size(of: Interval | None) -> str:
+    return "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
+
+
+_MEMORY = _SmallFigure(
+    name="memory",
+    title="Server memory",
+    unit="server's resident memory after the window",
+    labels=MEMORY_LABEL,
+    get=lambda row: row.summary.server_rss_bytes,
+    write=_size,
+)
 
 
 def overview(report: Report, width: int) -> list[Plot]:
     """The clients' figures, workload by workload; empty if there is only one group."""
     if len(report.groups) < 2:
         return []
-    return [_speed(report, work, width) for work in server_groups(report)]
+    works = server_groups(report)
+    return [_small(report, work, width, _speed(work.groups[0].metric)) for work in works]
 
 
 def memory(report: Report, width: int) -> list[Plot]:
     """The servers' memory, if there are several to compare."""
-    if len(set(servers_of(report))) < 2:
+    if len({row.summary.cell.server for group in report.groups for row in group.rows}) < 2:
         return []
-    plots = [_memory(report, work, width) for work in server_groups(report)]
-    return [plot for plot in plots if plot]
-
-
-def servers_of(report: Report) -> list[str]:
-    """The servers of all groups, some of them more than once."""
-    return [row.summary.cell.server for group in report.groups for row in group.rows]
+    return [
+        _small(report, work, width, _MEMORY)
+        for work in server_groups(report)
+        if any(_MEMORY.get(row) for group in work.groups for row in group.rows)
+    ]
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """The bars of one workload and load, before their layout."""
+    """The bars of one workload and load, before their layout. `unit` is that of its axis."""
 
     title: str
     closed: bool
+    unit: str
     ratio_heading: str
-    labels: str
     items: list[BarItem]
     key: list[tuple[ColourRole, str]]
-
-    @property
-    def unit(self) -> str:
-        """The unit of its axis."""
-        return (
-            "operations per second" if self.closed else "p99 of the response time (less is faster)"
-        )
 
 
 def panels(report: Report) -> list[Panel]:
@@ -67,92 +94,29 @@ def panels(report: Report) -> list[Panel]:
 
 
 def _panel(report: Report, work: ServerGroups) -> Panel:
-    first = work.groups[0]
-    closed = first.metric == "rate"
-    grid, get, write = (
-        _grid(report, work),
-        _figure_getter(first.metric),
-        _figure_formatter(first.metric),
-    )
+    first, grid = work.groups[0], _grid(report, work)
+    figure = _speed(first.metric)
     return Panel(
         title=work.title,
-        closed=closed,
+        closed=first.metric == "rate",
+        unit=figure.unit,
         ratio_heading=ratio_heading(first),
-        labels=SI_LABEL if closed else TIME_LABEL,
-        items=_items(grid, get, write),
+        items=_items(grid, figure),
         key=grid.key(),
     )
 
 
-def _figure_getter(metric: Metric) -> _Getter:
-    return lambda row: ranked_figure(row.summary, metric)
-
-
-def _figure_formatter(metric: Metric) -> _Formatter:
-    return lambda of: formatted(of, metric)
-
-
-def _speed(report: Report, work: ServerGroups, width: int) -> Plot:
-    first = work.groups[0]
-    panel = _panel(report, work)
-    return _small(
-        report,
-        work,
-        width,
-        name="overview",
-        title="Throughput" if panel.closed else "Response time",
-        unit=panel.unit,
-        labels=panel.labels,
-        get=_figure_getter(first.metric),
-        write=_figure_formatter(first.metric),
-    )
-
-
-def _memory(report: Report, work: ServerGroups, width: int) -> Plot | None:
-    if not any(row.summary.server_rss_bytes for group in work.groups for row in group.rows):
-        return None
-
-    def get(row: ClientRow) -> Interval | None:
-        return row.summary.server_rss_bytes
-
-    def write(of: Interval | None) -> str:
-        return "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
-
-    return _small(
-        report,
-        work,
-        width,
-        name="memory",
-        title="Server memory",
-        unit="server's resident memory after the window",
-        labels=MEMORY_LABEL,
-        get=get,
-        write=write,
-    )
-
-
-def _small(
-    report: Report,
-    work: ServerGroups,
-    width: int,
-    *,
-    name: str,
-    title: str,
-    unit: str,
-    labels: str,
-    get: _Getter,
-    write: _Formatter,
-) -> Plot:
+def _small(report: Report, work: ServerGroups, width: int, figure: _SmallFigure) -> Plot:
     grid = _grid(report, work)
-    items = _items(grid, get, write)
+    items = _items(grid, figure)
     bars_text = "; ".join(item.description for item in items)
     return Plot(
-        name=work.name(name),
-        title=f"{title}: {work.title}",
+        name=work.name(figure.name),
+        title=f"{figure.title}: {work.title}",
         caption=clipped_note(items),
-        alt=f"Bar chart of {unit}, {work.title}: {bars_text}.",
-        spec=bar_chart(items, width, axis=unit, labels=labels, key=grid.key()),
-        table=_table(grid, get, write),
+        alt=f"Bar chart of {figure.unit}, {work.title}: {bars_text}.",
+        spec=bar_chart(items, width, axis=figure.unit, labels=figure.labels, key=grid.key()),
+        table=_table(grid, figure),
     )
 
 
@@ -216,44 +180,36 @@ def _ordered(present: list[str], planned: list[str]) -> list[str]:
     return list(dict.fromkeys([*[name for name in planned if name in present], *present]))
 
 
-def _items(grid: _Grid, get: _Getter, write: _Formatter) -> list[BarItem]:
+def _items(grid: _Grid, figure: _SmallFigure) -> list[BarItem]:
     return [
-        _item(grid, client, server, get, write)
+        _item(grid, client, server, figure)
         for client in grid.clients
         for server in grid.servers
         if (client, server) in grid.rows
     ]
 
 
-def _item(
-    grid: _Grid,
-    client: str,
-    server: str,
-    get: _Getter,
-    write: _Formatter,
-) -> BarItem:
+def _item(grid: _Grid, client: str, server: str, figure: _SmallFigure) -> BarItem:
     row = grid.rows[client, server]
-    of = get(row)
+    of = figure.get(row)
     return BarItem(
         label=grid.label(client, server),
         role=grid.role(client, server),
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
-        figure=write(of),
-        description=f"{client} against {server} {write(of)}",
+        figure=figure.write(of),
+        description=f"{client} against {server} {figure.write(of)}",
         ratio=share_text(row) if of else "",
         hollow=row.summary.valid == 1,
     )
 
 
-def _table(
-    grid: _Grid,
-    get: _Getter,
-    write: _Formatter,
-) -> Table:
+def _table(grid: _Grid, figure: _SmallFigure) -> Table:
     cells: list[list[str]] = []
     for client in grid.clients:
         rows = [grid.rows.get((client, server)) for server in grid.servers]
-        cells.append([client, *["–" if row is None else write(get(row)) for row in rows]])
+        cells.append(
+            [client, *["–" if row is None else figure.write(figure.get(row)) for row in rows]]
+        )
     return plain_table(columns=["client", *grid.servers], rows=cells)

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from cachemark.report.cells import shortened
 from cachemark.report.document import Table
-from cachemark.report.file_name import shortened
 from cachemark.report.plots.palette import light
 
 _TITLE_HEIGHT = 52

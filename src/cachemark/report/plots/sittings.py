@@ -13,7 +13,7 @@ from cachemark.analysis.statistics import Interval
 from cachemark.report.document import plain_table
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
@@ -38,22 +38,19 @@ def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
         for one in answer.narrowing
     ]
     counts = sorted({step.sittings for one in answer.narrowing for step in one.steps})
-    return Plot(
+    ends = {one.name: _words(one.steps[-1].ratio) for one in answer.narrowing}
+    return line_plot(
+        lines,
+        width,
         name=slug("narrowing", group.workload, group.load, group.common),
         title="The answer as it narrowed, sitting by sitting",
-        caption="Sittings are the sample: each one more makes the intervals narrower."
-        + unnamed_note(len(lines)),
-        alt="Line chart of ratios with their intervals after each sitting; at the end: "
-        + "; ".join(f"{one.name} {_words(one.steps[-1].ratio)}" for one in answer.narrowing)
-        + ".",
-        spec=line_chart(
-            lines,
-            width,
-            260,
-            x=_axis("sittings", counts, beyond=0.2),
-            y_title="relative to the first",
-            y_labels=_RATIO_LABEL,
-        ),
+        caption="Sittings are the sample: each one more makes the intervals narrower.",
+        about="ratios with their intervals after each sitting; at the end",
+        told=lambda line: f"{line.label} {ends[line.label]}",
+        x=_axis("sittings", counts, beyond=0.2),
+        y_title="relative to the first",
+        y_labels=_RATIO_LABEL,
+        height=260,
         subtitle=group_title(group),
         table=plain_table(
             columns=[group.heading, *[f"after {count}" for count in counts]],
@@ -73,36 +70,30 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
         f"not in it: each point is the median of at most {max(one.rounds for one in timelines)} "
         "rounds, in which the two played one after the other."
     )
-    ends = {one.name: _quartiles(one) for one in timelines}
-    return Plot(
+    ends = {one.name: "{:.3f} and {:.3f}".format(*_quartiles(one)) for one in timelines}
+    return line_plot(
+        [
+            ChartLine(
+                label=one.name,
+                marks=[ChartPoint(x=point.place, y=point.ratio) for point in one.points],
+                series=series.get(one.name),
+            )
+            for one in timelines
+        ],
+        width,
         name=slug("rounds", group.workload, group.load, group.common),
         title="The ratios, round by round",
-        caption=caption + unnamed_note(len(timelines)),
-        alt="Line chart of ratios in the course of the run; half of the points lie between: "
-        + "; ".join(f"{name} {low:.3f} and {high:.3f}" for name, (low, high) in ends.items())
-        + ".",
-        spec=line_chart(
-            [
-                ChartLine(
-                    label=one.name,
-                    marks=[ChartPoint(x=point.place, y=point.ratio) for point in one.points],
-                    series=series.get(one.name),
-                )
-                for one in timelines
-            ],
-            width,
-            260,
-            x=_axis("sittings played", list(range(answers.sittings + 1)), beyond=0),
-            y_title="relative to the first",
-            y_labels=_RATIO_LABEL,
-        ),
+        caption=caption,
+        about="ratios in the course of the run; half of the points lie between",
+        told=lambda line: f"{line.label} {ends[line.label]}",
+        x=_axis("sittings played", list(range(answers.sittings + 1)), beyond=0),
+        y_title="relative to the first",
+        y_labels=_RATIO_LABEL,
+        height=260,
         subtitle=group_title(group),
         table=plain_table(
             columns=[group.heading, "points", "half of the points lie between"],
-            rows=[
-                [one.name, str(len(one.points)), "{:.3f} and {:.3f}".format(*ends[one.name])]
-                for one in timelines
-            ],
+            rows=[[one.name, str(len(one.points)), ends[one.name]] for one in timelines],
         ),
     )
 

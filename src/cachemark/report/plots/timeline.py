@@ -9,7 +9,7 @@ from cachemark.analysis.number_format import number, size
 from cachemark.report.document import Table, plain_table
 from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart, unnamed_note
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import group_title
 
@@ -92,18 +92,19 @@ def _plot(
 ) -> Plot | None:
     if not lines:
         return None
-    last = max(line.marks[-1].x for line in lines)
-    lines_text = "; ".join(
-        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in lines
-    )
-    return Plot(
+    return line_plot(
+        lines,
+        width,
         name=slug(name, group.workload, group.load, group.common),
         title=heading,
-        caption=caption + unnamed_note(len(lines)),
-        alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
-        spec=line_chart(
-            lines, width, 260, x=_axis(last), y_title=unit, y_labels=labels, shares=shares
-        ),
+        caption=caption,
+        about=f"{unit} in the course of the window",
+        told=from_to(lambda mark: write(mark.y)),
+        x=_axis(max(line.marks[-1].x for line in lines)),
+        y_title=unit,
+        y_labels=labels,
+        height=260,
+        shares=shares,
         subtitle=group_title(group),
         table=_table(lines, write),
     )

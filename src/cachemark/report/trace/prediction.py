@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from cachemark.analysis.number_format import counted
 from cachemark.model.miss_ratio import (
@@ -16,7 +17,6 @@ from cachemark.model.miss_ratio import (
 )
 from cachemark.model.units import MIB
 from cachemark.report.model import Section
-from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint
 from cachemark.report.plots.plot import Plot
 from cachemark.report.trace.document import TraceDocument, TracePart
@@ -110,11 +110,7 @@ def _misses(
         rows=rows,
         notes=list(_curve_notes(of)) if unit == "reads" else [_BYTES_NOTE],
     )
-    return TracePart(
-        section=section,
-        wide=_plot(curves, title, unit, get, WIDE),
-        narrow=_plot(curves, title, unit, get, NARROW),
-    )
+    return TracePart(section=section, plots=partial(_plot, curves, title, unit, get))
 
 
 def _curve_notes(of: PredictedTrace) -> Iterator[str]:

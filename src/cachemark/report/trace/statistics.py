@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cachemark.analysis.number_format import counted, number, size
 from cachemark.model.trace_statistics import (
     Estimate,
@@ -11,7 +13,6 @@ from cachemark.model.trace_statistics import (
     TraceStatistics,
 )
 from cachemark.report.model import Section
-from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.trace import statistics_plots as plots
 from cachemark.report.trace.document import TraceDocument, TracePart
 
@@ -112,8 +113,7 @@ def _traffic(of: TraceStatistics) -> TracePart:
             rows=rows,
             notes=notes,
         ),
-        wide=plots.traffic(of, WIDE),
-        narrow=plots.traffic(of, NARROW),
+        plots=partial(plots.traffic, of),
     )
 
 
@@ -132,8 +132,7 @@ def _sizes(of: TraceStatistics) -> TracePart:
             rows=[_size_row(name, each, unit) for name, each, unit in sizes if each.count],
             notes=_ttl_notes(of),
         ),
-        wide=plots.sizes(of, WIDE),
-        narrow=plots.sizes(of, NARROW),
+        plots=partial(plots.sizes, of),
     )
 
 
@@ -180,8 +179,7 @@ def _keys(of: TraceStatistics) -> TracePart:
                 *_popularity_notes(keys),
             ],
         ),
-        wide=plots.keys(of, WIDE),
-        narrow=plots.keys(of, NARROW),
+        plots=partial(plots.keys, of),
     )
 
 
@@ -246,9 +244,7 @@ def _bursts(of: TraceStatistics) -> list[TracePart]:
             "Scales below the resolution of the times, or with fewer than 20 windows, are left out."
         ],
     )
-    return [
-        TracePart(section=section, wide=plots.bursts(of, WIDE), narrow=plots.bursts(of, NARROW))
-    ]
+    return [TracePart(section=section, plots=partial(plots.bursts, of))]
 
 
 def _over_time(of: TraceStatistics) -> list[TracePart]:
@@ -276,14 +272,7 @@ def _over_time(of: TraceStatistics) -> list[TracePart]:
         rows=rows,
         notes=["New keys were not seen before in the trace: at its beginning all are new."],
     )  # fmt: skip
-    return [
-        TracePart(
-            section=section,
-            wide=plots.over_time(of, WIDE),
-            narrow=plots.over_time(of, NARROW),
-            only_page=True,
-        )
-    ]
+    return [TracePart(section=section, plots=partial(plots.over_time, of), only_page=True)]
 
 
 def _percent(share: float) -> str:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 
 from cachemark.analysis.number_format import number, size
 from cachemark.model.trace_statistics import SizeDistribution, TimeWindow, TraceStatistics
-from cachemark.report.document import plain_table
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_chart
+from cachemark.report.plots.line_chart import (
+    ChartLine,
+    ChartPoint,
+    from_to,
+    line_plot,
+    points_table,
+)
 from cachemark.report.plots.plot import Plot, Spec
 
-_HEIGHT = 240
 _SHARE_OF_ALL = "format(100 * datum.value, '~r') + ' %'"
 _MOST_OPERATIONS = 5
 
@@ -134,28 +138,21 @@ def drawn(
     lines = [line for line in lines if len(line.marks) > 1]
     if not lines:
         return []
-    ends = "; ".join(
-        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in lines
+    plot = line_plot(
+        lines,
+        width,
+        name=name,
+        title=title,
+        caption=caption,
+        about=unit,
+        told=from_to(lambda mark: write(mark.y)),
+        x=x,
+        y_title=unit,
+        y_labels=labels,
+        shares=shares,
+        table=points_table(["what", "at", unit], lines, "{:,.6g}".format, write),
     )
-    return [
-        Plot(
-            name=name,
-            title=title,
-            caption=caption,
-            alt=f"Line chart of {unit}: {ends}.",
-            spec=line_chart(
-                lines, width, _HEIGHT, x=x, y_title=unit, y_labels=labels, shares=shares
-            ),
-            table=plain_table(
-                columns=["what", "at", unit],
-                rows=[
-                    [line.label, f"{mark.x:,.6g}", write(mark.y)]
-                    for line in lines
-                    for mark in line.marks
-                ],
-            ),
-        )
-    ]
+    return [plot]
 
 
 def _time(of: TraceStatistics, width: int) -> Spec:
