@@ -16,22 +16,25 @@ from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 
 _ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
-NO_ANSWER = "no answer"
+_NO_ANSWER = "no answer"
 _ABSENT = "–"
 
 
 def document(compared: ComparisonReport) -> Document:
     """The comparison: its sides, a table for each figure, its lists, and the answer."""
-    first, *lines = [line for line in [*head(compared), common_fields(compared)] if line]
-    answers = [tally(compared), *([gate_line(compared)] if compared.gate else [])]
+    first, *lines = [line for line in [*head(compared), _common_fields(compared)] if line]
+    answers = [_tally(compared), *([gate_line(compared)] if compared.gate else [])]
     return Document(
         title=first,
         lines=lines,
         parts=[
             DocumentPart(items=[first, *lines], on="console"),
             DocumentPart(paragraphs=answers, strong=True, on="page"),
-            *[DocumentPart(title=name, table=table) for name, table in tables(compared)],
-            *[DocumentPart(title=heading, items=items) for heading, items in text_lists(compared)],
+            *[DocumentPart(title=name, table=table) for name, table in _tables(compared)],
+            DocumentPart(title="Valid before, but not now", items=compared.lost),
+            DocumentPart(title="Not compared", items=compared.left_out),
+            DocumentPart(title="Other differences", items=compared.differences),
+            DocumentPart(title="Notes", items=compared.notes),
             DocumentPart(items=answers, on="console"),
         ],
     )
@@ -59,13 +62,13 @@ def _method(compared: ComparisonReport) -> str:
     return "one value for each run, paired with its neighbour in time: Student's t on logarithms"
 
 
-def common_fields(compared: ComparisonReport) -> str:
+def _common_fields(compared: ComparisonReport) -> str:
     """The fields that all cells share, on one line."""
     fields = _common(compared)
     return " · ".join(getattr(compared.rows[0].baseline, f) for f in fields) if fields else ""
 
 
-def tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
+def _tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
     """The name and the table of each figure, in the order of their first appearance."""
     names = dict.fromkeys(c.figure for row in compared.rows for c in row.comparisons if c.ratio)
     return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
@@ -98,7 +101,7 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
 
 def _figures(of: Comparison, ratio: Interval, figure: Figure) -> list[str]:
     p = _ABSENT if of.p_holm is None else _p(of.p_holm)
-    answer = of.answer if of.tested else NO_ANSWER
+    answer = of.answer if of.tested else _NO_ANSWER
     return [
         value(of.second_value, figure),
         value(of.first_value, figure),
@@ -159,21 +162,11 @@ def _part(field: str, row: ComparisonRow, compared: ComparisonReport) -> str:
     return f"{after} (baseline {before})"
 
 
-def tally(compared: ComparisonReport) -> str:
+def _tally(compared: ComparisonReport) -> str:
     """The number of rows with each answer."""
     comparisons = [c for row in compared.rows for c in row.comparisons if c.ratio]
-    answers = [c.answer if c.tested else NO_ANSWER for c in comparisons]
-    counts = [(answers.count(text), text) for text in (*_ANSWERS, NO_ANSWER)]
+    answers = [c.answer if c.tested else _NO_ANSWER for c in comparisons]
+    counts = [(answers.count(text), text) for text in (*_ANSWERS, _NO_ANSWER)]
     counted_answers = ", ".join(f"{count} {text}" for count, text in counts if count)
     lost = f"; {len(compared.lost)} lost" if compared.lost else ""
     return f"{counted_answers or 'nothing compared'}{lost}"
-
-
-def text_lists(compared: ComparisonReport) -> list[tuple[str, list[str]]]:
-    """Headings and lines of the lists below the tables."""
-    return [
-        ("Valid before, but not now", compared.lost),
-        ("Not compared", compared.left_out),
-        ("Other differences", compared.differences),
-        ("Notes", compared.notes),
-    ]

@@ -18,30 +18,28 @@ _DISPENSABLE = (
 
 
 def document(history: History) -> Document:
-    """The history: its tables and its notes."""
-    parts = [DocumentPart(title=title, table=table) for title, table in tables(history)]
-    return Document(title="History", parts=[*parts, DocumentPart(items=notes(history))])
-
-
-def tables(history: History) -> list[tuple[str, Table]]:
-    """The title and the table of each part."""
+    """The history: a table for each line, or one of the runs, and the notes below them."""
     if not history.lines:
-        return [("", _runs(history.runs))] if history.runs else []
+        hint = "cachemark history CLIENT shows its cells over time"
+        parts = [DocumentPart(table=_runs(history.runs)), DocumentPart(items=[hint])]
+        return Document(title="History", parts=parts if history.runs else [])
     names = [line.cell for line in history.lines]
-    return [(_title(line, names.count(line.cell) > 1), _table(line)) for line in history.lines]
+    parts = [
+        DocumentPart(title=_title(line, names.count(line.cell) > 1), table=_table(line))
+        for line in history.lines
+    ]
+    return Document(title="History", parts=[*parts, DocumentPart(items=_notes(history))])
 
 
-def notes(history: History) -> list[str]:
-    """The notes below the tables."""
-    if not history.lines:
-        return ["cachemark history CLIENT shows its cells over time"] if history.runs else []
+def _notes(history: History) -> list[str]:
     entries = [entry for line in history.lines for entry in line.entries]
-    compared = any(entry.ratio_to_previous for entry in entries)
-    method = (
+    if not any(entry.ratio_to_previous for entry in entries):
+        return history.notes
+    return [
         "the ratio to the previous run has no interval and no answer: the trials of one run share "
-        "its state, so they do not show how much runs differ"
-    )
-    return [method, *history.notes] if compared else history.notes
+        "its state, so they do not show how much runs differ",
+        *history.notes,
+    ]
 
 
 def _runs(runs: list[RunRow]) -> Table:

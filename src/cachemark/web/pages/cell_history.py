@@ -8,7 +8,7 @@ from starlette.responses import Response
 from cachemark.model.errors import UsageError
 from cachemark.report.history import HistoryQuery, RunIndex, query_history
 from cachemark.report.history.run_list import list_runs
-from cachemark.report.history.tables import notes, tables
+from cachemark.report.history.tables import document
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store
@@ -38,8 +38,7 @@ def history_page(request: Request) -> Response:
         given=given,
         problem=problem,
         clients=sorted({name for listed in known for name in listed.clients}),
-        tables=tables(history) if history else [],
-        notes=notes(history) if history else [],
+        parts=document(history).parts_on("page") if history else [],
     )
 
 

@@ -14,7 +14,7 @@ from cachemark.model.experiment_settings import experiment_text
 from cachemark.report.compare import CellFilter, ComparisonReport
 from cachemark.report.compare.played_again import library_versions, played_again
 from cachemark.report.compare.stored import compare_stored
-from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
+from cachemark.report.compare.tables import document
 from cachemark.report.formats import fits_together
 from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import cell_names
@@ -84,7 +84,8 @@ def comparison_page(request: Request) -> Response:
         problems=problems,
         runs=list(reversed(run_names(settings.root))),
         names=names,
-        parts=_parts(compared) if compared else None,
+        compared=document(compared) if compared else None,
+        unanswered=compared and any(row.is_unanswered for row in compared.rows),
         again=experiment_text(again) if again else "",
     )
 
@@ -143,14 +144,3 @@ def _known_clients() -> dict[str, Client]:
         return registry(process.binary_path())
     except UsageError:
         return {}
-
-
-def _parts(compared: ComparisonReport) -> dict[str, object]:
-    lists = [(heading, lines) for heading, lines in text_lists(compared) if lines]
-    return {
-        "head": [line for line in (*head(compared), common_fields(compared)) if line],
-        "tables": tables(compared),
-        "lists": lists,
-        "tally": tally(compared),
-        "unanswered": any(row.is_unanswered for row in compared.rows),
-    }
