@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 from rich.markup import escape
-from rich.table import Table
 
 from cachemark import host
 from cachemark.cli import completers
@@ -23,6 +22,7 @@ from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import print_table
 from cachemark.runs.calibrate.calibration_store import append_calibration
 from cachemark.runs.calibrate.sweep import CalibrationSettings
 from cachemark.runs.calibrate.sweep import calibrate as play
@@ -75,7 +75,8 @@ def calibrate(
     if json:
         print_text(json_text(calibrations))
     else:
-        _print(calibrations)
+        rows = [calibration_row(each) for each in calibrations]
+        print_table(console(), calibration_columns(), rows)
     return 1 if any(calibration.floor is None for calibration in calibrations) else 0
 
 
@@ -108,12 +109,3 @@ def _calibrate_all(
         append_calibration(runs, calibration)
         calibrations.append(calibration)
     return calibrations
-
-
-def _print(found: list[Calibration]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in calibration_columns():
-        table.add_column(column, overflow="fold")
-    for calibration in found:
-        table.add_row(*[escape(cell) for cell in calibration_row(calibration)])
-    console().print(table)

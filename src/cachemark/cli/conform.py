@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 
 from cachemark.checks.conformance import (
     ConformanceCase,
@@ -22,6 +21,9 @@ from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
+from cachemark.report.console import print_words
+from cachemark.report.document import Toned
+from cachemark.report.terminal import print_toned
 
 _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicable": "dim"}
 
@@ -65,18 +67,12 @@ def _check_client(
                 counts[finding.state] += 1
                 _print_finding(console, finding, verbose=verbose)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    console.print(
-        f"{escape(spec.text)}: {sums}", highlight=False, soft_wrap=not console.is_terminal
-    )
+    print_words(console, f"{spec.text}: {sums}")
     return 1 if counts["failed"] else 0
 
 
 def _print_finding(console: Console, finding: ConformanceResult, *, verbose: bool) -> None:
     if finding.state in ("failed", "known") or verbose:
-        colour = _COLOURS[finding.state]
-        text = f": {escape(finding.text)}" if finding.text else ""
-        console.print(
-            f"[{colour}]{finding.state}[/]  {finding.wire}  {escape(finding.case)}{text}",
-            highlight=False,
-            soft_wrap=not console.is_terminal,
-        )
+        text = f": {finding.text}" if finding.text else ""
+        word = Toned(finding.state, _COLOURS[finding.state])
+        print_toned(console, word, f"{finding.wire}  {finding.case}{text}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console, print_text
 from cachemark.host.process import require_linux
 from cachemark.model.machine_limits import Check, Status
+from cachemark.report.document import Toned
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import print_table
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
 
@@ -40,15 +40,18 @@ def doctor(
 
 
 def _print(checks: list[Check], *, limits: bool) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("check", "", "value", *(["limits"] if limits else []), "remedy"):
-        table.add_column(column, overflow="fold")
-    for check in checks:
-        style = _STYLES[check.status]
-        row = [check.name, f"[{style}]{check.status}[/]", escape(check.value)]
-        row += [escape(check.limits)] if limits else []
-        table.add_row(*row, escape(check.remedy))
-    print_line = console().print
-    print_line(table)
+    columns = ("check", "", "value", *(["limits"] if limits else []), "remedy")
+    rows = [
+        [
+            check.name,
+            Toned(check.status, _STYLES[check.status]),
+            check.value,
+            *([check.limits] if limits else []),
+            check.remedy,
+        ]
+        for check in checks
+    ]
+    out = console()
+    print_table(out, columns, rows)
     counts = {word: sum(c.status == word for c in checks) for word in ("fail", "warn")}
-    print_line(f"{counts['fail']} failed, {counts['warn']} warnings")
+    out.print(f"{counts['fail']} failed, {counts['warn']} warnings")

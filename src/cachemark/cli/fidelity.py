@@ -9,8 +9,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark import host
 from cachemark.checks.fidelity import (
@@ -29,7 +27,9 @@ from cachemark.host import process
 from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.report.console import print_words
+from cachemark.report.document import Toned
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import print_table, print_toned
 
 _COLOURS = {
     "passed": "green",
@@ -39,6 +39,7 @@ _COLOURS = {
     "not applicable": "dim",
 }
 _ALL = "all"
+_COLUMNS = ("case", "client", "result", "error of each percentile", "tolerance")
 
 
 def fidelity(
@@ -88,7 +89,8 @@ def fidelity(
     if json:
         print_text(json_text(results))
     else:
-        out.print(_table(wanted, results))
+        out.print("measured minus injected, ms")
+        print_table(out, _COLUMNS, _rows(wanted, results))
     _print_tool_notes(out, tools)
     ours = Counter(one.state for one in results if one.client not in TOOLS)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
@@ -148,19 +150,17 @@ def _specs(names: tuple[str, ...]) -> Iterator[ClientSpec]:
 
 
 def _progress(console: Console, finding: FidelityResult) -> None:
-    colour = _COLOURS[finding.state]
-    why = f": {escape(finding.why)}" if finding.why else ""
-    text = f"[{colour}]{finding.state}[/]  {escape(finding.client)}  {finding.case}{why}"
-    console.print(text, soft_wrap=not console.is_terminal)
+    why = f": {finding.why}" if finding.why else ""
+    print_toned(console, _state(finding), f"{finding.client}  {finding.case}{why}")
 
 
-def _table(wanted: list[Case], found: list[FidelityResult]) -> Table:
+def _state(finding: FidelityResult) -> Toned:
+    return Toned(finding.state, _COLOURS[finding.state])
+
+
+def _rows(wanted: list[Case], found: list[FidelityResult]) -> list[list[str]]:
     """The cases in groups, with a row for each client: the error of each percentile."""
-    table = Table(
-        box=None, pad_edge=False, title="measured minus injected, ms", title_justify="left"
-    )
-    for column in ("case", "client", "result", "error of each percentile", "tolerance"):
-        table.add_column(column, overflow="fold")
+    rows: list[list[str]] = []
     for case in wanted:
         for number, finding in enumerate(one for one in found if one.case == case.name):
             if finding.state == "not applicable":
@@ -170,14 +170,12 @@ def _table(wanted: list[Case], found: list[FidelityResult]) -> Table:
                 for line in finding.lines
             )
             most = max((line.most_ns for line in finding.lines), default=None)
-            table.add_row(
-                "" if number else escape(case.name),
-                escape(finding.client),
-                f"[{_COLOURS[finding.state]}]{finding.state}[/]",
-                errors or _counts(finding),
-                "exact" if most is None else milliseconds(most),
+            tolerance = "exact" if most is None else milliseconds(most)
+            name = "" if number else case.name
+            rows.append(
+                [name, finding.client, _state(finding), errors or _counts(finding), tolerance]
             )
-    return table
+    return rows
 
 
 def _print_tool_notes(console: Console, tools: list[Tool]) -> None:

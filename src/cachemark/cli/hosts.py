@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark.agents.dask_settings import check_installed
 from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.output import console, print_text
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
+from cachemark.report.terminal import print_table
 
 
 def hosts(
@@ -64,21 +63,21 @@ def _check(file: Path, connect_s: float) -> int:
     with coordinating(known, file, connect_s=connect_s, announce=announce) as coordinator:
         comparison = check_all(coordinator)
     checks: Mapping[str, HostCheck] = comparison.hosts
-    table = Table(box=None, pad_edge=False)
-    for column in ("host", "roles", "machine", "clock", "round trip", "from the server", "doctor"):
-        table.add_column(column, overflow="fold")
-    for host in known.hosts:
-        row = checks[host.name]
-        table.add_row(
+    columns = ("host", "roles", "machine", "clock", "round trip", "from the server", "doctor")
+    rows = [
+        [
             host.name,
             ", ".join(host.roles),
-            escape(row.machine),
+            row.machine,
             row.clock_text,
             row.round_trip_text,
             row.bandwidth_text,
-            escape(row.doctor_text),
-        )
-    console().print(table)
+            row.doctor_text,
+        ]
+        for host in known.hosts
+        for row in [checks[host.name]]
+    ]
+    print_table(console(), columns, rows)
     for line in comparison.differences:
         print_text(f"differs: {line}")
     if not comparison.differences:

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark.checks.item_memory import KEY_BYTES, Fill, drawn_shapes, fills
 from cachemark.checks.memory_for_hits import Fetches, HitRatio, MemoryForHits, memory_for_hits
 from cachemark.checks.memory_need import MemoryNeed, memory_need
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text, progress_lines
-from cachemark.endpoints.servers import ServerSpec, parse_spec
+from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
 from cachemark.model.units import parse_count, parse_size
-from cachemark.report.console import print_words
+from cachemark.report.document import Document, DocumentPart, plain_table
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import print_document
 
 _LARGEST_BYTES = 1 << 20
 _UNSETTLED = (
@@ -64,55 +63,63 @@ def memory(
     specs = [parse_spec(text) for text in (server, *more)]
     if hit_ratio is not None:
         fetches = _fetches(items, size, key_length, distribution)
-        return _for_hits(specs, fetches, hit_ratio, json=json)
+        if not 0 < hit_ratio < 1:
+            raise UsageError(f"--hit-ratio {hit_ratio:g}", "write a part, such as 0.99")
+        with progress_lines() as progress:
+            found = [memory_for_hits(spec, fetches, hit_ratio, progress) for spec in specs]
+        return _tell(found, _parts_of_hits(found, fetches), json=json)
     if items is not None:
-        return _need(specs, parse_count(items, "--items"), size, key_length, json=json)
+        count = parse_count(items, "--items")
+        shapes = drawn_shapes(count, size, key_length)
+        with progress_lines() as progress:
+            needs = [memory_need(spec, shapes, count, progress) for spec in specs]
+        shape = f"keys of {key_length} B, values of {size} B"
+        return _tell(needs, _parts_of_needs(needs, shape), json=json)
     with progress_lines() as progress:
         filled = fills(specs, _sizes(sizes), progress)
+    return _tell(filled, _parts_of_fills(filled), json=json)
+
+
+def _tell(
+    found: Sequence[Fill | MemoryNeed | MemoryForHits], parts: list[DocumentPart], *, json: bool
+) -> int:
+    """Print what was found; the exit status."""
     if json:
-        print_text(json_text(filled))
+        print_text(json_text(found))
     else:
-        _print(filled)
-    return 1 if any(fill.reason for fill in filled) else 0
+        print_document(console(), Document(title="", parts=parts))
+    return 1 if any(one.reason for one in found) else 0
 
 
-def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, json: bool) -> int:
-    shapes = drawn_shapes(items, size, key_length)
-    with progress_lines() as progress:
-        needs = [memory_need(spec, shapes, items, progress) for spec in specs]
-    if json:
-        print_text(json_text(needs))
-    else:
-        _print_need(needs, f"keys of {key_length} B, values of {size} B")
-    return 1 if any(need.reason for need in needs) else 0
+def _parts(
+    head: str, columns: Sequence[str], rows: list[list[str]], below: list[str]
+) -> list[DocumentPart]:
+    """A sentence, a table, and the lines below it."""
+    if not rows:
+        return [DocumentPart(items=[head, *below])]
+    table = plain_table(columns, rows)
+    return [DocumentPart(items=[head]), DocumentPart(table=table, whole=True, items=below)]
 
 
-def _print_need(found: list[MemoryNeed], shapes: str) -> None:
-    out = console()
+def _parts_of_needs(found: list[MemoryNeed], shapes: str) -> list[DocumentPart]:
     first = found[0]
-    print_words(
-        out,
+    return _parts(
         f"{first.items:,} items, {shapes}: {_megabytes(first.data_bytes)} of keys and values.",
-    )
-    table = _table(
         ("server", "memory", "bytes an item", "of it overhead", "RSS", "checked"),
-        left=("server", "checked"),
-    )
-    for need in found:
-        if need.memory_mib is not None and need.item_bytes is not None:
-            table.add_row(
-                escape(need.server),
+        [
+            [
+                need.server,
                 f"memory={need.memory_mib}m",
                 f"{need.item_bytes:.0f}",
                 f"{need.item_bytes - need.data_bytes / need.items:.0f}",
                 _megabytes(need.rss_bytes),
                 _checked(need),
-            )
-    if table.row_count:
-        out.print(table)
-    for need in found:
-        if need.reason:
-            print_words(out, f"{need.server}: {need.reason}")
+            ]
+            for need in found
+            if need.memory_mib is not None and need.item_bytes is not None
+        ],
+        [f"{need.server}: {need.reason}" for need in found if need.reason],
+    )
 
 
 def _fetches(items: str | None, size: str, key_length: str, distribution: str) -> Fetches:
@@ -122,48 +129,30 @@ def _fetches(items: str | None, size: str, key_length: str, distribution: str) -
     return Fetches(items=count, size=size, key_length=key_length, distribution=distribution)
 
 
-def _for_hits(specs: list[ServerSpec], fetches: Fetches, target: float, *, json: bool) -> int:
-    if not 0 < target < 1:
-        raise UsageError(f"--hit-ratio {target:g}", "write a part, such as 0.99")
-    with progress_lines() as progress:
-        found = [memory_for_hits(spec, fetches, target, progress) for spec in specs]
-    if json:
-        print_text(json_text(found))
-    else:
-        _print_for_hits(found, fetches)
-    return 1 if any(answer.reason for answer in found) else 0
-
-
-def _print_for_hits(found: list[MemoryForHits], fetches: Fetches) -> None:
-    out = console()
-    print_words(
-        out,
+def _parts_of_hits(found: list[MemoryForHits], fetches: Fetches) -> list[DocumentPart]:
+    return _parts(
         f"{fetches.items:,} keys of {fetches.key_length} B, values of {fetches.size} B, drawn as "
         f"{fetches.distribution}; a get that misses stores its key. "
         f"{_megabytes(found[0].data_bytes)} of keys and values.",
-    )
-    table = _table(
         ("server", "memory", "hit ratio", "items held", "all items need", "too small"),
-        left=("server", "too small"),
-    )
-    for answer in found:
-        if answer.reached:
-            held = answer.reached.held_items
-            table.add_row(
-                escape(answer.server),
+        [
+            [
+                answer.server,
                 f"memory={answer.reached.memory_mib}m",
                 f"{100 * answer.reached.ratio:.2f} %",
-                "–" if held is None else f"{held:,}",
+                "–" if answer.reached.held_items is None else f"{answer.reached.held_items:,}",
                 f"about {answer.all_items_mib}m",
                 _seen(answer.missed),
-            )
-    if table.row_count:
-        out.print(table)
-    for answer in found:
-        if answer.reason:
-            print_words(out, f"{answer.server}: {answer.reason}")
-        elif answer.reached and not answer.reached.settled:
-            print_words(out, f"{answer.server}: {_UNSETTLED}")
+            ]
+            for answer in found
+            if answer.reached
+        ],
+        [
+            f"{answer.server}: {answer.reason or _UNSETTLED}"
+            for answer in found
+            if answer.reason or (answer.reached and not answer.reached.settled)
+        ],
+    )
 
 
 def _seen(of: HitRatio | None) -> str:
@@ -178,15 +167,6 @@ def _checked(need: MemoryNeed) -> str:
     return f"all were stored, none was evicted{less}"
 
 
-def _table(columns: Sequence[str], left: Sequence[str]) -> Table:
-    """An empty table; the columns that are not at the left have figures."""
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        justify = "left" if column in left else "right"
-        table.add_column(column, justify=justify, overflow="fold")
-    return table
-
-
 def _sizes(text: str) -> list[int]:
     numbers = [parse_size(part, "--sizes") for part in text.split(",")]
     if max(numbers) > _LARGEST_BYTES:
@@ -194,31 +174,25 @@ def _sizes(text: str) -> list[int]:
     return list(dict.fromkeys(numbers))
 
 
-def _print(found: list[Fill]) -> None:
-    out = console()
-    print_words(
-        out,
+def _parts_of_fills(found: list[Fill]) -> list[DocumentPart]:
+    return _parts(
         f"Each server was filled until it evicted the first item; keys have {KEY_BYTES} bytes. "
         "Efficiency is the stored bytes (keys and values) divided by the server's resident memory, "
         "by the growth of that memory, and by the server's own `bytes`.",
-    )
-    table = _table(
         ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"),
-        left=("server",),
+        [_figures(fill, fill.footprint) for fill in found if fill.footprint is not None],
+        [
+            f"{fill.server}, {fill.value_bytes:,} B: "
+            f"{fill.reason or f'the fill ended as {fill.ended}'}"
+            for fill in found
+        ],
     )
-    for fill in found:
-        if fill.footprint is not None:
-            table.add_row(escape(fill.server), *_figures(fill, fill.footprint))
-    if table.row_count:
-        out.print(table)
-    for fill in found:
-        why = fill.reason or f"the fill ended as {fill.ended}"
-        print_words(out, f"{fill.server}, {fill.value_bytes:,} B: {why}")
 
 
 def _figures(fill: Fill, of: Footprint) -> list[str]:
     wholes = (of.rss_bytes, of.growth_bytes, of.reported_bytes)
     return [
+        fill.server,
         f"{fill.value_bytes:,} B",
         f"{fill.items:,}",
         _megabytes(of.user_bytes),

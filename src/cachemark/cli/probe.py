@@ -6,7 +6,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.markup import escape
-from rich.table import Table
 
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
@@ -16,10 +15,16 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Experiment
 from cachemark.model.suites import find, names
+from cachemark.report.document import Toned
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import print_table
 from cachemark.runs.audit.fitness import SuiteFitness, suites_on
 
-_FIT_TEXTS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
+_FIT_WORDS = {
+    True: Toned("fit", "green"),
+    False: Toned("unfit", "yellow"),
+    None: Toned("unknown", "dim"),
+}
 
 
 def probe(
@@ -73,28 +78,25 @@ def _refuses(text: str, findings: list[ProbeResult], suite: Experiment) -> bool:
 
 def _print_suites(found: list[SuiteFitness]) -> None:
     """Which suites can be played: all of their workloads and loads, some, or none."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("suite", "can be run", "why not all"):
-        table.add_column(column, overflow="fold")
-    for one in found:
-        part = "whole" if one.playable == one.total else f"{one.playable} of {one.total} parts"
-        reason = one.reasons[0] if one.reasons else ""
-        table.add_row(one.suite, part if one.playable else "no", escape(reason))
-    console().print(table)
+    rows = [[one.suite, _playable(one), one.reasons[0] if one.reasons else ""] for one in found]
+    print_table(console(), ("suite", "can be run", "why not all"), rows)
+
+
+def _playable(of: SuiteFitness) -> str:
+    if of.playable == of.total:
+        return "whole" if of.total else "no"
+    return f"{of.playable} of {of.total} parts" if of.playable else "no"
 
 
 def _print(text: str, findings: list[ProbeResult], *, show_all: bool) -> None:
-    print_line = console().print
+    out = console()
     fit = sum(finding.fit is True for finding in findings)
-    print_line(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")
-    table = Table(box=None, pad_edge=False)
-    for column in ("check", "", "seen", "so"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        if show_all or not finding.fit:
-            seen, means = escape(finding.seen), escape(finding.means)
-            table.add_row(escape(finding.name), _FIT_TEXTS[finding.fit], seen, means)
-    if table.row_count:
-        print_line(table)
+    out.print(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")
+    rows = [
+        [finding.name, _FIT_WORDS[finding.fit], finding.seen, finding.means]
+        for finding in findings
+        if show_all or not finding.fit
+    ]
+    print_table(out, ("check", "", "seen", "so"), rows)
     cannot = sorted(excluded(findings))
-    print_line(f"cannot be measured: {', '.join(cannot)}\n" if cannot else "")
+    out.print(f"cannot be measured: {', '.join(cannot)}\n" if cannot else "")

@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 
 from cachemark import host
 from cachemark.analysis.resilience.cell import PROFILES, CellOutcome
@@ -34,11 +33,18 @@ from cachemark.model.faults import chosen_faults
 from cachemark.model.run_header import own_name
 from cachemark.report.console import print_words
 from cachemark.report.json_text import json_text
-from cachemark.report.resilience.console import COLOURS, print_matrix, reasons
 from cachemark.report.resilience.export import exports
 from cachemark.report.resilience.html import INDEX, about_run, pages
-from cachemark.report.resilience.matrix import MatrixRow, matrix
+from cachemark.report.resilience.matrix import (
+    MatrixRow,
+    matrix,
+    matrix_table,
+    reasons,
+    toned,
+    why_lines,
+)
 from cachemark.report.resilience.plan import plan_text
+from cachemark.report.terminal import print_table, print_toned
 from cachemark.runs.resilience.side_by_side import play_rest
 from cachemark.runs.resilience.stored import (
     ResiliencePlan,
@@ -194,11 +200,21 @@ def _play_and_show(
     if json:
         print_text(json_text(outcomes))
     else:
-        print_matrix(out, rows, names)
-        text = f"outcomes {run.folder / 'cells.jsonl'} · report {page}"
-        print_words(out, text)
+        table = matrix_table(rows, names)
+        print_table(out, table.titles, table.rows)
+        for line in [*why_lines(rows), *_unplayed(rows)]:
+            print_words(out, line)
+        print_words(out, f"outcomes {run.folder / 'cells.jsonl'} · report {page}")
     bad = any(one.failed or one.verdict == "unsafe" for one in outcomes)
     return FAILED if bad else OK
+
+
+def _unplayed(rows: list[MatrixRow]) -> list[str]:
+    return [
+        f"{row.client} ({row.profile}) is not played: {row.unsupported}"
+        for row in rows
+        if row.unsupported
+    ]
 
 
 def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
@@ -223,9 +239,8 @@ def _print_progress(out: Console, outcome: CellOutcome) -> None:
     reason = outcome.unsupported or outcome.not_applicable
     word = outcome.verdict or ("failed" if outcome.failed else "not played")
     why = reason or "; ".join(reasons([outcome]))
-    text = f"[{COLOURS.get(word, 'dim')}]{word}[/]  {escape(name.client)}  {name.profile}  "
-    text += f"{escape(name.fault)}  {name.sitting}"
-    out.print(f"{text}: {escape(why)}" if why else text, soft_wrap=not out.is_terminal)
+    text = f"{name.client}  {name.profile}  {name.fault}  {name.sitting}"
+    print_toned(out, toned(word, word), f"{text}: {why}" if why else text)
 
 
 def _sittings(asked: int | None, *, quick: bool) -> int:

@@ -6,13 +6,12 @@ import subprocess
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark.cli.output import console
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.endpoints.servers.third_party import FOLDER
 from cachemark.model.errors import TrialError, UsageError
+from cachemark.report.terminal import print_table
 
 
 def servers(
@@ -23,13 +22,11 @@ def servers(
     if setup is not None:
         _set_up(setup)
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("server", "what", "write", "state"):
-        table.add_column(column, overflow="fold")
-    for kind in kinds():
-        what = f"{kind.summary}; {kind.note}" if kind.note else kind.summary
-        table.add_row(kind.name, escape(what), escape(kind.form), escape(readiness(kind)))
-    console().print(table)
+    rows = [
+        [kind.name, "; ".join(filter(None, (kind.summary, kind.note))), kind.form, readiness(kind)]
+        for kind in kinds()
+    ]
+    print_table(console(), ("server", "what", "write", "state"), rows)
 
 
 def _set_up(name: str) -> None:

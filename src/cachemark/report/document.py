@@ -45,6 +45,18 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Toned(str):
+    """A word of a cell, with the style in which a terminal shows it, such as `bold red`."""
+
+    def __new__(cls, text: str, style: str) -> Toned:
+        """The word with its style."""
+        toned = super().__new__(cls, text)
+        toned.style = style
+        return toned
+
+    style: str
+
+
 def plain_table(columns: Sequence[str], rows: list[list[str]], *, prose: bool = False) -> Table:
     """A table of which every column is shown, and none is asked for."""
     return Table(columns=[TableColumn(title) for title in columns], rows=rows, prose=prose)

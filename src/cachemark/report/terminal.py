@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from cachemark.report.console import print_words, text_console, text_of
-from cachemark.report.document import Document, DocumentPart, Table
+from cachemark.report.document import Document, DocumentPart, Table, Toned, plain_table
 from cachemark.report.wide_tables import parts, widths
 
 # Columns of a name that is never folded.
@@ -31,24 +31,40 @@ def form(made: Callable[[_Value], Document]) -> Callable[[_Value, int | None], s
 def draw(document: Document, width: int | None) -> str:
     """The document as text of at most `width` columns."""
     console = text_console(width)
+    print_document(console, document, wrapped=True)
+    return text_of(console)
+
+
+def print_table(console: Console, columns: Sequence[str], rows: list[list[str]]) -> None:
+    """Print a table of text, whose cells are folded where they do not fit; nothing without rows."""
+    if rows:
+        console.print(rich_table(plain_table(columns, rows, prose=True), None))
+
+
+def print_toned(console: Console, word: Toned, text: str) -> None:
+    """Print a word in its style, and a text behind it; on what is no terminal, on one line."""
+    console.print(f"{_markup(word)}  {escape(text)}", soft_wrap=not console.is_terminal)
+
+
+def print_document(console: Console, document: Document, *, wrapped: bool = False) -> None:
+    """Print a document; on what is no terminal, sentences stay whole if they are not `wrapped`."""
     for number, part in enumerate(document.parts_on("console")):
         # A table without a title belongs to the part before it.
         if number and (part.title or not part.table):
             console.print()
-        _print_part(console, part)
-    return text_of(console)
+        _print_part(console, part, wrapped=wrapped)
 
 
-def _print_part(console: Console, part: DocumentPart) -> None:
+def _print_part(console: Console, part: DocumentPart, *, wrapped: bool) -> None:
     table = part.table
     if part.title:
-        print_words(console, part.title if table else f"{part.title}:", wrapped=True)
+        print_words(console, part.title if table else f"{part.title}:", wrapped=wrapped)
     if table and part.whole:
         _print_whole(console, table)
     elif table:
         console.print(rich_table(table, console.width))
     for text in [*part.paragraphs, *part.items]:
-        print_words(console, " ".join(text.split()), wrapped=True)
+        print_words(console, " ".join(text.split()), wrapped=wrapped)
 
 
 def _print_whole(console: Console, table: Table) -> None:
@@ -90,8 +106,12 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             overflow="fold",
         )
     for row in table.rows:
-        drawn.add_row(*map(escape, row))
+        drawn.add_row(*map(_markup, row))
     return drawn
+
+
+def _markup(cell: str) -> str:
+    return f"[{cell.style}]{escape(cell)}[/]" if isinstance(cell, Toned) else escape(cell)
 
 
 def _fitting(table: Table, width: int) -> Table:

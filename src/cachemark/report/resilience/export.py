@@ -6,21 +6,27 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.resilience.cell import CellOutcome, Profile
+from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
 from cachemark.analysis.resilience.figures import Figures
 from cachemark.analysis.resilience.verdict import ClientVerdict
-from cachemark.model.foreign_text import clean
+from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.csv_text import csv_text
 from cachemark.report.json_text import json_text
-from cachemark.report.resilience.console import reasons
+from cachemark.report.markdown import one_line, table_lines
 from cachemark.report.resilience.known_issues import issues_of
-from cachemark.report.resilience.matrix import MatrixCell, MatrixRow
+from cachemark.report.resilience.matrix import (
+    MatrixCell,
+    MatrixRow,
+    matrix_table,
+    reasons,
+    why_lines,
+)
 
 # Counts by result have no column of their own.
 _FIGURES = tuple(name for name in Figures.__struct_fields__ if name not in ("during", "after"))
+_PLAYED = ("library", "library_version", "runtime", "wire", "server", "verdict")
 COLUMNS = (
-    "client", "profile", "fault", "sitting", "library", "library_version", "runtime", "wire",
-    "server", "verdict", "rules", "note", "jobs", "disturbed", *_FIGURES, "replay",
+    *CellName.__struct_fields__, *_PLAYED, "rules", "note", "jobs", "disturbed", *_FIGURES, "replay"
 )  # fmt: skip
 
 
@@ -71,45 +77,21 @@ def matrix_markdown(rows: Sequence[MatrixRow]) -> str:
     played = [row for row in rows if not row.unsupported]
     if not played:
         return ""
-    faults = [cell.fault for cell in played[0].cells]
-    lines = [f"| client | profile | {' | '.join(faults)} |", "|---" * (len(faults) + 2) + "|"]
-    lines += [
-        f"| {_markdown(row.client)} | {row.profile} | "
-        f"{' | '.join(cell.text for cell in row.cells)} |"
-        for row in played
-    ]
-    whys = [
-        f"- {_markdown(f'{row.client} ({row.profile}), {cell.fault}: {why}')}"
-        for row in played
-        for cell in row.cells
-        for why in reasons(cell.outcomes)
-    ]
-    return "\n".join([*lines, "", *whys]) + "\n"
-
-
-def _markdown(text: str) -> str:
-    return clean(text, "markdown").replace("|", "\\|")
+    table = matrix_table(played, [cell.fault for cell in played[0].cells])
+    whys = [f"- {one_line(clean(line, 'markdown'))}" for line in why_lines(played)]
+    return "\n".join([*table_lines(clean_all(table, "markdown")), "", *whys]) + "\n"
 
 
 def _line(outcome: CellOutcome) -> list[object]:
-    name, figures = outcome.name, outcome.figures
     return [
-        name.client,
-        name.profile,
-        name.fault,
-        name.sitting,
-        outcome.library,
-        outcome.library_version,
-        outcome.runtime,
-        outcome.wire,
-        outcome.server,
-        outcome.verdict or "",
+        *msgspec.structs.astuple(outcome.name),
+        *[getattr(outcome, field) for field in _PLAYED],
         "; ".join(finding.rule for finding in outcome.findings),
         outcome.failed or outcome.unsupported or outcome.not_applicable,
         outcome.jobs,
         outcome.disturbed,
-        *("" if figures is None else getattr(figures, field) for field in _FIGURES),
-        name.replay,
+        *[getattr(outcome.figures, field, None) for field in _FIGURES],
+        outcome.name.replay,
     ]
 
 

@@ -1,15 +1,18 @@
-"""Outcomes of cells → a matrix of clients and faults, worst first. Pure."""
+"""Outcomes of cells → a matrix of clients and faults, worst first, in words. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from cachemark.analysis.resilience.answers import ERRORS
 from cachemark.analysis.resilience.cell import CellOutcome, Profile
 from cachemark.analysis.resilience.verdict import VERDICTS, ClientVerdict, worst
+from cachemark.report.document import Table, Toned, plain_table
+
+_STYLES = {"unsafe": "bold red", "hangs": "red", "degraded": "yellow", "safe": "green"}
 
 
 class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,3 +141,47 @@ def _cell(fault: str, outcomes: list[CellOutcome]) -> MatrixCell:
         note=notes[0] if notes else "",
         outcomes=outcomes,
     )
+
+
+def matrix_table(rows: Sequence[MatrixRow], faults: Sequence[str]) -> Table:
+    """The matrix of the clients that could be played, as a table of text."""
+    cells = [
+        [row.client, row.profile, *[toned(cell.text, cell.verdict or "") for cell in row.cells]]
+        for row in rows
+        if not row.unsupported
+    ]
+    return plain_table(["client", "profile", *faults], cells, prose=True)
+
+
+def toned(text: str, verdict: str) -> Toned:
+    """A text in the colour of a verdict; dim without one."""
+    return Toned(text, _STYLES.get(verdict, "dim"))
+
+
+def why_lines(rows: Sequence[MatrixRow]) -> Iterator[str]:
+    """Why cells of these rows are not safe, a line for each reason."""
+    for row in rows:
+        for cell in row.cells:
+            for why in reasons(cell.outcomes):
+                yield f"{row.client} ({row.profile}), {cell.fault}: {why}"
+
+
+def reasons(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+    """Why a cell is not safe: each rule once, with the sentence of its first sitting."""
+    seen: set[str] = set()
+    for outcome in outcomes:
+        if outcome.failed:
+            yield f"could not be judged: {outcome.failed}"
+        for finding in sorted(outcome.findings, key=lambda f: VERDICTS.index(f.verdict)):
+            if finding.rule not in seen:
+                seen.add(finding.rule)
+                whose = _whose(outcome) if finding.rule == "wrong value" else ""
+                yield f"{finding.verdict}: {finding.why}{whose}"
+        if outcome.disturbed and outcome.disturbed not in seen:
+            seen.add(outcome.disturbed)
+            yield f"this can come from the machine: {outcome.disturbed}"
+
+
+def _whose(outcome: CellOutcome) -> str:
+    first = next(iter(outcome.wrong_values), None)
+    return f" (the first, of {first.key}: {first.what})" if first else ""
