@@ -39,10 +39,10 @@ def make_display(
     console: Console, extent: ExtentOf, standing: StandingOf, limit_s: float | None = None
 ) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise; `limit_s` is the time of the run."""
-    problems, clock = _Problems(), RemainingTime(limit_s)
     if not console.is_terminal:
-        yield PlainDisplay(console, extent, standing, problems, clock)
-        _print_lines(console, problems.again())
+        plain = PlainDisplay(console, extent, standing, limit_s)
+        yield plain
+        plain.repeat_problems()
         return
     progress = Progress(
         TextColumn("{task.fields[number]}"),
@@ -58,8 +58,9 @@ def make_display(
         refresh_per_second=1,
     )
     with progress:
-        yield LiveDisplay(progress, extent, standing, problems, clock)
-    _print_lines(console, problems.again())
+        live = LiveDisplay(console, extent, standing, limit_s, progress)
+        yield live
+    live.repeat_problems()
 
 
 def _print_lines(console: Console, lines: Iterable[str]) -> None:
@@ -156,34 +157,51 @@ class RateMeter:
         self._ops, self._at = 0, time.monotonic()
 
 
-class LiveDisplay(Display):
+class _PrintingDisplay(Display):
+    """Prints what stays on the screen: the plan, what is not played, the ranking so far."""
+
+    def __init__(
+        self, console: Console, extent: ExtentOf, standing: StandingOf, limit_s: float | None
+    ) -> None:
+        self._console, self._extent, self._standing = console, extent, standing
+        self._problems, self._clock = _Problems(), RemainingTime(limit_s)
+
+    def repeat_problems(self) -> None:
+        """Print how often each reason came, of those that came more than once."""
+        _print_lines(self._console, self._problems.again())
+
+    def planned(self, plan: Plan) -> None:
+        """The plan is known."""
+        _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
+
+    def refused(self, plan: Plan) -> None:
+        """The audit has ruled out some cells."""
+        _print_lines(self._console, _refusals(plan))
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A block of sittings has ended: show the ranking so far."""
+        _print_lines(self._console, self._standing(outcomes))
+
+
+class LiveDisplay(_PrintingDisplay):
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
     def __init__(
         self,
-        progress: Progress,
+        console: Console,
         extent: ExtentOf,
         standing: StandingOf,
-        problems: _Problems,
-        clock: RemainingTime,
+        limit_s: float | None,
+        progress: Progress,
     ) -> None:
-        self._progress, self._extent, self._standing = progress, extent, standing
-        self._problems, self._clock = problems, clock
-        self._rate = RateMeter()
+        super().__init__(console, extent, standing, limit_s)
+        self._progress, self._rate = progress, RateMeter()
         self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
-
-    def planned(self, plan: Plan) -> None:
-        """The plan is known."""
-        _print_lines(self._progress.console, [*_refusals(plan), self._extent(plan)])
 
     def auditing(self, what: str) -> None:
         """A step of the audit before the first trial begins."""
         self._progress.update(self._task, what=what)
-
-    def refused(self, plan: Plan) -> None:
-        """The audit has ruled out some cells."""
-        _print_lines(self._progress.console, _refusals(plan))
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         """A trial begins."""
@@ -225,10 +243,6 @@ class LiveDisplay(Display):
                 self._task, completed=number - 1 + part, what=f"in turns, {part:.0%}"
             )
 
-    def answers(self, outcomes: list[Outcome]) -> None:
-        """A block of sittings has ended: show the ranking so far."""
-        _print_lines(self._progress.console, self._standing(outcomes))
-
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended: only what went wrong is worth a line that stays.
 
@@ -237,31 +251,13 @@ class LiveDisplay(Display):
         self._progress.update(self._task, rate=f"last {rate_of(outcome)}")
         problem = problem_of(outcome)
         if problem and self._problems.first(outcome):
-            _print_lines(self._progress.console, [problem])
+            _print_lines(self._console, [problem])
 
 
-class PlainDisplay(Display):
+class PlainDisplay(_PrintingDisplay):
     """One line per trial, for logs and pipes."""
 
-    def __init__(
-        self,
-        console: Console,
-        extent: ExtentOf,
-        standing: StandingOf,
-        problems: _Problems,
-        clock: RemainingTime,
-    ) -> None:
-        self._console, self._extent, self._standing = console, extent, standing
-        self._problems, self._clock = problems, clock
-        self._what = "trial"
-
-    def planned(self, plan: Plan) -> None:
-        """The plan is known."""
-        _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
-
-    def refused(self, plan: Plan) -> None:
-        """The audit has ruled out some cells."""
-        _print_lines(self._console, _refusals(plan))
+    _what = "trial"
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         """A trial begins."""
@@ -281,10 +277,6 @@ class PlainDisplay(Display):
         left = self._clock.left()
         head = f"sitting {self._clock.number} of {self._clock.total}"
         self._console.print(f"{head} ended" + (f", at most {left}" if left else ""))
-
-    def answers(self, outcomes: list[Outcome]) -> None:
-        """A block of sittings has ended: show the ranking so far."""
-        _print_lines(self._console, self._standing(outcomes))
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""

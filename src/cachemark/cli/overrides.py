@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from cachemark.cli.changed_settings import replaced, without_none
 from cachemark.cli.set_option import with_others
 from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
 from cachemark.cli.typed_search import searched
-from cachemark.cli.typed_window import with_end, without_own_warmup
+from cachemark.cli.typed_window import replaced, with_end, without_none, without_own_warmup
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Workload

@@ -1,17 +1,18 @@
-"""How windows begin and end, where that was typed."""
+"""Typed changes of an experiment: any field; and how windows begin and end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from cachemark.cli.changed_settings import replaced
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Workload
 from cachemark.model.work_length import ending_after, filling_to, scaled
 
 _MAX_SCALE = 1000
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def with_end(
@@ -46,3 +47,22 @@ def _with_end(
 def without_own_warmup(workloads: Sequence[Workload]) -> list[Workload]:
     """The workloads with the experiment's warm-up, which was typed."""
     return [msgspec.structs.replace(workload, warmup_ms=None) for workload in workloads]
+
+
+def without_none(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def replaced(value: _Struct, **fields: Any) -> _Struct:
+    """Change the given fields, and check the result as if it were read from a file.
+
+    Raises UsageError, which names the option.
+    """
+    changed = msgspec.structs.replace(value, **without_none(**fields))
+    try:
+        return msgspec.convert(msgspec.to_builtins(changed), type(value))
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        option = place.rstrip("`").replace("_", "-")
+        raise UsageError(f"--{option}: {what}") from error

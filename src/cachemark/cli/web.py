@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from cachemark.cli.output import print_text
 from cachemark.cli.standard_streams import flush
 from cachemark.model.errors import UsageError
-from cachemark.web.drive import events_of_drive
 from cachemark.web.settings import WebSettings, is_loopback, new_token
 
 _PACKAGES = ("starlette", "uvicorn")
@@ -58,7 +57,7 @@ def web(
     if not 0 <= port <= 65535:
         raise UsageError(f"--port {port}: not a port", "such as --port 5770; 0: any free port")
     # Late, as its packages are an extra.
-    from cachemark.web.server import serve  # noqa: PLC0415
+    from cachemark.web.server import events_of_drive, serve  # noqa: PLC0415
 
     secret = new_token() if token or not is_loopback(host) else ""
     with events_of_drive(sys.stdin.fileno()) if drive else nullcontext() as events:

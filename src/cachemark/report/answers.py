@@ -12,9 +12,9 @@ from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
 from cachemark.report.document import Table, plain_table
 from cachemark.report.model import RatesSection, Report, ranked_figure
-from cachemark.report.replays import replay_lines
 from cachemark.report.tables import group_title, ranking_table
 from cachemark.report.terminal import rich_table
+from cachemark.report.trials import replay_lines
 
 # What answers the question; all other columns are in the report.
 _SHOWN = frozenset({"name", "rate", "ratio", "p99", "hit-ratio", "client-cpu"})

@@ -44,10 +44,9 @@ from cachemark.report.cells import cell_title
 from cachemark.report.groups import alone_text, make_groups, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
-from cachemark.report.replays import replay_lines
 from cachemark.report.search_answer import search_answer
 from cachemark.report.server_loads import server_lines
-from cachemark.report.trials import trial_rows
+from cachemark.report.trials import replay_lines, trial_rows
 
 # A number that is no part of a name such as p99.
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cachemark.analysis.number_format import counted
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.outcome import Cell, Outcome, ServerLoad
-from cachemark.model.plan import is_repeat
-from cachemark.report.evictions import eviction_lines
+from cachemark.model.plan import NO_SERVER, is_repeat
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
@@ -43,3 +43,24 @@ def _line(cell: Cell, trials: Sequence[Sequence[ServerLoad]], place: str) -> str
 
 def _listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def eviction_lines(summaries: Sequence[CellSummary]) -> list[str]:
+    """By server: none, how many items, or that the server does not report them; empty without one.
+
+    Counted between the server's two readings of a trial, so a sitting's uncounted parts are in it.
+    """
+    by_server: dict[str, list[int | None]] = {}
+    for summary in summaries:
+        if summary.valid and summary.cell.server != NO_SERVER:
+            by_server.setdefault(summary.cell.server, []).append(summary.evictions)
+    if not by_server:
+        return []
+    return [f"Evictions: {', '.join(_server_text(*item) for item in by_server.items())}."]
+
+
+def _server_text(server: str, counts: Sequence[int | None]) -> str:
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return f"{server} not known"
+    return f"{server} {counted(sum(known)) if sum(known) else 'none'}"

@@ -1,14 +1,18 @@
-"""Outcomes → one row for each trial, in the order in which the trials were played."""
+"""Outcomes → one row for each trial, in the order in which they were played; and replays."""
 
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import window_rate
 from cachemark.analysis.verdict import hits_withheld
+from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, Sample
+from cachemark.report.cells import cell_title
 from cachemark.report.model import TimelinePoint, TrialRow
 
 
@@ -119,3 +123,23 @@ def _rise(name: str, old: Mapping[str, object], new: Mapping[str, object]) -> in
     except (KeyError, ValueError):
         return None
     return risen if risen >= 0 else None
+
+
+def replay_lines(experiment: Experiment, trials: Sequence[TrialRow]) -> list[str]:
+    """The number of replays, and a line for each cell that still has too few valid trials."""
+    wanted = experiment.until_valid
+    if wanted is None:
+        return []
+    played = [row for row in trials if row.verdict != "unsupported"]
+    tries = Counter(row.cell for row in played)
+    valid = Counter(row.cell for row in played if row.verdict == "VALID")
+    replays = len(played) - len({(row.block, row.cell) for row in played})
+    lines = [
+        f"Replayed: {replays} of {count_of(len(played), 'trial')}, since the machine was disturbed "
+        "or they failed before they began, and for no rate or time that was measured."
+    ]
+    return (lines if replays else []) + [
+        f"{cell_title(cell)}: {count_of(count, 'trial')}, and {valid[cell]} of {wanted} are valid."
+        for cell, count in tries.items()
+        if valid[cell] < wanted
+    ]

@@ -1,4 +1,4 @@
-"""The process of `cachemark web`: its socket, its low priority, and its end."""
+"""The process of `cachemark web`: its socket, low priority and end, and a drive that it shows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import ipaddress
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from cachemark.host import run_on
 from cachemark.host.process import parse_cpus
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
+from cachemark.runs.events.drive_lines import follow
+from cachemark.runs.events.log import EventLog
 from cachemark.web.app import make_app
 from cachemark.web.connections import LimitedProtocol
 from cachemark.web.context import Context
@@ -122,3 +127,15 @@ def _config(context: Context) -> uvicorn.Config:
             "both are PEM files, and the key is that of the certificate",
         ) from error
     return config
+
+
+@contextmanager
+def events_of_drive(descriptor: int) -> Generator[Path]:
+    """A folder with the events of the drive whose lines a file descriptor brings."""
+    # A reader of its own: at its end, Python waits for the lock of sys.stdin's.
+    stream = open(descriptor, "rb", closefd=False)  # noqa: SIM115
+    with temporary_folder() as folder:
+        threading.Thread(
+            target=follow, args=(stream, EventLog(folder)), name="drive", daemon=True
+        ).start()
+        yield folder

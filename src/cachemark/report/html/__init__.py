@@ -4,13 +4,13 @@ Each plot is drawn twice, for wide and narrow screens; the style sheet shows one
 is a light and a dark theme. Other pages share its tables, its style sheet and its script.
 """
 
+from cachemark.report.html.environment import style_sheet
 from cachemark.report.html.render import (
     column_classes,
     content_policy,
     render,
     render_page,
     script_text,
-    style_sheet,
 )
 
 __all__ = [

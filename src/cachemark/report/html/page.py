@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
@@ -11,20 +12,11 @@ from cachemark.analysis.number_format import count_of, number, size
 from cachemark.report import csv_file
 from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
-from cachemark.report.document import plain_table
+from cachemark.report.document import Table, plain_table
 from cachemark.report.html import descriptions
 from cachemark.report.html.inline_svg import inline_svg
-from cachemark.report.html.page_values import (
-    Download,
-    GroupPart,
-    HtmlPage,
-    PageAnswer,
-    PageFigure,
-    SectionPart,
-    TrialPart,
-)
 from cachemark.report.model import Group, Report, Section, TrialRow
-from cachemark.report.plots import Plots, plots
+from cachemark.report.plots import plots
 from cachemark.report.plots.images import svg
 from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.plot import Plot
@@ -38,78 +30,112 @@ from cachemark.report.tables import (
 )
 
 
+class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole page besides what the report has itself; `sections` by their topic."""
+
+    headline: str
+    answers: list[PageAnswer]
+    answer_rows: list[ConclusionRow]
+    facts: list[tuple[str, str]]
+    analysis: list[list[tuple[str, bool]]]
+    overview: list[PageFigure]
+    factors: list[PageFigure]
+    groups: list[GroupPart]
+    loads: list[PageFigure]
+    memory: list[PageFigure]
+    sections: dict[str, list[SectionPart]]
+    trial_counts: list[tuple[str, int]]
+    trials: Table
+    environment: list[tuple[str, str]]
+    downloads: list[Download]
+
+
+class PageAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: its group, its text, and the anchor of the group."""
+
+    place: str
+    text: str
+    anchor: str
+
+
+class PageFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A plot, rendered for two widths."""
+
+    name: str
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    table: Table
+
+
+class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients that did the same work."""
+
+    anchor: str
+    title: str
+    answer: str
+    workload: str
+    load: str
+    figures: list[PageFigure]
+    ranking: Table
+    itself: str
+    kinds: Table | None
+
+
+class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite's own table with its plots."""
+
+    anchor: str
+    title: str
+    table: Table
+    notes: list[str]
+    figures: list[PageFigure]
+
+
+class Download(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw data inside the page."""
+
+    label: str
+    file: str
+    size: str
+    address: str
+
+
 def page(report: Report) -> HtmlPage:
     """Make the page of a report. Raises UsageError if the plots cannot be rendered."""
-    experiment = report.header.experiment
-    both_widths = _BothWidths(plots(report, WIDE), plots(report, NARROW))
-    overview, memory = both_widths.overview(), both_widths.memory()
+    wide, narrow = plots(report, WIDE), plots(report, NARROW)
+    overview, memory = drawn(wide.overview, narrow.overview), drawn(wide.memory, narrow.memory)
     if len(overview) == len(memory) == 1:
         # One workload: its two small charts stand side by side.
         overview, memory = [*overview, *memory], []
     anchors = [f"group-{number_}" for number_ in range(1, len(report.groups) + 1)]
     first_lines = answer_rows(report, anchors)
-    sections = _sections(report, both_widths.sections())
+    group_figures = map(drawn, wide.groups, narrow.groups)
     return HtmlPage(
-        name=experiment.name,
-        question=report.header.title,
         headline=headline(report),
         answers=_answers(report, anchors),
         answer_rows=first_lines,
         facts=_facts(report),
-        warnings=report.warnings,
         analysis=[
             descriptions.code_parts(" ".join(paragraph.split()))
-            for paragraph in experiment.analysis.split("\n\n")
+            for paragraph in report.header.experiment.analysis.split("\n\n")
             if paragraph.strip()
         ],
         overview=overview,
-        factors=both_widths.factors(),
+        factors=drawn(wide.factors, narrow.factors),
         groups=[
-            _group(report, group, line, figures)
-            for group, line, figures in zip(
-                report.groups, first_lines, both_widths.groups(), strict=True
-            )
+            _group(report, *each)
+            for each in zip(report.groups, first_lines, group_figures, strict=True)
         ],
-        loads=both_widths.loads(),
+        loads=drawn(wide.loads, narrow.loads),
         memory=memory,
-        search=[part for topic, part in sections if topic == "search"],
-        defaults=[part for topic, part in sections if topic == "defaults"],
-        rounds=[part for topic, part in sections if topic == "rounds"],
-        within=[part for topic, part in sections if topic == "within"],
-        published=[part for topic, part in sections if topic == "published"],
-        loops=[part for topic, part in sections if topic == "loops"],
-        audit=[part for topic, part in sections if topic in ("audit", "hosts")],
-        absences=report.absences,
+        sections=_sections(report, map(drawn, wide.sections, narrow.sections)),
+        trial_counts=Counter(trial.verdict for trial in report.trials).most_common(),
         trials=_trials(report),
         environment=descriptions.environment(report),
-        command=report.header.command,
         downloads=_downloads(report),
     )
-
-
-class _BothWidths:
-    """The plots at both widths, rendered on demand."""
-
-    def __init__(self, wide: Plots, narrow: Plots) -> None:
-        self._wide, self._narrow = wide, narrow
-
-    def overview(self) -> list[PageFigure]:
-        return drawn(self._wide.overview, self._narrow.overview)
-
-    def factors(self) -> list[PageFigure]:
-        return drawn(self._wide.factors, self._narrow.factors)
-
-    def loads(self) -> list[PageFigure]:
-        return drawn(self._wide.loads, self._narrow.loads)
-
-    def memory(self) -> list[PageFigure]:
-        return drawn(self._wide.memory, self._narrow.memory)
-
-    def groups(self) -> list[list[PageFigure]]:
-        return list(map(drawn, self._wide.groups, self._narrow.groups))
-
-    def sections(self) -> list[list[PageFigure]]:
-        return list(map(drawn, self._wide.sections, self._narrow.sections))
 
 
 def drawn(wide: list[Plot], narrow: list[Plot]) -> list[PageFigure]:
@@ -185,11 +211,13 @@ def _group(
     )
 
 
-def _sections(report: Report, figures: list[list[PageFigure]]) -> list[tuple[str, SectionPart]]:
-    return [
-        (section.topic, section_part(section, f"section-{n}", of))
-        for n, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1)
-    ]
+def _sections(report: Report, figures: Iterable[list[PageFigure]]) -> dict[str, list[SectionPart]]:
+    """The sections by topic; hosts are a part of the audit."""
+    by_topic: dict[str, list[SectionPart]] = {}
+    for number_, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1):
+        topic = "audit" if section.topic == "hosts" else section.topic
+        by_topic.setdefault(topic, []).append(section_part(section, f"section-{number_}", of))
+    return by_topic
 
 
 def section_part(section: Section, anchor: str, figures: list[PageFigure]) -> SectionPart:
@@ -203,18 +231,13 @@ def section_part(section: Section, anchor: str, figures: list[PageFigure]) -> Se
     )
 
 
-def _trials(report: Report) -> TrialPart:
-    counts = Counter(trial.verdict for trial in report.trials)
+def _trials(report: Report) -> Table:
     columns = ["#", "block", "client", "server", "workload", "load", "verdict", "ops/s",
                "other CPU", "steal", "reason"]  # fmt: skip
     rows = [_trial(trial) for trial in report.trials]
     if not any(trial.reasons for trial in report.trials):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    return TrialPart(
-        counts=counts.most_common(),
-        rejected=report.rejected,
-        table=plain_table(columns=columns, rows=rows),
-    )
+    return plain_table(columns=columns, rows=rows)
 
 
 def _trial(trial: TrialRow) -> list[str]:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from importlib import resources
 
 from markupsafe import Markup
 
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.document import Table
-from cachemark.report.html.environment import environment
-from cachemark.report.html.page import page
-from cachemark.report.html.page_values import Download
-from cachemark.report.html.theme import plot_colour_rules, variables
+from cachemark.report.html.environment import (
+    environment,
+    page_file,
+    plot_colour_rules,
+    style_sheet,
+)
+from cachemark.report.html.page import Download, page
 from cachemark.report.model import Report
 
 
 def render(report: Report, width: int | None) -> str:
     """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
-    made = page(clean_all(report))
-    return render_page("page.html.jinja", made.downloads, page=made)
+    report = clean_all(report)
+    made = page(report)
+    return render_page("page.html.jinja", made.downloads, page=made, report=report)
 
 
 def render_page(
@@ -45,14 +48,9 @@ def render_page(
     )
 
 
-def style_sheet() -> str:
-    """The style sheet of the page without the colours of plots; other pages use it too."""
-    return f"{variables()}\n{_file('style.css')}"
-
-
 def script_text() -> str:
     """The page's script; other pages use it too."""
-    return _file("script.js")
+    return page_file("script.js")
 
 
 def content_policy() -> str:
@@ -71,10 +69,6 @@ def column_classes(table: Table) -> list[str]:
         else "figures"
         for n in range(len(table.columns))
     ]
-
-
-def _file(name: str) -> str:
-    return (resources.files("cachemark.report.html") / "templates" / name).read_text("utf-8")
 
 
 def _hash(script: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.html import render_page
 from cachemark.report.html.descriptions import code_parts
-from cachemark.report.html.page import download, drawn, section_part
-from cachemark.report.html.page_values import Download, SectionPart
+from cachemark.report.html.page import Download, SectionPart, download, drawn, section_part
 from cachemark.report.jmh import csv_file
 from cachemark.report.jmh.model import JmhReport
 from cachemark.report.jmh.tables import figures_table

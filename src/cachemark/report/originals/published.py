@@ -14,11 +14,13 @@ import msgspec
 
 from cachemark.analysis.number_format import number
 from cachemark.analysis.statistics import CellSummary
+from cachemark.model import suites
+from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
-from cachemark.report.originals import claims, sample_times, suite_work
+from cachemark.report.originals import claims, sample_times
 from cachemark.report.originals.figures import FIGURES, measured_value, published_value
 from cachemark.report.originals.side_columns import SIDE_COLUMNS
 
@@ -33,7 +35,7 @@ def sections(
     tables = [(file.page, table) for file in published_files(suite) for table in file.table]
     if not tables:
         return []
-    valid, others = suite_work.split(
+    valid, others = _split(
         suite, [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
     )
     servers = dict.fromkeys(outcome.trial.cell.server for outcome in outcomes)
@@ -211,3 +213,33 @@ def _averages(table: PublishedTable, here: list[float | None]) -> list[str]:
             f"{operation:.2f} ms an operation{today}"
         )
     return notes
+
+
+def _split(suite: str, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[str]]:
+    """The trials with the suite's own work, and the names of what plays other work."""
+    grids = [suites.find(suite)]
+    if grids[0].quick is not None:
+        grids.append(suites.find(suite, quick=True))
+    own: list[Outcome] = []
+    others: list[str] = []
+    for outcome in outcomes:
+        if any(_plays(grid, outcome) for grid in grids):
+            own.append(outcome)
+        else:
+            others.append(f"{outcome.trial.cell.workload}, {outcome.trial.cell.load}")
+    return own, list(dict.fromkeys(others))
+
+
+def _plays(grid: Experiment, outcome: Outcome) -> bool:
+    """Any number of threads is the suite's own: a load's name has it."""
+    threads = outcome.load.threads
+    loads = [
+        msgspec.structs.replace(load, name=outcome.load.name, threads=threads)
+        for load in grid.loads
+    ]
+    played = _without_loads(outcome.workload)
+    return outcome.load in loads and played in map(_without_loads, grid.workloads)
+
+
+def _without_loads(workload: Workload) -> Workload:
+    return msgspec.structs.replace(workload, loads=None)
