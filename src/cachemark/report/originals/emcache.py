@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
 
 from cachemark.model.footprint import Footprint, mean
 from cachemark.model.outcome import Cell, Outcome
@@ -13,18 +15,17 @@ from cachemark.report.model import Bar, Section
 from cachemark.report.originals import fills
 from cachemark.report.originals.figures import totals
 
-_TESTS = ("get", "set", "set-noreply", "version")
 # The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
 _RATE_MB = 1e6
 _MEMORY_MB = 2**20
-# Column of the first table → the figure that the original published of it; none of `answered`.
-_PUBLISHED = {
-    "get": "get_k",
-    "set": "set_k",
-    "set noreply, as published": "set_noreply_k",
-    "set noreply, answered": "",
-    "version": "version_k",
-}
+
+
+class _Column(msgspec.Struct, frozen=True):
+    """The figure that the original published, if any, and how it is measured here."""
+
+    published: str
+    workload: str
+    rate: Callable[[Sequence[Done]], float | None]
 
 
 def sections(outcomes: Sequence[Outcome]) -> list[Section]:
@@ -39,61 +40,47 @@ def sections(outcomes: Sequence[Outcome]) -> list[Section]:
 
 
 def _constant(table: PublishedTable, valid: list[Outcome]) -> Section:
-    rows = [
-        [f"published: {row.label}", *[_published_k(row, name) for name in _PUBLISHED.values()]]
-        for row in table.row
-    ]
-    for label in _server_client_names(valid, _TESTS):
-        of = _windows_by_workload(valid, label)
-        rows.append(
-            [
-                label,
-                _rate_k(_rate(of("get"))),
-                _rate_k(_rate(of("set"))),
-                _rate_k(_send_rate(of("set-noreply"))),
-                _rate_k(_rate(of("set-noreply"))),
-                _rate_k(_rate(of("version"))),
-            ]
-        )
+    names = _server_client_names(valid, [column.workload for column in _COLUMNS.values()])
+    here = {label: [_here(valid, label, column) for column in _COLUMNS.values()] for label in names}
     return Section(
         title="Set/get a constant key",
-        columns=["server / client", *_PUBLISHED],
-        rows=rows,
+        columns=["server / client", *_COLUMNS],
+        rows=[
+            *[
+                [f"published: {row.label}", *[_published_k(row, of) for of in _COLUMNS.values()]]
+                for row in table.row
+            ],
+            *[[label, *map(_rate_k, rates)] for label, rates in here.items()],
+        ],
         notes=[
             "as published: operations over the time to the last send; answered: over the time to "
             "the reply that ends them",
             *table.remarks,
         ],
         unit="operations per second",
-        bars=[*_published_bars(table), *_measured_bars(valid)],
+        bars=[*_published_bars(table), *_measured_bars(here)],
     )
 
 
-def _published_k(row: Row, name: str) -> str:
-    return _k(row.figures[name]) if name else "–"
+def _published_k(row: Row, column: _Column) -> str:
+    return _k(row.figures[column.published]) if column.published else "–"
 
 
 def _published_bars(table: PublishedTable) -> list[Bar]:
     return [
-        Bar(label=row.label, measure=measure, value=1e3 * row.figures[name], published=True)
+        Bar(label=row.label, measure=title, value=1e3 * row.figures[of.published], published=True)
         for row in table.row
-        for measure, name in _PUBLISHED.items()
-        if name
+        for title, of in _COLUMNS.items()
+        if of.published
     ]
 
 
-def _measured_bars(valid: list[Outcome]) -> list[Bar]:
-    measures = (
-        ("get", "get", _rate),
-        ("set", "set", _rate),
-        ("set noreply, as published", "set-noreply", _send_rate),
-        ("version", "version", _rate),
-    )
+def _measured_bars(here: Mapping[str, Sequence[float | None]]) -> list[Bar]:
     return [
-        Bar(label=label, measure=measure, value=value, published=False)
-        for label in _server_client_names(valid, _TESTS)
-        for measure, workload, figure in measures
-        if (value := figure(_windows_by_workload(valid, label)(workload))) is not None
+        Bar(label=label, measure=title, value=value, published=False)
+        for label, rates in here.items()
+        for (title, of), value in zip(_COLUMNS.items(), rates, strict=True)
+        if of.published and value is not None
     ]
 
 
@@ -199,17 +186,14 @@ def _server_client(cell: Cell) -> str:
     return f"{cell.server} / {cell.client}"
 
 
-def _windows_by_workload(valid: list[Outcome], label: str) -> Callable[[str], list[Done]]:
-    def windows(workload: str) -> list[Done]:
-        return [
-            outcome.measure
-            for outcome in valid
-            if outcome.measure
-            and outcome.trial.cell.workload == workload
-            and _server_client(outcome.trial.cell) == label
-        ]
-
-    return windows
+def _here(valid: list[Outcome], label: str, column: _Column) -> float | None:
+    return column.rate([
+        outcome.measure
+        for outcome in valid
+        if outcome.measure
+        and outcome.trial.cell.workload == column.workload
+        and _server_client(outcome.trial.cell) == label
+    ])  # fmt: skip
 
 
 def _rate(windows: Sequence[Done]) -> float | None:
@@ -223,6 +207,16 @@ def _send_rate(windows: Sequence[Done]) -> float | None:
     of = totals(windows)
     known = windows and all(window.send_elapsed_ns > 0 for window in windows)
     return of.ok / of.send_elapsed_ns * 1e9 if known else None
+
+
+# The columns of the first table.
+_COLUMNS = {
+    "get": _Column("get_k", "get", _rate),
+    "set": _Column("set_k", "set", _rate),
+    "set noreply, as published": _Column("set_noreply_k", "set-noreply", _send_rate),
+    "set noreply, answered": _Column("", "set-noreply", _rate),
+    "version": _Column("version_k", "version", _rate),
+}
 
 
 def _rate_k(rate: float | None) -> str:

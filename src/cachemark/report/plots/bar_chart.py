@@ -186,12 +186,16 @@ def _bar_layers(
     hollow = [value for value in values if value["hollow"]]
     outline = {"type": "rect", "filled": False, "strokeWidth": 1.5}
     layers = [
-        {"data": {"values": of}, "mark": mark, "encoding": encoding}
-        for of, mark in ((filled, {"type": "rect", "cornerRadiusEnd": 2}), (hollow, outline))
-        if of
+        *_marks(filled, {"type": "rect", "cornerRadiusEnd": 2}, encoding),
+        *_marks(hollow, outline, encoding),
     ]
     # A chart without any bar still needs its axis.
     return layers or [{"data": {"values": []}, "mark": outline, "encoding": encoding}]
+
+
+def _marks(values: list[Spec], mark: Spec, encoding: Spec) -> list[Spec]:
+    """A layer with a mark for each value; none without values."""
+    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}] if values else []
 
 
 def _interval_layers(groups: list[_Group]) -> list[Spec]:
@@ -220,27 +224,17 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     whole = [value for value in values if value["whole"]]
     drawn = [(values, line), (values, feet["low"]), (whole, feet["high"])]
     # A rim of the paper's colour keeps the line apart from a bar of any colour.
-    strokes: tuple[tuple[ColourRole, float], ...] = (("paper", 3.5), ("ink", 1.5))
-    layers = [
-        {
-            "data": {"values": of},
-            "mark": {"type": "rule", "color": light(role), "strokeWidth": width, "aria": False},
-            "encoding": encoding,
-        }
-        for role, width in strokes
-        for of, encoding in drawn
-        if of
+    rules: list[Spec] = [
+        {"type": "rule", "color": light("paper"), "strokeWidth": 3.5, "aria": False},
+        {"type": "rule", "color": light("ink"), "strokeWidth": 1.5, "aria": False},
     ]
-    return [*layers, *_arrows(groups, [value for value in values if not value["whole"]])]
-
-
-def _arrows(groups: list[_Group], values: list[Spec]) -> list[Spec]:
-    if not values:
-        return []
-    mark = {"type": "point", "shape": "triangle-right", "filled": True, "size": 46, "opacity": 1,
-            "color": light("ink"), "aria": False}  # fmt: skip
-    encoding = {"x": _x(groups, "high"), "y": _y("middle")}
-    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+    layers = [
+        each for rule in rules for of, encoding in drawn for each in _marks(of, rule, encoding)
+    ]
+    arrow = {"type": "point", "shape": "triangle-right", "filled": True, "size": 46, "opacity": 1,
+             "color": light("ink"), "aria": False}  # fmt: skip
+    clipped = [value for value in values if not value["whole"]]
+    return [*layers, *_marks(clipped, arrow, {"x": _x(groups, "high"), "y": _y("middle")})]
 
 
 def _dot_layer(groups: list[_Group]) -> list[Spec]:
@@ -250,12 +244,9 @@ def _dot_layer(groups: list[_Group]) -> list[Spec]:
         for bar in group.bars
         for dot in bar.item.dots
     ]
-    if not values:
-        return []
     mark = {"type": "point", "filled": True, "size": 12, "opacity": 0.75, "aria": False,
             "shape": "circle", "color": light("faint")}  # fmt: skip
-    encoding = {"x": _x(groups, "dot"), "y": _y("at")}
-    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+    return _marks(values, mark, {"x": _x(groups, "dot"), "y": _y("at")})
 
 
 def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[Spec]:

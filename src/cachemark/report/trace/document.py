@@ -22,15 +22,30 @@ def _no_plots(_: int) -> list[Plot]:
     return []
 
 
-class TracePart(msgspec.Struct, frozen=True, kw_only=True):
-    """A table, and the plots that show the same for a width of a page.
+class TracePart(msgspec.Struct, frozen=True):
+    """A table, the notes below it, and the plots that show the same for a width of a page.
 
     `only_page`: a terminal has the most important tables.
     """
 
-    section: Section
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str]
     plots: Callable[[int], list[Plot]] = _no_plots
     only_page: bool = False
+    prose: bool = False
+
+    @property
+    def section(self) -> Section:
+        """The table as a section of a report."""
+        return Section(
+            title=self.title,
+            columns=self.columns,
+            rows=self.rows,
+            notes=self.notes,
+            prose=self.prose,
+        )
 
 
 class TraceDocument(msgspec.Struct, frozen=True, kw_only=True):

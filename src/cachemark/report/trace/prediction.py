@@ -16,7 +16,6 @@ from cachemark.model.miss_ratio import (
     PredictionCheck,
 )
 from cachemark.model.units import MIB
-from cachemark.report.model import Section
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint
 from cachemark.report.plots.plot import Plot
 from cachemark.report.trace.document import TraceDocument, TracePart
@@ -104,13 +103,9 @@ def _misses(
         [_memory(points[0].memory_bytes), *[_percent(get(point)) for point in points]]
         for points in zip(*[curve.points for curve in curves], strict=True)
     ]
-    section = Section(
-        title=title,
-        columns=["memory", *[NAMES[curve.policy] for curve in curves]],
-        rows=rows,
-        notes=list(_curve_notes(of)) if unit == "reads" else [_BYTES_NOTE],
-    )
-    return TracePart(section=section, plots=partial(_plot, curves, title, unit, get))
+    columns = ["memory", *[NAMES[curve.policy] for curve in curves]]
+    notes = list(_curve_notes(of)) if unit == "reads" else [_BYTES_NOTE]
+    return TracePart(title, columns, rows, notes, partial(_plot, curves, title, unit, get))
 
 
 def _curve_notes(of: PredictedTrace) -> Iterator[str]:
@@ -145,27 +140,20 @@ def _rules(of: PredictedTrace) -> TracePart:
         ["get that missed, or whose size is nowhere", counted(fills.unfilled_gets),
          "if it misses here, nothing follows: its fill is in the trace, or there was none"],
     ]  # fmt: skip
-    return TracePart(
-        section=Section(
-            title="Which fills would have happened",
-            columns=["in the trace", "requests", "here"],
-            rows=rows,
-            notes=[
-                "With another memory other reads miss, and programs store other values. The counts "
-                "are those of the keys that were followed.",
-                "memcached is simulated with the chunks of its slab classes (factor 1.25, pages of "
-                "1 MiB), expiry, HOT, WARM and COLD, and the pages that it moves between classes; "
-                "the embedded server by its own store; LRU charges the same chunks without "
-                "classes. Client flags, which take 4 bytes, are not in a trace. An item above 512 "
-                "KiB takes two of the largest chunks here; memcached takes a smaller second one. "
-                "Each class that is used has a page, even above the limit, as in memcached: with "
-                "few pages, it takes more than `-m` says.",
-                "memcached's hash table and connections need memory besides: --memory is what "
-                "`memcached -m` limits, and for the embedded server all of its store.",
-            ],
-            prose=True,
-        ),
-    )
+    notes = [
+        "With another memory other reads miss, and programs store other values. The counts are "
+        "those of the keys that were followed.",
+        "memcached is simulated with the chunks of its slab classes (factor 1.25, pages of 1 MiB), "
+        "expiry, HOT, WARM and COLD, and the pages that it moves between classes; the embedded "
+        "server by its own store; LRU charges the same chunks without classes. Client flags, which "
+        "take 4 bytes, are not in a trace. An item above 512 KiB takes two of the largest chunks "
+        "here; memcached takes a smaller second one. Each class that is used has a page, even "
+        "above the limit, as in memcached: with few pages, it takes more than `-m` says.",
+        "memcached's hash table and connections need memory besides: --memory is what "
+        "`memcached -m` limits, and for the embedded server all of its store.",
+    ]
+    columns = ["in the trace", "requests", "here"]
+    return TracePart("Which fills would have happened", columns, rows, notes, prose=True)
 
 
 def _checks(checks: Sequence[PredictionCheck]) -> TracePart:
@@ -179,14 +167,8 @@ def _checks(checks: Sequence[PredictionCheck]) -> TracePart:
         ]
         for each in checks
     ]
-    return TracePart(
-        section=Section(
-            title="Predicted beside measured",
-            columns=["server", "memory", "predicted", "measured", "difference"],
-            rows=rows,
-            notes=list(_check_notes(checks)),
-        )
-    )
+    columns = ["server", "memory", "predicted", "measured", "difference"]
+    return TracePart("Predicted beside measured", columns, rows, list(_check_notes(checks)))
 
 
 def _check_notes(checks: Sequence[PredictionCheck]) -> Iterator[str]:

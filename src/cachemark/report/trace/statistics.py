@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from cachemark.analysis.number_format import counted, number, size
@@ -12,7 +13,6 @@ from cachemark.model.trace_statistics import (
     SizeDistribution,
     TraceStatistics,
 )
-from cachemark.report.model import Section
 from cachemark.report.trace import statistics_plots as plots
 from cachemark.report.trace.document import TraceDocument, TracePart
 
@@ -106,15 +106,8 @@ def _traffic(of: TraceStatistics) -> TracePart:
             f"Reads: {of.reads.hits:,} hits, {of.reads.misses:,} misses"
             + (f", {of.reads.unknown:,} not known." if of.reads.unknown else ".")
         )
-    return TracePart(
-        section=Section(
-            title="Traffic",
-            columns=["operation", "requests", "share", "per second"],
-            rows=rows,
-            notes=notes,
-        ),
-        plots=partial(plots.traffic, of),
-    )
+    columns = ["operation", "requests", "share", "per second"]
+    return TracePart("Traffic", columns, rows, notes, partial(plots.traffic, of))
 
 
 def _sizes(of: TraceStatistics) -> TracePart:
@@ -125,15 +118,9 @@ def _sizes(of: TraceStatistics) -> TracePart:
         ("expiry times", of.ttls.seconds, "s"),
         ("keys of a read", of.multigets.keys, ""),
     ]
-    return TracePart(
-        section=Section(
-            title="Sizes, by requests",
-            columns=["what", "requests", "mean", "p50", "p90", "p99", "largest"],
-            rows=[_size_row(name, each, unit) for name, each, unit in sizes if each.count],
-            notes=_ttl_notes(of),
-        ),
-        plots=partial(plots.sizes, of),
-    )
+    rows = [_size_row(name, each, unit) for name, each, unit in sizes if each.count]
+    columns = ["what", "requests", "mean", "p50", "p90", "p99", "largest"]
+    return TracePart("Sizes, by requests", columns, rows, _ttl_notes(of), partial(plots.sizes, of))
 
 
 def _size_row(name: str, of: SizeDistribution, unit: str) -> list[str]:
@@ -158,9 +145,9 @@ def _keys(of: TraceStatistics) -> TracePart:
     rows = [
         ["keys", _estimate(keys.keys)],
         ["keys with one request", _share(keys.one_hit_wonders)],
-        ["bytes of all keys and values", _bytes(keys.bytes)],
+        ["bytes of all keys and values", _estimate(keys.bytes, size)],
         ["most items alive at a time", _estimate(keys.most_live_items)],
-        ["most bytes alive at a time", _bytes(keys.most_live_bytes)],
+        ["most bytes alive at a time", _estimate(keys.most_live_bytes, size)],
         ["Zipf exponent", _exponent(keys)],
         *[
             [f"share of the {top:,} hottest keys" if top > 1 else "share of the hottest key",
@@ -168,19 +155,13 @@ def _keys(of: TraceStatistics) -> TracePart:
             for top, share in of.top_shares
         ],
     ]  # fmt: skip
-    return TracePart(
-        section=Section(
-            title="Keys and working set",
-            columns=["what", "value"],
-            rows=rows,
-            notes=[
-                "An item is alive from its first request until it expires or is deleted. The bytes "
-                "are those of keys and values: a server needs more for each item.",
-                *_popularity_notes(keys),
-            ],
-        ),
-        plots=partial(plots.keys, of),
-    )
+    notes = [
+        "An item is alive from its first request until it expires or is deleted. The bytes are "
+        "those of keys and values: a server needs more for each item.",
+        *_popularity_notes(keys),
+    ]
+    columns = ["what", "value"]
+    return TracePart("Keys and working set", columns, rows, notes, partial(plots.keys, of))
 
 
 def _exponent(keys: KeyStatistics) -> str:
@@ -210,16 +191,9 @@ def _hot_keys(of: TraceStatistics) -> TracePart:
         ]
         for key in of.hot_keys[:_SHOWN_KEYS]
     ]
-    return TracePart(
-        section=Section(
-            title="Hottest keys",
-            columns=["key", "requests", "share", "per second"],
-            rows=rows,
-            notes=["A range is what 4096 counters know for certain (SpaceSaving)."]
-            if any(key.error for key in of.hot_keys[:_SHOWN_KEYS])
-            else [],
-        )
-    )
+    ranges = any(key.error for key in of.hot_keys[:_SHOWN_KEYS])
+    notes = ["A range is what 4096 counters know for certain (SpaceSaving)."] if ranges else []
+    return TracePart("Hottest keys", ["key", "requests", "share", "per second"], rows, notes)
 
 
 def _bursts(of: TraceStatistics) -> list[TracePart]:
@@ -235,16 +209,12 @@ def _bursts(of: TraceStatistics) -> list[TracePart]:
         ]
         for each in of.bursts
     ]
-    section = Section(
-        title="Bursts",
-        columns=["window", "windows", "requests in one", "index of dispersion", "largest / mean"],
-        rows=rows,
-        notes=[
-            "The index is variance / mean of the requests in a window: 1 is a Poisson process. "
-            "Scales below the resolution of the times, or with fewer than 20 windows, are left out."
-        ],
+    columns = ["window", "windows", "requests in one", "index of dispersion", "largest / mean"]
+    note = (
+        "The index is variance / mean of the requests in a window: 1 is a Poisson process. Scales "
+        "below the resolution of the times, or with fewer than 20 windows, are left out."
     )
-    return [TracePart(section=section, plots=partial(plots.bursts, of))]
+    return [TracePart("Bursts", columns, rows, [note], partial(plots.bursts, of))]
 
 
 def _over_time(of: TraceStatistics) -> list[TracePart]:
@@ -265,14 +235,11 @@ def _over_time(of: TraceStatistics) -> list[TracePart]:
                 size(window.live_bytes),
             ]
         )
-    section = Section(
-        title="Over time",
-        columns=["from", "requests", "hit ratio", "new keys", "of requests", "items alive",
-                 "bytes alive"],
-        rows=rows,
-        notes=["New keys were not seen before in the trace: at its beginning all are new."],
-    )  # fmt: skip
-    return [TracePart(section=section, plots=partial(plots.over_time, of), only_page=True)]
+    columns = ["from", "requests", "hit ratio", "new keys", "of requests", "items alive",
+               "bytes alive"]  # fmt: skip
+    note = "New keys were not seen before in the trace: at its beginning all are new."
+    drawn = partial(plots.over_time, of)
+    return [TracePart("Over time", columns, rows, [note], drawn, only_page=True)]
 
 
 def _percent(share: float) -> str:
@@ -290,15 +257,14 @@ def _seconds(value: float) -> str:
     return f"{value * 1e9:g} ns"
 
 
-def _estimate(of: Estimate) -> str:
-    value = counted(round(of.value))
+def _whole(value: float) -> str:
+    return counted(round(value))
+
+
+def _estimate(of: Estimate, write: Callable[[float], str] = _whole) -> str:
+    value = write(of.value)
     return f"{value} ±{100 * of.error / of.value:.1f} %" if of.error and of.value else value
 
 
 def _share(of: Estimate) -> str:
     return f"{_percent(of.value)} ±{100 * of.error:.2g}" if of.error else _percent(of.value)
-
-
-def _bytes(of: Estimate) -> str:
-    value = size(of.value)
-    return f"{value} ±{100 * of.error / of.value:.1f} %" if of.error and of.value else value
