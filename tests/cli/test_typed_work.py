@@ -10,17 +10,8 @@ from tests.conftest import Cli
 
 
 def test_typed_work_is_played_and_kept(cli: Cli, tmp_path: Path) -> None:
-    words = [
-        "--mix",
-        "get=95,set=5",
-        "--size",
-        "1k",
-        "--keys",
-        "1k",
-        "--set",
-        "workloads.keys.distribution=zipf:0.9",
-    ]
-    ended = cli("run", write(tmp_path, blocks="1"), *words)
+    words = "--mix get=95,set=5 --size 1k --keys 1k --set workloads.keys.distribution=zipf:0.9"
+    ended = cli("run", write(tmp_path, blocks="1"), *words.split())
     assert ended.returncode == 0, ended.stderr
     assert "get 95 : set 5 on 1.00 k items of 1044 bytes on average" in ended.stderr
     assert "How fast is native with this work?" in ended.stdout

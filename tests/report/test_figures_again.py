@@ -35,29 +35,15 @@ WORK = {
     "several callers": ["--mix", "get=1", "--keys", "500", "--threads", "3", "--measure-ms", "700"],
     "depth": ["--mix", "get=9,set=1", "--keys", "500", "--depth", "8", "--measure-ms", "700"],
     "a sequence": [
-        "--set",
-        "workloads.sequence=set@0 get@0 mget@0-5",
-        "--keys",
-        "500",
-        "--measure-ms",
-        "700",
+        *["--set", "workloads.sequence=set@0 get@0 mget@0-5"],
+        *["--keys", "500", "--measure-ms", "700"],
     ],
-    "cas that others disturb": [
-        *["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
-    ],
-    "cas by time": [
-        *["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
-    ],
+    "cas that others disturb": ["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
+    "cas by time": ["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
     "add of what is there": ["--mix", "add=1,get=3", "--keys", "50", "--ops", "2000"],
     "misses": [
-        "--mix",
-        "get=1",
-        "--keys",
-        "500",
-        "--set",
-        "workloads.hit_ratio=0.5",
-        "--measure-ms",
-        "700",
+        *["--mix", "get=1", "--keys", "500", "--measure-ms", "700"],
+        *["--set", "workloads.hit_ratio=0.5"],
     ],
     "all verbs": [
         "--mix",
@@ -311,17 +297,8 @@ def test_a_file_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Pa
 @pytest.mark.parametrize("work", ROUNDS)
 def test_a_sitting_is_told_as_it_was_stored(work: str, inside: Inside, tmp_path: Path) -> None:
     common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
-    short = [
-        "--blocks",
-        "1",
-        "--set",
-        "timing.warmup_ms=100",
-        "--set",
-        "rounds.until=fixed",
-        "--set",
-        "noise=note",
-    ]
-    ended = inside("run", *common, *short, "--set", "design=rounds", *ROUNDS[work])
+    short = "--blocks 1 --set timing.warmup_ms=100 --set rounds.until=fixed --set noise=note"
+    ended = inside("run", *common, *short.split(), "--set", "design=rounds", *ROUNDS[work])
     assert ended.returncode in (0, 1), ended.stderr
     check(inside, read_lines(tmp_path))
 

@@ -184,24 +184,9 @@ def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: P
 
 @pytest.mark.slow("it plays a run")
 def test_a_run_writes_its_events(cli: Cli, tmp_path: Path) -> None:
-    ended = cli(
-        "run",
-        "quick",
-        "--client",
-        "native",
-        "--server",
-        "embedded",
-        "--set",
-        "design=trials",
-        "--blocks",
-        "2",
-        "--measure-ms",
-        "200",
-        "--set",
-        "timing.warmup_ms=100",
-        "--set",
-        "noise=note",
-    )
+    words = "run quick --client native --server embedded --blocks 2 --measure-ms 200"
+    settings = "--set design=trials --set timing.warmup_ms=100 --set noise=note"
+    ended = cli(*words.split(), *settings.split())
     (folder,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
     events = [line.event for line in EventReader(folder).new_lines()]
     assert isinstance(events[0], Started), ended.stderr

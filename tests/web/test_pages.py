@@ -7,7 +7,6 @@ import shutil
 import socket
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
@@ -30,9 +29,11 @@ from tests.web.serving import (
     OTHER,
     RUN,
     Visitor,
-    made_store,
     served,
+    visitor,
 )
+
+__all__ = ["visitor"]
 
 PAGES = (
     "/runs", f"/runs/{RUN}", f"/runs/{HOSTILE}", f"/runs/{RUN}/report/csv", "/compare",
@@ -43,16 +44,8 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("store") / "results"
-    made_store(root)
-    return root
-
-
-@pytest.fixture(scope="module")
-def visitor(root: Path) -> Iterator[Visitor]:
-    with served(root) as visitor:
-        yield visitor
+def root(visitor: Visitor) -> Path:
+    return visitor.settings.root
 
 
 @pytest.mark.parametrize("path", PAGES)
