@@ -12,7 +12,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Groups
 from cachemark.report.series import ExportedRun, build_exported_run
-from tests.builders.outcomes import experiment, header, measured, missing
+from tests.builders.outcomes import experiment, header, measured, missing, numbered
 
 WORKLOAD = Workload(name="session", sequence=["set@0", "get@0", "get@0"])
 ONE, FOUR = Load(name="one"), Load(name="four", threads=4)
@@ -92,10 +92,7 @@ def outcomes() -> list[Outcome]:
     bad = [trial("native?a=b c", FOUR, block) for block in range(BLOCKS)]
     found += [msgspec.structs.replace(o, verdict="INVALID", reasons=["it\nlied"]) for o in bad]
     gone = missing(trial("python/gone", ONE, 0))
-    return [
-        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=index))
-        for index, o in enumerate([*found, gone])
-    ]
+    return numbered([*found, gone])
 
 
 def run() -> ExportedRun:

@@ -9,7 +9,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.build import build
 from cachemark.report.model import Report
-from tests.builders.outcomes import experiment, header, measured
+from tests.builders.outcomes import at, experiment, header, measured, numbered
 
 CLIENTS = {"native": 3000, "python/fast": 2000, "python/slow": 1500, "python/null": 4000}
 SERVERS = {"embedded": 1.0, "memcached:memory=64": 1.2}
@@ -51,29 +51,18 @@ def report(servers: dict[str, float] = SERVERS) -> Report:
         reason=f"python/gone: {HOSTILE}",
         remedy="cachemark setup python",
     )
-    cell = msgspec.structs.replace(gone.trial.cell, client="python/gone")
-    trial = msgspec.structs.replace(gone.trial, cell=cell)
-    outcomes = [*made, msgspec.structs.replace(gone, trial=trial)]
-    numbered = [
-        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=index))
-        for index, o in enumerate(outcomes)
-    ]
+    outcomes = numbered([*made, at(gone, client="python/gone")])
     level = Level(
         factor="wire", level="text", subject="native", answer="proved", evidence="first byte 0x67"
     )
-    return build(header(grid), numbered, Audit(levels=[level]))
+    return build(header(grid), outcomes, Audit(levels=[level]))
 
 
 def _outcome(client: str, server: str, load: Load, block: int, times: float) -> Outcome:
     rate = round(CLIENTS[client] * times * (1 + 0.5 * (load.threads > 1)))
-    made = measured(client, block, rate)
-    cell = msgspec.structs.replace(made.trial.cell, server=server, workload="get", load=load.name)
+    made = at(measured(client, block, rate), server=server, workload="get", load=load.name)
     return msgspec.structs.replace(
-        made,
-        trial=msgspec.structs.replace(made.trial, cell=cell),
-        load=load,
-        measure_started_at=_START,
-        samples=samples(rate, 4),
+        made, load=load, measure_started_at=_START, samples=samples(rate, 4)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from functools import cache
 
 import msgspec
@@ -73,6 +74,20 @@ def operation(count: int, typical_ns: int, draw: random.Random) -> Operation:
         response=blob,
         service=blob,
     )
+
+
+def at(outcome: Outcome, **names: str) -> Outcome:
+    """The same trial in another cell: of another client, server, workload or load."""
+    cell = msgspec.structs.replace(outcome.trial.cell, **names)
+    return msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, cell=cell))
+
+
+def numbered(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes with the indexes of a plan."""
+    return [
+        msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, index=index))
+        for index, outcome in enumerate(outcomes)
+    ]
 
 
 def measured(client: str, block: int, rate: int, *, index: int = 0) -> Outcome:

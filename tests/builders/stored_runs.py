@@ -11,7 +11,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.run_header import HostFacts, RunHeader
 from cachemark.runs.storage.store import Run
-from tests.builders.outcomes import experiment, header, measured
+from tests.builders.outcomes import at, experiment, header, measured, numbered
 
 
 def trials(client: str, rate: int, blocks: int = 5, **changes: object) -> list[Outcome]:
@@ -20,12 +20,9 @@ def trials(client: str, rate: int, blocks: int = 5, **changes: object) -> list[O
     return [msgspec.structs.replace(trial, **changes) for trial in found]
 
 
-def numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes with the indexes of a plan."""
-    return [
-        msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, index=index))
-        for index, outcome in enumerate(outcomes)
-    ]
+def all_at(found: Sequence[Outcome], **names: str) -> list[Outcome]:
+    """The trials, played in another cell."""
+    return [at(outcome, **names) for outcome in found]
 
 
 def made_header(name: str, day: int = 1, **changes: object) -> RunHeader:

@@ -12,18 +12,11 @@ from cachemark.report.default_settings import TITLE
 from cachemark.report.formats import RENDERERS
 from cachemark.report.model import Report, Section
 from tests.builders import rounds
-from tests.builders.outcomes import LOAD, WORKLOAD, experiment, header, measured
+from tests.builders.outcomes import LOAD, WORKLOAD, experiment, header, measured, numbered
 
 OWN = "ruby/dalli@defaults"
 WORDS = {"ruby/dalli": "values are compressed"}
 LINE = f"Own settings of {OWN}: values are compressed."
-
-
-def numbered(outcomes: list[Outcome]) -> list[Outcome]:
-    return [
-        msgspec.structs.replace(one, trial=msgspec.structs.replace(one.trial, index=index))
-        for index, one in enumerate(outcomes)
-    ]
 
 
 def stored(of: Outcome, bytes_: int) -> Outcome:

@@ -31,7 +31,7 @@ from cachemark.report.series import (
     response_histogram,
 )
 from tests.builders import exported_run
-from tests.builders.outcomes import header
+from tests.builders.outcomes import at, header
 from tests.conftest import ROOT
 from tests.golden import assert_golden
 
@@ -284,10 +284,7 @@ def _fill(server: str, block: int, *, keys: int, held: int) -> Outcome:
     use = base.server_use
     assert use
     return msgspec.structs.replace(
-        base,
-        trial=msgspec.structs.replace(
-            base.trial, cell=msgspec.structs.replace(base.trial.cell, server=server)
-        ),
+        at(base, server=server),
         workload=Workload(name="fill", mix={"mset_noreply": 1}, fill_percent=80.0),
         measure=msgspec.structs.replace(
             window, elapsed_ns=2 * 10**9, operations={"mset_noreply": batch}

@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 import pytest
 
-from cachemark.model.outcome import Outcome
 from cachemark.report import html
 from cachemark.report.answers import compare_command
 from cachemark.report.answers import render as answers
@@ -16,31 +15,21 @@ from cachemark.report.conclusions import one_sentence
 from cachemark.report.model import Report
 from cachemark.report.plots import plot_files, summary_png
 from cachemark.report.tables import ranking_table
-from tests.builders.outcomes import experiment, header, measured
+from tests.builders.outcomes import at, experiment, header, measured, numbered
 
 RATES = {"memcached:binary=old": 2000, "memcached:binary=new": 3000, "embedded": 2500}
-
-
-def played(client: str, server: str, rate: int, block: int, index: int) -> Outcome:
-    made = measured(client, block, rate, index=index)
-    cell = msgspec.structs.replace(made.trial.cell, server=server)
-    return msgspec.structs.replace(made, trial=msgspec.structs.replace(made.trial, cell=cell))
 
 
 def report(*clients: str, rank: Literal["clients", "servers"] = "clients") -> Report:
     """Each client on every server; the second one does half as much."""
     planned = msgspec.structs.replace(experiment(list(clients)), servers=list(RATES), rank=rank)
     outcomes = [
-        played(client, server, rate // (1 + number), block, 0)
+        at(measured(client, block, rate // (1 + number)), server=server)
         for block in range(5)
         for number, client in enumerate(clients)
         for server, rate in RATES.items()
     ]
-    numbered = [
-        msgspec.structs.replace(one, trial=msgspec.structs.replace(one.trial, index=index))
-        for index, one in enumerate(outcomes)
-    ]
-    return build(header(planned), numbered)
+    return build(header(planned), numbered(outcomes))
 
 
 @pytest.mark.parametrize("client", ["a", "native"])

@@ -17,24 +17,15 @@ from cachemark.report.plots.palette import line_style
 from cachemark.report.plots.timeline import hit_ratio
 from tests.builders.full_report import LOADS, SERVERS, samples
 from tests.builders.full_report import report as full_report
-from tests.builders.outcomes import experiment, header, measured
+from tests.builders.outcomes import at, experiment, header, measured, numbered
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
 STARTED_AT = "2026-01-02T03:04:05.000+00:00"
 
 
-def numbered(outcomes: list[Outcome]) -> list[Outcome]:
-    return [
-        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=index))
-        for index, o in enumerate(outcomes)
-    ]
-
-
 def at_load(client: str, load: Load, rate: int, block: int) -> Outcome:
-    made = measured(client, block, rate)
-    cell = msgspec.structs.replace(made.trial.cell, load=load.name)
-    trial = msgspec.structs.replace(made.trial, cell=cell)
-    return msgspec.structs.replace(made, trial=trial, load=load)
+    made = at(measured(client, block, rate), load=load.name)
+    return msgspec.structs.replace(made, load=load)
 
 
 def test_each_client_has_a_line_over_the_number_of_threads() -> None:
@@ -65,13 +56,11 @@ def test_workloads_that_differ_in_the_size_of_values_are_points_of_one_line() ->
     sizes = ("100", "1k", "64k")
     works = [Workload(name=f"of-{s}", mix={"get": 1}, values=Values(size=s)) for s in sizes]
     planned = msgspec.structs.replace(experiment(["a"], 2), workloads=works)
-    outcomes: list[Outcome] = []
-    for block in range(2):
-        for work in works:
-            made = measured("a", block, 1000)
-            cell = msgspec.structs.replace(made.trial.cell, workload=work.name)
-            trial = msgspec.structs.replace(made.trial, cell=cell)
-            outcomes.append(msgspec.structs.replace(made, trial=trial, workload=work))
+    outcomes = [
+        msgspec.structs.replace(at(measured("a", block, 1000), workload=work.name), workload=work)
+        for block in range(2)
+        for work in works
+    ]
     (plot,) = over_factor(build(header(planned), numbered(outcomes)), 680)
     assert plot.table.titles == ["client", "100", "1,024", "65,536"]
     assert plot.subtitle == "one · embedded"

@@ -19,15 +19,12 @@ from cachemark.report.formats import RENDERERS
 from cachemark.report.html.render import render
 from cachemark.report.series import build_exported_run
 from cachemark.report.tables import self_comparison
-from tests.builders.outcomes import experiment, header, measured, missing
+from tests.builders.outcomes import at, experiment, header, measured, missing
 
 
 def twin(block: int, rate: int) -> Outcome:
     """A trial of the second name."""
-    outcome = measured("a", block, rate)
-    cell = msgspec.structs.replace(outcome.trial.cell, client=f"a{REPEAT_SUFFIX}")
-    trial = msgspec.structs.replace(outcome.trial, cell=cell)
-    return msgspec.structs.replace(outcome, trial=trial)
+    return at(measured("a", block, rate), client=f"a{REPEAT_SUFFIX}")
 
 
 def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None:
@@ -56,7 +53,7 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
 def test_a_client_that_is_alone_is_compared_with_itself(servers: list[str]) -> None:
     made = msgspec.structs.replace(experiment(["a"]), twice="a", servers=servers)
     outcomes = [
-        on_server(trial, server)
+        at(trial, server=server)
         for server in servers
         for n in range(5)
         for trial in (measured("a", n, 1000), twin(n, 1100))
@@ -70,11 +67,6 @@ def test_a_client_that_is_alone_is_compared_with_itself(servers: list[str]) -> N
     if len(servers) == 1:
         assert any("only a has a valid figure" in line for line in report.answers)
         assert "differences below" in self_comparison(report.groups[0])
-
-
-def on_server(outcome: Outcome, server: str) -> Outcome:
-    cell = msgspec.structs.replace(outcome.trial.cell, server=server)
-    return msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, cell=cell))
 
 
 def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:

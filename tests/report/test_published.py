@@ -19,7 +19,7 @@ from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.model import Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.series import build_exported_run
-from tests.builders.outcomes import header, measured, operation
+from tests.builders.outcomes import at, header, measured, operation
 
 # Suite → the format that its original used.
 FORMS = {
@@ -259,11 +259,7 @@ def test_the_later_section_is_marked() -> None:
     suite = "java-clients"
     trial = outcome(suite, "java/xmemcached", "set-get", "text-blocking-32-threads")
     load = msgspec.structs.replace(trial.load, name="text-blocking-128-threads", threads=128)
-    cell = msgspec.structs.replace(trial.trial.cell, load=load.name)
-    moved = msgspec.structs.replace(
-        trial, load=load, trial=msgspec.structs.replace(trial.trial, cell=cell)
-    )
-    rates, times = tables(suite, moved)
+    rates, times = tables(suite, msgspec.structs.replace(at(trial, load=load.name), load=load))
     assert column(rates, "published, ops/s")["measureAsciiX"] == "49585.853"
     assert column(times, "N")["measureAsciiX, published"] == "953473"
     for section in (rates, times):
@@ -280,10 +276,8 @@ def test_units_of_a_fill_and_of_memory_are_the_pages() -> None:
     gets = Operation(attempts=10, ok=10, keys=10, key_bytes=100, value_bytes=5900, busy_ns=10**9)
     assert base.measure
     assert base.server_use
-    cell = msgspec.structs.replace(base.trial.cell, workload="fill-1600k-keys")
     fill = msgspec.structs.replace(
-        base,
-        trial=msgspec.structs.replace(base.trial, cell=cell),
+        at(base, workload="fill-1600k-keys"),
         measure=msgspec.structs.replace(
             base.measure,
             elapsed_ns=10**9 // 2,
@@ -297,7 +291,7 @@ def test_units_of_a_fill_and_of_memory_are_the_pages() -> None:
     assert fills.rows[-1][1:] == ["0.5 k/s – 0 MB/s", "2.0 k/s – 1 MB/s"]
     assert memory.rows == [
         ["published: emcache", "716 MB", "819 MB (87%)", "993 MB (72%)", "–"],
-        [cell.server, "0.6 MB", "1.0 MB (57%)", "2.0 MB (29%)", "1.0 MB (57%)"],
+        [base.trial.cell.server, "0.6 MB", "1.0 MB (57%)", "2.0 MB (29%)", "1.0 MB (57%)"],
     ]
 
 

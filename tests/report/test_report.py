@@ -11,7 +11,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.report.build import build
 from cachemark.report.conclusions import headline
 from cachemark.report.formats import RENDERERS
-from tests.builders.outcomes import experiment, header, measured, missing
+from tests.builders.outcomes import at, experiment, header, measured, missing
 from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -66,7 +66,7 @@ def test_a_trial_with_similar_reasons_is_one_trial() -> None:
 def test_a_client_without_a_rival_is_first_in_no_comparison() -> None:
     """Such as the only cache in the process: it shares no group with the clients of a server."""
     played = [
-        at(measured(client, block, rate, index=block), server, load)
+        at(measured(client, block, rate, index=block), server=server, load=load)
         for block in range(5)
         for client, rate, server in (
             ("python/fast", 2000, "embedded"),
@@ -84,12 +84,6 @@ def test_a_client_without_a_rival_is_first_in_no_comparison() -> None:
     report = build(header(made), played)
     assert len(report.groups) == 4
     assert headline(report).startswith("python/fast is first in both comparisons")
-
-
-def at(outcome: Outcome, server: str, load: str) -> Outcome:
-    """The same trial against another server, with another load."""
-    cell = msgspec.structs.replace(outcome.trial.cell, server=server, load=load)
-    return msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, cell=cell))
 
 
 def test_a_server_that_is_missing_is_named_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -17,17 +17,10 @@ from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import RENDERERS
 from cachemark.report.model import Report
-from tests.builders.outcomes import header
+from tests.builders.outcomes import header, numbered
 from tests.builders.search_outcomes import at_rate, closed, search_experiment
 
 FAST, SLOW = 400_000, 2_000_000
-
-
-def numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    return [
-        msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=n))
-        for n, o in enumerate(outcomes)
-    ]
 
 
 def report(*outcomes: Outcome, blocks: int = 1) -> Report:

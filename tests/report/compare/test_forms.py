@@ -18,7 +18,8 @@ from cachemark.report.compare import (
     compare_runs,
     compare_within_run,
 )
-from tests.builders.stored_runs import in_turns, made_header, numbered, other_host, trials
+from tests.builders.outcomes import numbered
+from tests.builders.stored_runs import in_turns, made_header, other_host, trials
 from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"

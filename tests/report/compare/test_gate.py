@@ -24,9 +24,9 @@ from cachemark.report.compare import (
     gate_line,
 )
 from cachemark.report.compare.gate import is_not_worse
-from tests.builders.outcomes import measured
+from tests.builders.outcomes import measured, numbered
 from tests.builders.rounds import run as played_in_turns
-from tests.builders.stored_runs import made_header, numbered, trials
+from tests.builders.stored_runs import all_at, made_header, trials
 
 STRICT = Gate(figures=("rate",), fail_on_inconclusive=True)
 # Blocks of a client that halves the rate, too few and too noisy for a family of two tests.
@@ -105,17 +105,10 @@ def test_what_the_correction_changes_has_both_intervals() -> None:
     """Of many cells, one alone would be significant; all together, it is not."""
     base = trials("a", 2000, blocks=3)
     others = [
-        msgspec.structs.replace(
-            trial,
-            trial=msgspec.structs.replace(
-                trial.trial,
-                block=block,
-                cell=msgspec.structs.replace(trial.trial.cell, client=f"b{number}"),
-            ),
-        )
+        msgspec.structs.replace(moved, trial=msgspec.structs.replace(moved.trial, block=block))
         for number in range(6)
         for block, factor in enumerate(NOISY if number == 0 else (1.2, 0.8, 1.0))
-        for trial in trials("b", round(2000 * factor), blocks=1)
+        for moved in all_at(trials("b", round(2000 * factor), blocks=1), client=f"b{number}")
     ]
     wanted = CellFilter(client=("a", *[f"b{number}" for number in range(6)]))
     found = compare_within_run(

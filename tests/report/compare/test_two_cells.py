@@ -12,10 +12,9 @@ from cachemark.model.experiment import Keys
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.compare import ComparisonReport, Side, compare_cells
-from tests.builders.outcomes import WORKLOAD
-from tests.builders.stored_runs import made_header, numbered, other_host, trials
+from tests.builders.outcomes import WORKLOAD, numbered
+from tests.builders.stored_runs import all_at, made_header, other_host, trials
 from tests.report.compare.test_two_runs import answers, four_runs, invalid
-from tests.report.compare.test_within_run import at
 
 
 def side(name: str, *found: list[Outcome], **changes: Any) -> Side:
@@ -34,8 +33,8 @@ def ratio(of: ComparisonReport) -> float:
     return row.comparisons[0].ratio.value
 
 
-OLD = side("old", trials("a", 2000), at(trials("a", 4000), server="fast"))
-NEW = side("new", trials("b", 1000), at(trials("c", 1000), workload="mine", load="other"))
+OLD = side("old", trials("a", 2000), all_at(trials("a", 4000), server="fast"))
+NEW = side("new", trials("b", 1000), all_at(trials("c", 1000), workload="mine", load="other"))
 
 
 def test_one_client_is_compared_with_another_at_the_server_that_both_have() -> None:
@@ -107,8 +106,10 @@ def test_what_names_no_cell_is_refused(texts: tuple[str, str], text: str, remedy
 
 
 def test_a_name_of_two_kinds_is_read_as_on_the_other_side() -> None:
-    both = side("both", at(trials("null", 3000), server="null"), at(trials("a", 2000), server="b"))
-    one = side("one", at(trials("null", 1000), server="memcached"))
+    both = side(
+        "both", all_at(trials("null", 3000), server="null"), all_at(trials("a", 2000), server="b")
+    )
+    one = side("one", all_at(trials("null", 1000), server="memcached"))
     # As clients they have different servers, so it is the server.
     found = compared(both, one, "null", "memcached")
     assert found.rows[0].other.client == "null"
@@ -116,7 +117,7 @@ def test_a_name_of_two_kinds_is_read_as_on_the_other_side() -> None:
 
 
 def test_cells_of_one_run_are_paired_by_block() -> None:
-    run = side("run", trials("a", 2000), trials("b", 1800), at(trials("b", 500), server="fast"))
+    run = side("run", trials("a", 2000), trials("b", 1800), all_at(trials("b", 500), server="fast"))
     found = compared(run, None, "a", "b · embedded · mixed · one")
     assert found.paired
     assert answers(found) == {"b": "worse"}
@@ -127,6 +128,6 @@ def test_cells_of_one_run_are_paired_by_block() -> None:
 
 
 def test_an_in_process_cache_is_compared_with_a_client_of_another_run() -> None:
-    cache = side("cache", at(trials("cache", 9000), server=NO_SERVER))
+    cache = side("cache", all_at(trials("cache", 9000), server=NO_SERVER))
     found = compared(cache, NEW, "cache", "b")
     assert found.rows[0].other.server == "embedded"

@@ -19,8 +19,8 @@ from cachemark.report.compare import (
     compare_runs,
     gate_answer,
 )
-from tests.builders.outcomes import WORKLOAD
-from tests.builders.stored_runs import in_turns, made_header, numbered, other_host, trials
+from tests.builders.outcomes import WORKLOAD, numbered
+from tests.builders.stored_runs import in_turns, made_header, other_host, trials
 
 ALL = CellFilter()
 

@@ -10,20 +10,8 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.report.compare import CellFilter, ComparisonReport, compare_within_run
-from tests.builders.stored_runs import made_header, numbered, trials
-
-
-def at(found: list[Outcome], **names: str) -> list[Outcome]:
-    """The trials, played elsewhere."""
-    return [
-        msgspec.structs.replace(
-            trial,
-            trial=msgspec.structs.replace(
-                trial.trial, cell=msgspec.structs.replace(trial.trial.cell, **names)
-            ),
-        )
-        for trial in found
-    ]
+from tests.builders.outcomes import numbered
+from tests.builders.stored_runs import all_at, made_header, trials
 
 
 def compared(outcomes: list[Outcome], **wanted: Any) -> ComparisonReport:
@@ -59,8 +47,8 @@ def test_servers_are_compared_client_by_client() -> None:
     outcomes = [
         *trials("a", 2000),
         *trials("b", 1000),
-        *at(trials("a", 3000), server="memcached"),
-        *at(trials("b", 1500), server="memcached"),
+        *all_at(trials("a", 3000), server="memcached"),
+        *all_at(trials("b", 1500), server="memcached"),
     ]
     found = compared(outcomes, server=("embedded", "memcached"))
     assert rows(found) == [("a", "a", "memcached", "better"), ("b", "b", "memcached", "better")]
@@ -69,18 +57,18 @@ def test_servers_are_compared_client_by_client() -> None:
 
 
 def test_loads_are_compared_and_workloads_are_not() -> None:
-    outcomes = [*trials("a", 2000), *at(trials("a", 3000), load="four")]
+    outcomes = [*trials("a", 2000), *all_at(trials("a", 3000), load="four")]
     assert len(compared(outcomes, load=("one", "four")).rows) == 1
-    other = [*trials("a", 2000), *at(trials("a", 3000), workload="writes")]
+    other = [*trials("a", 2000), *all_at(trials("a", 3000), workload="writes")]
     with pytest.raises(UsageError, match="nothing to compare was named"):
         compared(other, workload=("mixed", "writes"))
 
 
 def test_a_cache_in_the_process_meets_the_client_of_each_server() -> None:
     outcomes = [
-        *at(trials("local", 9000), server="none"),
+        *all_at(trials("local", 9000), server="none"),
         *trials("a", 2000),
-        *at(trials("a", 2000), server="memcached"),
+        *all_at(trials("a", 2000), server="memcached"),
     ]
     found = compared(outcomes, client=("local", "a"))
     assert [row.other.server for row in found.rows] == ["embedded", "memcached"]
