@@ -93,8 +93,7 @@ def fidelity(
         print_table(out, _COLUMNS, _rows(wanted, results))
     _print_tool_notes(out, tools)
     ours = Counter(one.state for one in results if one.client not in TOOLS)
-    sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
-    print_words(out, sums)
+    print_words(out, ", ".join(f"{count} {state}" for state, count in sorted(ours.items())))
     return 1 if ours["failed"] else 0
 
 
