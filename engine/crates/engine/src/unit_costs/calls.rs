@@ -13,11 +13,11 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::futex;
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 
-use super::Kind;
+use super::kind::{Kind, cpu_time_of};
 
 const CALLS: u32 = 1000;
 /// A listener's queue has room for as many connections that nobody accepts.
@@ -76,20 +76,6 @@ fn plain(
 ) -> Kind {
     let batch = move || Ok(cpu_time_of(CALLS, || Ok(call()?))? / f64::from(calls));
     Kind { name, batch: Box::new(batch) }
-}
-
-/// The CPU time of this thread for one `call`, in ns, over `times` of them.
-pub fn cpu_time_of(times: u32, mut call: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
-    let before = thread_cpu_ns();
-    for _ in 0..times {
-        call()?;
-    }
-    Ok((thread_cpu_ns() - before) as f64 / f64::from(times))
-}
-
-fn thread_cpu_ns() -> i64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Two ends of a connection over loopback.

@@ -11,7 +11,8 @@ use cachemark_load::pin_to_cpu;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, write};
 
-use super::calls::{ONE, connected, cpu_time_of};
+use super::calls::{ONE, connected};
+use super::kind::cpu_time_of;
 
 const ROUND_TRIPS: u32 = 200;
 /// A short request of memcached.

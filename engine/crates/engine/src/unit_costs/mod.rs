@@ -5,6 +5,7 @@
 
 mod calls;
 mod echoes;
+mod kind;
 
 use std::collections::BTreeMap;
 use std::io::Error;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::process::{fail, print_compact_json};
 use calls::own_calls;
 use echoes::{ByteEcho, EventEcho};
+use kind::Kind;
 
 /// How many batches of each kind; an odd number has a median.
 const ROUNDS: usize = 9;
@@ -28,12 +30,6 @@ pub struct Arguments {
     /// The CPU of the thread that answers it [default: any]
     #[arg(long)]
     peer_cpu: Option<usize>,
-}
-
-/// A kind of call. `batch` makes some calls and returns the CPU time of one of them, in ns.
-struct Kind {
-    name: &'static str,
-    batch: Box<dyn FnMut() -> Result<f64, Error>>,
 }
 
 #[derive(Serialize)]
