@@ -75,6 +75,7 @@ def _rules(
     ended = inside(
         "run", "experiment.toml", "--hosts", file, "--client", f"command:{own}", *options
     )
+    assert list(folder.glob("results/*/outcomes.jsonl")), ended.stderr
     outcomes = [o for o in read_outcomes(folder) if o.trial.cell.client.startswith("command")]
     assert outcomes, ended.stderr
     assert outcomes[0].state == "measured", outcomes[0].reason
@@ -85,9 +86,11 @@ def _rules(
 def _rules_of_cpu(
     inside: Inside, shared_agents: SharedAgents, folder: Path, text: str, lie: str
 ) -> tuple[Outcome, set[str]]:
-    """The same with more and more operations, until enough CPU time of the liar was seen."""
-    for ops in ("200000", "600000", "1800000"):
-        outcome, found = _rules(inside, shared_agents, folder, text, lie, "--ops", ops)
+    """The same in longer and longer windows, until enough CPU time of the liar was seen."""
+    for measure_ms in ("2500", "9000", "27000"):
+        outcome, found = _rules(
+            inside, shared_agents, folder, text, lie, "--measure-ms", measure_ms
+        )
         seen = [part.observed.cpu_ns or 0 for part in outcome.hosts if part.observed]
         if min(seen, default=0) >= ENOUGH_CPU_NS:
             break

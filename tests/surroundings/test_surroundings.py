@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,15 @@ _WORK = TRIALS.replace("records = 1000", f"records = 1000\nops = {_OPS}").replac
 )
 
 
+# Several rows that change different things in one run: `make surroundings` plays each row alone.
+TOGETHER = [
+    ("stdin closed", "umask 077", "HOME missing", "TMPDIR deep", "TZ=Asia/Kolkata"),
+    ("no controlling terminal", "umask 000", "HOME read-only", "LANG=C", "TERM=dumb"),
+    ("256 open files", "TMPDIR with a space", "LANG=tr_TR.UTF-8", "COLUMNS=40"),
+    ("one CPU", "no IPv6", "checkout read-only", "HOME without a folder", "TERM unset"),
+]
+
+
 def row(name: str) -> Any:
     return pytest.param(SURROUNDINGS[name], id=name)
 
@@ -37,6 +47,18 @@ def temporary(folder: Path) -> dict[str, str]:
     """The environment, with a new folder for what is temporary."""
     (folder / "tmp").mkdir()
     return {**os.environ, "TMPDIR": str(folder / "tmp")}
+
+
+def within(names: Sequence[str], folder: Path, command: list[str]) -> list[str]:
+    """The words that start a command in all these surroundings at once."""
+    for name in reversed(names):
+        command = SURROUNDINGS[name].command(folder, command)
+    return command
+
+
+def test_each_row_without_a_signal_is_played_by_a_run() -> None:
+    plain = [name for name, it in SURROUNDINGS.items() if not it.signal() and not it.slow]
+    assert sorted(name for names in TOGETHER for name in names) == sorted(plain)
 
 
 @pytest.mark.parametrize("surrounding", [row(name) for name in SURROUNDINGS])
@@ -49,11 +71,8 @@ def test_it_ends_with_its_program(surrounding: Surrounding, tmp_path: Path) -> N
     assert (ended.returncode, ended.stdout) == (7, "done\n"), ended.stderr
 
 
-@pytest.mark.parametrize(
-    "surrounding",
-    [row(name) for name, it in SURROUNDINGS.items() if not it.signal() and not it.slow],
-)
-def test_a_run_does_its_work(surrounding: Surrounding, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", TOGETHER, ids=" + ".join)
+def test_a_run_does_its_work(names: tuple[str, ...], tmp_path: Path) -> None:
     """It starts a server on a Unix socket and a worker, and stores the outcome and the report."""
     folder = tmp_path / "work"
     folder.mkdir()
@@ -66,7 +85,7 @@ def test_a_run_does_its_work(surrounding: Surrounding, tmp_path: Path) -> None:
         str(folder / "results"),
     ]
     ended = subprocess.run(
-        surrounding.command(tmp_path, command),
+        within(names, tmp_path, command),
         env=temporary(tmp_path),
         capture_output=True,
         text=True,
