@@ -116,6 +116,8 @@ def _wait_for_coordinator(hosts: Hosts, name: str) -> None:
             with socket.create_connection(address, _CONNECT_S) as plain:
                 _greet(plain, context)
                 return
+        except ssl.SSLEOFError:  # a coordinator that is ending
+            time.sleep(_RETRY_S)
         except ssl.SSLError as error:
             raise UsageError(
                 f"the coordinator at {address[0]}:{address[1]} and this host do not accept each "
