@@ -26,7 +26,7 @@ from cachemark.model.setting_types import default_of
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 EXAMPLES = DOCS / "examples"
 HEAD = Path(__file__).with_name("experiment_head.md")
-TLS = Path(__file__).with_name("experiment_tls.md")
+SERVERS = Path(__file__).with_name("experiment_servers.md")
 
 _TITLES = {
     "": "The experiment",
@@ -64,7 +64,7 @@ def example_files() -> list[Path]:
 
 def _servers() -> str:
     rows = "\n".join(f"| `{_cell(kind.form)}` | {_cell(kind.summary)} |" for kind in kinds())
-    return f"| server | what it is |\n|---|---|\n{rows}\n\n{TLS.read_text(encoding='utf-8')}"
+    return f"| server | what it is |\n|---|---|\n{rows}\n\n{SERVERS.read_text(encoding='utf-8')}"
 
 
 def _table(table: type[msgspec.Struct]) -> str:

@@ -72,6 +72,7 @@ ENGINE: dict[str, list[list[str]]] = {
     ],
     "fidelity": [["F1"]],
     "fault-proxy": [["--list"], ["--upstream", "127.0.0.1:1"]],
+    "distance": [["--upstream", "127.0.0.1:1", "--round-trip", "1ms"]],
     "awake": [[], ["--stop-with-stdin"]],
     "bench-store": [["--only", "pauses", "--memory", "16m"]],
     "store": [["init", "STORE", "--memory", "16m"]],

@@ -15,6 +15,7 @@ SERVERS = [
     ["serve", "--listen", "127.0.0.1:0", "--unix", "SOCKET"],
     ["null-server", "--listen", "unix:SOCKET"],
     ["fault-proxy", "--upstream", "127.0.0.1:1"],
+    ["distance", "--upstream", "127.0.0.1:1", "--round-trip", "1ms"],
     ["awake"],
 ]
 

@@ -59,6 +59,9 @@ class DriveOptions(WorkOptions):
             help="number of windows, each on new connections; with --search: number of searches"
         ),
     ] = 1
+    round_trip: Annotated[
+        str | None, Parameter(help="a distance to the server: a proxy adds 0.5ms, 10ms …")
+    ] = None
     search: Annotated[
         str | None,
         Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
@@ -105,6 +108,7 @@ def _experiment(server: str, options: DriveOptions) -> Experiment:
         **{field.name: getattr(options, field.name) for field in fields(WorkOptions)},
         client=(_client(options),),
         server=(server if server.partition(":")[0] in known else f"remote:{_address(server)}",),
+        round_trip=options.round_trip,
         threads=(options.threads,),
         connections=options.connections,
         depth=options.depth,

@@ -31,6 +31,7 @@ class Overrides(WorkOptions):
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     add_server: tuple[str, ...] = ()
+    round_trip: str | None = None
     workload: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
     blocks: int | None = None
@@ -153,11 +154,12 @@ def _designed(
 
 
 def _servers(experiment: Experiment, overrides: Overrides) -> list[str] | None:
-    """The typed servers, and those to add; None to keep the experiment's."""
-    if not overrides.add_server:
-        return list(overrides.server) or None
-    base = overrides.server or experiment.servers
-    return list(dict.fromkeys([*base, *overrides.add_server]))
+    """The typed servers, those to add, and their distance; None to keep the experiment's."""
+    base = overrides.server or tuple(experiment.servers)
+    servers = list(dict.fromkeys([*base, *overrides.add_server]))
+    if overrides.round_trip is not None:
+        return [f"distant:{overrides.round_trip}:{server}" for server in servers]
+    return servers
 
 
 def _clients(

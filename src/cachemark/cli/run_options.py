@@ -37,6 +37,10 @@ class RunOptions:
         tuple[str, ...],
         _repeated(completers.servers, "use this server instead; +SERVER: use it too"),
     ] = ()
+    round_trip: Annotated[
+        str | None,
+        Parameter(group=_GRID, help="a distance to every server: a proxy adds 0.5ms, 10ms …"),
+    ] = None
     workload: Annotated[
         tuple[str, ...],
         _repeated(completers.in_suite("workloads"), "only this workload of the experiment"),

@@ -36,65 +36,32 @@ _PLACES = {
     "placement": "placement.",
 }
 _NOT_SET = {"name", "in_process", "workloads.loads", *_PLACES, "quick"}
+
+
+def _names(paths: str) -> dict[str, str]:
+    """The name that each path sets: its last word, or the one behind `=`."""
+    parts = (path.partition("=") for path in paths.split())
+    return {path: name or path.rpartition(".")[2] for path, _, name in parts}
+
+
 # Work whose text the engine reads, as it reads the option of `cachemark drive`.
-ENGINE_PATHS = {
-    "workloads.mix": "mix",
-    "workloads.order": "order",
-    "workloads.sequence": "sequence",
-    "workloads.key_step": "key_step",
-    "workloads.run": "run",
-    "workloads.prefill": "prefill",
-    "workloads.hit_ratio": "hit_ratio",
-    "workloads.exptime_s": "exptime",
-    "workloads.records": "records",
-    "workloads.preset": "preset",
-    "workloads.trace": "trace",
-    "workloads.trace_format": "trace_format",
-    "workloads.trace_columns": "columns",
-    "workloads.trace_gets": "gets",
-    "workloads.trace_left_out": "left_out",
-    "workloads.keys.count": "keys",
-    "workloads.keys.counters": "counters",
-    "workloads.keys.distribution": "distribution",
-    "workloads.keys.length": "key_length",
-    "workloads.keys.pattern": "key_pattern",
-    "workloads.keys.names": "key_names",
-    "workloads.values.size": "size",
-    "workloads.values.compressibility": "compressibility",
-    "loads.schedule": "schedule",
-    "loads.think": "think",
-    "loads.rate": "rate",
-}
+ENGINE_PATHS = _names("""
+    workloads.mix workloads.order workloads.sequence workloads.key_step workloads.run
+    workloads.prefill workloads.hit_ratio workloads.exptime_s=exptime workloads.records
+    workloads.preset workloads.trace workloads.trace_format workloads.trace_columns=columns
+    workloads.trace_gets=gets workloads.trace_left_out=left_out workloads.keys.count=keys
+    workloads.keys.counters workloads.keys.distribution workloads.keys.length=key_length
+    workloads.keys.pattern=key_pattern workloads.keys.names=key_names workloads.values.size
+    workloads.values.compressibility loads.schedule loads.think loads.rate
+""")
 # Settings that change more than themselves, such as the names of loads: `overrides.apply` does.
-_OVERRIDES = {
-    "clients": "client",
-    "servers": "server",
-    "rank": "rank",
-    "seed": "seed",
-    "blocks": "blocks",
-    "until_valid": "until_valid",
-    "margin_percent": "margin",
-    "noise": "noise",
-    "twice": "twice",
-    "awake": "awake",
-    "design": "design",
-    "search": "search",
-    "workloads.ops": "ops",
-    "workloads.fill_percent": "fill",
-    "loads.processes": "processes",
-    "loads.threads": "threads",
-    "loads.connections": "connections",
-    "loads.depth": "depth",
-    "loads.refill": "refill",
-    "loads.wire": "wire",
-    "timing.warmup_ms": "warmup_ms",
-    "timing.measure_ms": "measure_ms",
-    "timing.timeout_ms": "timeout_ms",
-    "rounds.slice_ms": "slice_ms",
-    "rounds.until": "until",
-    "placement.server": "server_cpus",
-    "placement.worker": "worker_cpus",
-}
+_OVERRIDES = _names("""
+    clients=client servers=server rank seed blocks until_valid margin_percent=margin noise twice
+    awake design search workloads.ops workloads.fill_percent=fill loads.processes loads.threads
+    loads.connections loads.depth loads.refill loads.wire timing.warmup_ms timing.measure_ms
+    timing.timeout_ms rounds.slice_ms rounds.until placement.server=server_cpus
+    placement.worker=worker_cpus
+""")
 # No setting of a file: it multiplies the length of workloads that end by themselves.
 SCALE = "scale"
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import select
 import subprocess
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from cachemark.endpoints.servers.engine_process import EngineProcess
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError
 
-_READY_S = 10.0
-_ANSWER_S = 10.0
 _NAME = "fault proxy"
 
 
@@ -26,7 +22,6 @@ class _Answer(msgspec.Struct, frozen=True):
 
     listening: str = ""
     applied_ns: int = 0
-    error: str = ""
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -35,30 +30,17 @@ class _Event(msgspec.Struct, frozen=True):
     event: str
 
 
-class FaultProxy:
+class FaultProxy(EngineProcess):
     """A running fault proxy."""
 
     def __init__(self, child: process.Child, log: Path) -> None:
-        self._child = child
+        super().__init__(_NAME, child)
         self._log = log
-        self._buffer = b""
-        self.address = self._answer(_READY_S).listening
-
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        return self._child.pid
+        self.address = self.answer(_Answer).listening
 
     def apply(self, fault: Mapping[str, object] | None) -> int:
         """Begin a fault, or end it with None; when, in ns of CLOCK_MONOTONIC. Raises TrialError."""
-        stdin = self._child.popen.stdin
-        try:
-            if stdin is not None:
-                stdin.write(msgspec.json.encode({"fault": fault}) + b"\n")
-                stdin.flush()
-        except OSError as error:
-            raise TrialError(f"{_NAME}: {self._child.last_stderr_line() or error}") from error
-        return self._answer(_ANSWER_S).applied_ns
+        return self.ask(msgspec.json.encode({"fault": fault}), _Answer).applied_ns
 
     def connections(self) -> int:
         """How many connections it has accepted. Raises TrialError."""
@@ -69,30 +51,6 @@ class FaultProxy:
         except DECODE_ERRORS as error:
             raise TrialError(f"{_NAME}: malformed log: {error}") from error
         return events.count("accepted")
-
-    def _answer(self, timeout_s: float) -> _Answer:
-        try:
-            answer = msgspec.json.decode(self._line(timeout_s), type=_Answer)
-        except DECODE_ERRORS as error:
-            raise TrialError(f"{_NAME}: malformed answer: {error}") from error
-        if answer.error:
-            raise TrialError(f"{_NAME}: {answer.error}")
-        return answer
-
-    def _line(self, timeout_s: float) -> bytes:
-        stdout = self._child.popen.stdout
-        deadline = time.monotonic() + timeout_s
-        while stdout is not None and b"\n" not in self._buffer:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or not select.select([stdout], [], [], left_s)[0]:
-                raise TrialError(f"{_NAME}: no answer within {timeout_s:g} s")
-            chunk = os.read(stdout.fileno(), 4096)
-            if not chunk:
-                self._child.wait(_ANSWER_S)
-                raise TrialError(f"{_NAME}: ended: {self._child.last_stderr_line()}")
-            self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.model.distance import Distance
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome_format_1 import from_format_1
 from cachemark.model.protocol import Done, Ready
@@ -59,6 +60,7 @@ class ServerFacts(Record, frozen=True, kw_only=True):
     cpus: str = ""
     quirks: list[str] = []
     round_trip_ns: int | None = None
+    distance: Distance | None = None
     members: list[ServerFacts] = []
 
 

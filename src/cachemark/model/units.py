@@ -40,6 +40,14 @@ def parse_ms(text: str, place: str) -> int:
     return int(ms)
 
 
+def parse_ns(text: str, place: str) -> int:
+    """A time in nanoseconds: `100us`, `0.5ms` or `1s`. Raises UsageError."""
+    match = _TIME.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{place}: {text!r} is no time", "write 100us, 0.5ms or 1s")
+    return round(float(match[1]) * NS[match[2]])
+
+
 def parse_size(text: str, place: str) -> int:
     """A number of bytes of at least 1: `100`, `64k` (65,536) or `200m`. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())

@@ -1,18 +1,40 @@
-"""Work of servers: evictions, and how a client distributes its keys over several of them."""
+"""Servers: distances, evictions, and how a client distributes its keys over several of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
-from cachemark.analysis.number_format import counted
+from cachemark.analysis.number_format import counted, time
 from cachemark.analysis.statistics import CellSummary
+from cachemark.model.distance import Distance
 from cachemark.model.outcome import Cell, Outcome, ServerLoad
 from cachemark.model.plan import NO_SERVER, is_repeat
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
-    """Lines about evictions, and about the items and commands of each of several servers."""
-    return [*eviction_lines(summaries), *server_load_lines(outcomes)]
+    """Lines about distances, evictions, and the items and commands of each of several servers."""
+    return [*_distances(outcomes), *eviction_lines(summaries), *server_load_lines(outcomes)]
+
+
+def _distances(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each distant server: what was asked for, and what the proxy held and added."""
+    by_server: dict[str, list[Distance]] = {}
+    for outcome in outcomes:
+        if outcome.verdict == "VALID" and outcome.server and outcome.server.distance:
+            by_server.setdefault(outcome.trial.cell.server, []).append(outcome.server.distance)
+    return [_distance(server, distances) for server, distances in by_server.items()]
+
+
+def _distance(server: str, distances: Sequence[Distance]) -> str:
+    text = f"Distance to {server}: {time(distances[0].round_trip_ns)} there and back"
+    told = [each.held for each in distances if each.held]
+    for way, held in zip(("to it", "back"), zip(*told, strict=True), strict=False):
+        middle = time(median(each.median_ns for each in held))
+        worst = time(max(each.p99_ns for each in held))
+        text += f"; bytes were held {middle} on the way {way} (median; worst p99 {worst})"
+    own = time(median(each.floor_ns for each in distances))
+    return f"{text}; without a distance the proxy itself takes {own} more than no proxy."
 
 
 def server_load_lines(outcomes: Sequence[Outcome]) -> list[str]:

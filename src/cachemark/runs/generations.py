@@ -24,7 +24,7 @@ def generations_of(
     if server.kind == _PROXY and load.depth > 1:
         return None
     lanes = load.processes * load.threads * hosts
-    return Generations(lanes=lanes, shared_server=in_rounds and server.kind == "remote")
+    return Generations(lanes=lanes, shared_server=in_rounds and server.innermost.kind == "remote")
 
 
 def no_generations(load: Load) -> str:

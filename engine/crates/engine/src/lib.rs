@@ -3,6 +3,7 @@
 mod awake;
 mod bench_store;
 mod completion;
+mod distance;
 pub mod drive;
 mod fault_proxy;
 mod fidelity;
@@ -64,6 +65,8 @@ enum Verb {
     Fidelity(fidelity::Arguments),
     /// Stand between clients and their server, and misbehave on command (JSON lines on stdin)
     FaultProxy(fault_proxy::Arguments),
+    /// Stand between clients and their servers, and hold bytes as long as a distance would
+    Distance(distance::Arguments),
     /// Keep CPUs from entering idle states, with threads that run only on idle CPUs
     Awake(awake::Arguments),
     /// Measure the CPU time of one system call of each kind, a wait and a page fault
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
         Verb::FaultProxy(arguments) => fault_proxy::run(arguments),
+        Verb::Distance(arguments) => distance::run(arguments),
         Verb::Awake(arguments) => awake::run(arguments),
         Verb::UnitCosts(arguments) => unit_costs::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),

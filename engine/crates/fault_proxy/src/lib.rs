@@ -13,10 +13,13 @@
 //!
 //! Without a fault, bytes are passed on as soon as they arrive, whatever they are. The framer only follows
 //! them, so that a fault can begin at the next request or reply and never in the middle of one.
+//!
+//! `distance` is another proxy of the same sockets: it holds bytes for a time, and looks at none.
 
 mod command;
 mod command_sender;
 mod connection;
+pub mod distance;
 mod edits;
 mod fault;
 mod frames;

@@ -348,7 +348,7 @@ impl FaultProxy {
 }
 
 /// Begin to connect; the event loop learns when it is done.
-fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     match socket.connect(&SockAddr::from(address)) {

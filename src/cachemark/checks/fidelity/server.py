@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cachemark.checks.fidelity.log import Log, read_log
 from cachemark.endpoints.servers.control_connection import Control
-from cachemark.endpoints.servers.embedded import announcement
+from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
 from cachemark.endpoints.servers.running import exited_error, wait_ready
 from cachemark.host import process
 from cachemark.model.errors import TrialError
@@ -58,7 +58,7 @@ def scripted(script: str, folder: Path, cpus: str) -> Generator[ScriptedServer]:
         "--max-item-size", "8m", "--memory", "256m", "--script", str(path), "--log", str(log),
     ]  # fmt: skip
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        address = announcement(child, _READY_S).addresses[0]
+        address = EngineProcess("embedded", child).answer(Listening, _READY_S).addresses[0]
         control, _ = wait_ready(_NAME, address, child, _READY_S)
         try:
             yield ScriptedServer(address, child, control, log)

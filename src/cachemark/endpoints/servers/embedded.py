@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import selectors
 import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-import msgspec
-
 from cachemark.endpoints.servers import tls
+from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
 from cachemark.endpoints.servers.memory_option import check_memory
-from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
+from cachemark.endpoints.servers.running import Member, RunningServer, wait_ready
 from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
+from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
 _FLAGS = ("io", "threads", "memory", "hash_power", "traffic_log")
@@ -24,14 +21,6 @@ OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
 _MIN_BYTES = 64 * 1024
-
-
-class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """The line that the engine prints when it listens."""
-
-    addresses: list[str]
-    io: str = ""
-    version: str = ""
 
 
 def parse(text: str, details: str) -> ServerSpec:
@@ -67,7 +56,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         child = stack.enter_context(
             process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         )
-        listening = announcement(child, ready_s)
+        listening = EngineProcess("embedded", child).answer(Listening, ready_s)
         if listening.io != spec.options.get("io", listening.io):
             raise TrialError(
                 f"embedded: the kernel does not offer io_uring, so the server uses {listening.io}"
@@ -94,28 +83,3 @@ def _command(spec: ServerSpec, own: tls.ServerTls | None) -> list[str]:
     if own:
         command += ["--tls-cert", own.cert, "--tls-key", own.key]
     return command
-
-
-def announcement(child: process.Child, ready_s: float) -> Listening:
-    """Read the line that the engine prints when it listens. Raises TrialError."""
-    stdout = child.popen.stdout
-    if stdout is None:
-        raise TrialError("embedded: no pipe to the server")
-    line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(stdout, selectors.EVENT_READ)
-        while not line.endswith(b"\n"):
-            if not selector.select(ready_s):
-                raise TrialError(f"embedded: not listening after {ready_s:g} s")
-            chunk = os.read(stdout.fileno(), 4096)
-            if not chunk:
-                child.wait(ready_s)
-                raise exited_error("embedded", child)
-            line += chunk
-    try:
-        listening = msgspec.json.decode(line, type=Listening)
-    except DECODE_ERRORS as error:
-        raise TrialError(f"embedded: malformed announcement: {error}") from error
-    if not listening.addresses:
-        raise TrialError("embedded: malformed announcement: no address")
-    return listening

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import msgspec
 
 from cachemark.endpoints.servers import (
     cluster,
     command,
+    distant,
     embedded,
     memcached,
     no_server,
@@ -52,49 +54,46 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     io: str = ""
 
 
+def _alone(server: Any, **facts: Any) -> Kind:
+    """A kind without other servers behind; its functions are those of `server`."""
+    return Kind(parse=server.parse, missing=server.missing, running=server.running, **facts)
+
+
 _KINDS = (
-    Kind(
+    _alone(
+        embedded,
         name="embedded",
         summary="the engine's own server",
         form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes,traffic_log=FILE]",
         memory=MemoryModel(item_bytes=20, rounding=1.05),
         io="io",
-        parse=embedded.parse,
-        missing=embedded.missing,
-        running=embedded.running,
     ),
-    Kind(
+    _alone(
+        memcached,
         name="memcached",
         summary="memcached on PATH",
         form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls=yes|mutual]",
         memory=MemoryModel(),
-        parse=memcached.parse,
-        missing=memcached.missing,
-        running=memcached.running,
     ),
     *(
-        Kind(
+        _alone(
+            one,
             name=one.name,
             summary=one.summary,
             form=one.form,
             note=one.note,
             setup=one.setup,
             memory=one.memory,
-            parse=one.parse,
-            missing=one.missing,
-            running=one.running,
         )
         for one in third_party.third_party_servers()
     ),
-    Kind(
+    _alone(
+        quickcached,
         name="quickcached",
         summary="QuickCached (Java)",
         form=quickcached.FORM,
         note="2.0.2 runs blocking whatever its mode says",
         io="mode",
-        parse=quickcached.parse,
-        missing=quickcached.missing,
-        running=quickcached.running,
     ),
     Kind(
         name="nutcracker",
@@ -105,21 +104,17 @@ _KINDS = (
         missing=lambda spec: nutcracker.missing(spec, missing(cluster.inner_of(spec))),
         running=lambda spec, cpus, ready_s: nutcracker.running(spec, cpus, ready_s, _start),
     ),
-    Kind(
+    _alone(
+        command,
         name="command",
         summary="any server that takes its port on the command line",
         form="command:PROGRAM ARGS {port}",
-        parse=command.parse,
-        missing=command.missing,
-        running=command.running,
     ),
-    Kind(
+    _alone(
+        remote,
         name="remote",
         summary="one or several that run already, here or elsewhere",
         form="remote:HOST:PORT[,HOST:PORT…][,tls=yes] or remote:unix:/path",
-        parse=remote.parse,
-        missing=remote.missing,
-        running=remote.running,
     ),
     Kind(
         name="cluster",
@@ -131,12 +126,19 @@ _KINDS = (
         running=lambda spec, cpus, ready_s: cluster.running(spec, cpus, ready_s, _start),
     ),
     Kind(
+        name="distant",
+        summary="a server at a distance: a proxy adds the round trip",
+        form="distant:TIME:SERVER",
+        simplest_form="distant:1ms:embedded",
+        parse=lambda text, details: distant.parse(text, details, parse_spec),
+        missing=lambda spec: missing(cluster.inner_of(spec)),
+        running=lambda spec, cpus, ready_s: distant.running(spec, cpus, ready_s, _start),
+    ),
+    _alone(
+        no_server,
         name="none",
         summary="no server: for caches in the worker's own process",
         form="none",
-        parse=no_server.parse,
-        missing=no_server.missing,
-        running=no_server.running,
     ),
 )
 

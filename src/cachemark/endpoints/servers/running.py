@@ -45,7 +45,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class RunningServer:
     """The target of the clients: a server, several used as one, or none.
 
-    `tls` is how clients encrypt their connections; None: they do not.
+    `tls` is how clients encrypt their connections; None: they do not. `between` has the process ids
+    of what is between clients and servers.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class RunningServer:
         self.tls = tls
         self.facts = facts
         self.members = list(members)
+        self.between: list[int] = []
 
     @property
     def pids(self) -> list[int]:
@@ -69,6 +71,10 @@ class RunningServer:
     def pid(self) -> int | None:
         """The process id of the first member that cachemark started; None if there is none."""
         return next(iter(self.pids), None)
+
+    def final_facts(self) -> ServerFacts:
+        """The facts with what is known at the end of a trial only."""
+        return self.facts
 
     def stats(self) -> ServerStats:
         """The merged `stats` of all members; empty if none has statistics.

@@ -30,6 +30,11 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     listen: str = LOOPBACK
     port: int = 0
 
+    @property
+    def innermost(self) -> ServerSpec:
+        """The server itself, behind proxies, or one of a cluster."""
+        return self.inner.innermost if self.inner else self
+
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """Why a server cannot be started on this machine, and what to do about it."""

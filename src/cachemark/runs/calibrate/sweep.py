@@ -17,7 +17,7 @@ from cachemark.analysis.statistics.figures import ok, rate, response_ns
 from cachemark.analysis.statistics.proportion import percentile_against_limit
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec
-from cachemark.endpoints.servers.embedded import announcement
+from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
 from cachemark.endpoints.servers.running import Member, RunningServer
 from cachemark.host import process
 from cachemark.model import histogram
@@ -283,7 +283,7 @@ def responder(tape: Path, cpus: str) -> Generator[RunningServer]:
     """Run the responder on a free port; it has no `stats`. Raises TrialError."""
     command = [process.binary_path(), "null-server", "--tape", str(tape), "--stop-with-stdin"]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        announced = announcement(child, _READY_S)
+        announced = EngineProcess("null", child).answer(Listening, _READY_S)
         facts = ServerFacts(
             kind="null", version="", command=command, address=announced.addresses[0], cpus=cpus
         )

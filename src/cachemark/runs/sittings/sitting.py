@@ -287,7 +287,8 @@ def cpu_reading(first: Sequence[int], last: Sequence[int], own: int, steal_ns: i
 
 
 def _pids(ends: Endpoints) -> list[int]:
-    return [worker.pid for worker in ends.fleet.workers] + ends.server.pids
+    workers = [worker.pid for worker in ends.fleet.workers]
+    return workers + ends.server.pids + ends.server.between
 
 
 def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:

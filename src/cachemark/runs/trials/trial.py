@@ -145,6 +145,7 @@ class TrialRun:
         self._refuse("" if setting.load.wire == "own" else setting.load.wire)
         server = stack.enter_context(self._target())
         self.record(server=server.facts)
+        stack.callback(lambda: self.record(server=server.final_facts()))
         empty = server.use()
         fleet = self._connect(stack, server)
         if self.generators:
@@ -234,7 +235,7 @@ class TrialRun:
             load=setting.load,
             before=stats.before,
             after=stats.after,
-            shared_server=setting.server.kind == "remote",
+            shared_server=setting.server.innermost.kind == "remote",
             partial_counters=stats.partial,
             server_commands=[each.commands for each in outcome.server_loads],
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
