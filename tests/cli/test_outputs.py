@@ -71,6 +71,10 @@ ENGINE: dict[str, list[list[str]]] = {
         for more in ([], ["--json"], ["--json-lines"], ["--quiet"])
     ],
     "fidelity": [["F1"]],
+    "stampede": [
+        ["--server", "SERVER", "--callers", "2", "--ttl", "2", "--expiries", "1", *more]
+        for more in (["--only", "win"], ["--only", "win", "--json"])
+    ],
     "fault-proxy": [["--list"], ["--upstream", "127.0.0.1:1"]],
     "distance": [["--upstream", "127.0.0.1:1", "--round-trip", "1ms"]],
     "awake": [[], ["--stop-with-stdin"]],

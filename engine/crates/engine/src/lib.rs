@@ -15,6 +15,7 @@ mod options;
 mod process;
 mod record;
 mod serve;
+mod stampede;
 mod store;
 mod tape;
 mod trace;
@@ -61,6 +62,8 @@ enum Verb {
     Worker(worker::Arguments),
     /// Load a server from the command line and print its throughput and latency
     Drive(Box<drive::Arguments>),
+    /// Let many callers miss one expired key at once, with and without memcached's win and stale flags
+    Stampede(stampede::Arguments),
     /// Check the native client against cases whose results are known
     Fidelity(fidelity::Arguments),
     /// Stand between clients and their server, and misbehave on command (JSON lines on stdin)
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
         Verb::Record(arguments) => record::run(arguments),
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
+        Verb::Stampede(arguments) => stampede::run(arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
         Verb::FaultProxy(arguments) => fault_proxy::run(arguments),
         Verb::Distance(arguments) => distance::run(arguments),

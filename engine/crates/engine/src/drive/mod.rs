@@ -5,7 +5,7 @@
 mod arguments;
 mod errors;
 mod files;
-mod format;
+pub(crate) mod format;
 mod json_lines;
 mod live;
 mod measure;
