@@ -42,7 +42,7 @@ bench-client: setup ## CPU time per operation of the native client, beside the f
 peers: setup ## Tables: the native client and the load generators on PATH: CPU time, rate, memory, errors of percentiles (about 30 minutes)
 	@$(RUN) python benchmarks/peers.py
 
-bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)
+bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 10 minutes)
 	@$(RUN) python benchmarks/server.py
 
 bench-store: setup ## The item store against memcached: bytes, hits, reads; and how long single stores take (about 5 minutes)

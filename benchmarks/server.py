@@ -5,43 +5,43 @@ time is that of the process's CPU clock, read before and after each window and d
 operations that succeeded. In each round the servers are measured in random order. A ratio is that
 of two windows of one round; the table has the median, minimum and maximum of the rounds. The null
 responder answers each line with the same bytes and does not parse it: the kernel's floor.
+
+Small values are compared with memcached's best protocol. Large ones are compared with memcached by
+the same protocol, with TLS if they have TLS; each length has servers of its own.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
-import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from server_processes import LOOPBACK, Server, drive, engine, measure, memcached, version
+
 from cachemark.host import process
+from cachemark.host.certificates import Authority
 
-SHAPE = ["--key-length", "20", "--size", "100"]
+KEY = ["--key-length", "20"]
+SMALL_BYTES, SMALL_KEYS = 100, 10_000
 MIXES = {"GET": "get=1", "SET": "set=1", "90:10": "get=9,set=1"}
+SIZES = {"4k": 4 << 10, "16k": 16 << 10, "100k": 100 << 10, "1m": 1 << 20}
 # Connections, and the requests that each has outstanding.
-LOADS = [(1, 1), (8, 32), (1, 100)]
-PATIENCE_S = 20.0
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running server, and its process."""
-
-    name: str
-    address: str
-    pid: int
+SMALL_LOADS = [(1, 1), (8, 32), (1, 100)]
+LARGE_LOADS = [(1, 1), (1, 16)]
+# The large values of all keys together: less than half of the memory, so that none is evicted.
+LARGE_TOTAL_BYTES = 24 << 20
+# Long enough to begin on a busy machine.
+PREFILL_WINDOW = "200ms"
+MODES = ("events", "uring", "blocking", "busy")
 
 
 @dataclass(frozen=True)
@@ -50,122 +50,77 @@ class Row:
 
     server: str
     wire: str
+    tls: bool = False
 
     @property
     def label(self) -> str:
-        return f"{self.server} {self.wire}"
+        return f"{self.server} {self.wire}{' TLS' if self.tls else ''}"
+
+    @property
+    def instance(self) -> str:
+        """The name of the server that it is measured on."""
+        return f"{self.server}-tls" if self.tls else self.server
 
 
 NULL = Row("null", "text")
-ROWS = [
+SMALL_ROWS = [
     NULL,
-    Row("memcached", "text"),
-    Row("memcached", "meta"),
-    Row("memcached", "binary"),
-    Row("events", "text"),
-    Row("events", "meta"),
-    Row("events", "binary"),
-    Row("uring", "text"),
-    Row("blocking", "text"),
-    Row("busy", "text"),
+    *[Row("memcached", wire) for wire in ("text", "meta", "binary")],
+    *[Row("events", wire) for wire in ("text", "meta", "binary")],
+    *[Row(mode, "text") for mode in ("uring", "blocking", "busy")],
+]
+LARGE_ROWS = [
+    *[row for row in SMALL_ROWS if row != NULL],
+    *[Row(server, "text", tls=True) for server in ("memcached", "events", "blocking")],
 ]
 
 
-def cpu_ns(pid: int) -> int:
-    """CPU time of a process, including ended threads."""
-    # The clock of another process, as clock_getcpuclockid(3) has it.
-    return time.clock_gettime_ns((~pid << 3) | 2)
+@dataclass(frozen=True)
+class Load:
+    """What a window plays."""
+
+    title: str
+    mix: str
+    size: int
+    keys: int
+    connections: int
+    depth: int
+    window_ms: int
+
+    @property
+    def tape(self) -> list[str]:
+        """The options that say which operations it has."""
+        shape = [*KEY, "--size", str(self.size), "--keys", str(self.keys)]
+        return [*shape, "--mix", self.mix]
+
+    @property
+    def drive(self) -> list[str]:
+        load = ["--connections", str(self.connections), "--depth", str(self.depth)]
+        return [*load, "--no-prefill", "--duration", f"{self.window_ms}ms"]
+
+    @property
+    def heading(self) -> str:
+        many = "s" * (self.connections > 1)
+        return f"{self.title}, {self.connections} connection{many} × depth {self.depth}"
 
 
-@contextmanager
-def started(command: list[str], cpu: int) -> Generator[subprocess.Popen[str]]:
-    child = subprocess.Popen(
-        ["taskset", "-c", str(cpu), *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-
-
-@contextmanager
-def engine(name: str, arguments: list[str], cpu: int) -> Generator[Server]:
-    """Start a server of the engine, which prints its addresses."""
-    with started([process.binary_path(), *arguments], cpu) as child:
-        assert child.stdout is not None
-        announced = json.loads(child.stdout.readline())
-        if announced.get("io", name) != name and name != "null":
-            raise SystemExit(f"bench-server: no {name} on this kernel, but {announced['io']}")
-        yield Server(name, announced["addresses"][0], child.pid)
-
-
-@contextmanager
-def memcached(cpu: int) -> Generator[Server]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    user = ["-u", "root"] if os.geteuid() == 0 else []
-    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-t", "1", "-m", "64"]
-    with started([*command, *user], cpu) as child:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except ConnectionRefusedError:
-                if time.monotonic() > deadline:
-                    raise SystemExit("bench-server: memcached does not listen") from None
-                time.sleep(0.01)
-        yield Server("memcached", f"127.0.0.1:{port}", child.pid)
-
-
-def drive(server: Server, wire: str, extra: list[str], cpu: int) -> int:
-    """Play a window; returns the number of successful operations."""
-    command = [process.binary_path(), "drive", "--server", server.address, "--wire", wire]
-    command += ["--json", "--quiet", "--warmup", "0s", "--timeout", "5s", *extra]
-    run = subprocess.run(
-        ["taskset", "-c", str(cpu), *command], capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        raise SystemExit(f"bench-server: {' '.join(command)}: {run.stderr or run.stdout[-500:]}")
-    operations = json.loads(run.stdout)["measure"]["operations"]
-    return sum(int(kind["ok"]) for kind in operations.values())
-
-
-def measure(server: Server, wire: str, extra: list[str], cpu: int) -> float:
-    """CPU time of the server per operation, in µs."""
-    before = cpu_ns(server.pid)
-    ops = drive(server, wire, extra, cpu)
-    return (cpu_ns(server.pid) - before) / ops / 1000
-
-
-def one_key(folder: Path, mix: str) -> Path:
+def one_key(folder: Path) -> Path:
     """A tape of one key, whose gets all have the same reply."""
     path = folder / "one.tape"
-    command = [process.binary_path(), "tape", "write", *SHAPE, "--keys", "1", "--mix", mix]
-    subprocess.run([*command, "--out", str(path)], check=True, capture_output=True)
+    shape = [*KEY, "--size", str(SMALL_BYTES), "--keys", "1", "--mix", MIXES["GET"]]
+    command = [process.binary_path(), "tape", "write", *shape, "--out", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
     return path
 
 
-def version(server: Server) -> str:
-    host, port = server.address.rsplit(":", 1)
-    with socket.create_connection((host, int(port))) as line:
-        line.sendall(b"version\r\n")
-        return re.sub(rb"^VERSION |\r\n$", b"", line.recv(100)).decode()
-
-
 def play(
-    servers: dict[str, Server], rows: list[Row], extra: dict[Row, list[str]], rounds: int, cpu: int
+    servers: dict[str, Server], extra: dict[Row, list[str]], rounds: int, cpu: int
 ) -> dict[Row, list[float]]:
     """The CPU time per operation of each row, for each round."""
-    costs: dict[Row, list[float]] = {row: [] for row in rows}
+    costs: dict[Row, list[float]] = {row: [] for row in extra}
     for _ in range(rounds):
-        for row in random.sample(rows, len(rows)):
-            costs[row].append(measure(servers[row.server], row.wire, extra[row], cpu))
+        for row in random.sample(list(extra), len(extra)):
+            costs[row].append(measure(servers[row.instance], row.wire, extra[row], cpu))
     return costs
 
 
@@ -175,14 +130,115 @@ def ratio(costs: list[float], base: list[float]) -> str:
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
 
 
-def tabulate(title: str, costs: dict[Row, list[float]]) -> None:
+def best_of_memcached(costs: dict[Row, list[float]]) -> Row:
+    """The protocol in which memcached takes the least CPU time."""
     peers = [row for row in costs if row.server == "memcached"]
-    best = min(peers, key=lambda row: statistics.median(costs[row]))
-    print(f"\n{title:40}{'µs CPU/op':>10}  {'× null':20}× memcached {best.wire}")
+    return min(peers, key=lambda row: statistics.median(costs[row]))
+
+
+def peer_of(row: Row) -> Row:
+    """memcached with the same protocol, with TLS if this row has it."""
+    return Row("memcached", row.wire, row.tls)
+
+
+def tabulate(
+    title: str, costs: dict[Row, list[float]], peer: Callable[[Row], Row], peers: str
+) -> None:
+    """Print a table. `peer` is memcached's row that a row is compared with."""
+    print(f"\n{title:40}{'µs CPU/op':>10}  {'× null':20}× memcached {peers}", flush=True)
     for row, rounds_us in costs.items():
         floor = ratio(rounds_us, costs[NULL]) if NULL in costs else "-"
         cost_us = statistics.median(rounds_us)
-        print(f"  {row.label:38}{cost_us:10.2f}  {floor:20}{ratio(rounds_us, costs[best])}")
+        print(f"  {row.label:38}{cost_us:10.2f}  {floor:20}{ratio(rounds_us, costs[peer(row)])}")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all measurements have in common."""
+
+    server_cpu: int
+    generator_cpu: int
+    rounds: int
+    window_ms: int
+    folder: Path
+
+    def engine(self, mode: str, *extra: str, tls: bool = False) -> AbstractContextManager[Server]:
+        """A server of the engine with 64 MiB."""
+        listen = ["--listen", f"{LOOPBACK}:0", "--threads", "1", "--memory", "64m"]
+        command = ["serve", *listen, "--io", mode, *extra]
+        return engine(mode, command, self.server_cpu, tls=tls)
+
+    def prefill(self, servers: dict[str, Server], rows: list[Row], load: Load) -> None:
+        for row in rows:
+            extra = [*load.tape, "--duration", PREFILL_WINDOW]
+            drive(servers[row.instance], row.wire, extra, self.generator_cpu)
+
+    def costs(
+        self, servers: dict[str, Server], rows: list[Row], load: Load, null: list[str]
+    ) -> dict[Row, list[float]]:
+        """The CPU time per operation of each row; the null responder plays these options."""
+        work = {NULL: null}
+        extra = {row: [*work.get(row, load.tape), *load.drive] for row in rows}
+        return play(servers, extra, self.rounds, self.generator_cpu)
+
+    def small(self, mixes: list[str]) -> None:
+        """Values of 100 bytes, beside the null responder."""
+        tape = one_key(self.folder)
+        with ExitStack() as stack:
+            null = ["null-server", "--listen", f"{LOOPBACK}:0", "--tape", str(tape)]
+            servers = {"null": stack.enter_context(engine("null", null, self.server_cpu))}
+            servers["memcached"] = stack.enter_context(memcached(self.server_cpu, []))
+            for mode in MODES:
+                servers[mode] = stack.enter_context(self.engine(mode))
+            told = version(servers["memcached"])
+            print(f"memcached {told}, keys of 20 and values of {SMALL_BYTES} bytes")
+            for title in mixes:
+                # The null responder has one reply only, that to a get.
+                rows = [row for row in SMALL_ROWS if row != NULL or title == "GET"]
+                loads = [
+                    Load(title, MIXES[title], SMALL_BYTES, SMALL_KEYS, *shape, self.window_ms)
+                    for shape in SMALL_LOADS
+                ]
+                self.prefill(servers, [row for row in rows if row != NULL], loads[0])
+                for load in loads:
+                    costs = self.costs(servers, rows, load, ["--tape", str(tape)])
+                    best = best_of_memcached(costs)
+                    tabulate(load.heading, costs, lambda _, best=best: best, best.wire)
+
+    def large_servers(self, stack: ExitStack) -> dict[str, Server]:
+        """Servers that store values of up to 2 MiB, those with TLS too."""
+        pair = Authority("bench-server").pair(LOOPBACK)
+        certificate, key = self.folder / "certificate.pem", self.folder / "key.pem"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        limit, cpu = ["-I", "2m"], self.server_cpu
+        encrypted = ["-Z", "-o", f"ssl_chain_cert={certificate},ssl_key={key}"]
+        servers: dict[str, AbstractContextManager[Server]] = {
+            "memcached": memcached(cpu, limit),
+            "memcached-tls": memcached(cpu, [*limit, *encrypted], tls=True),
+        }
+        for mode in MODES:
+            servers[mode] = self.engine(mode, *limit)
+        files = ["--tls-cert", str(certificate), "--tls-key", str(key)]
+        for mode in [row.server for row in LARGE_ROWS if row.tls and row.server in MODES]:
+            servers[f"{mode}-tls"] = self.engine(mode, *limit, *files, tls=True)
+        return {name: stack.enter_context(server) for name, server in servers.items()}
+
+    def large(self, size: str, mixes: list[str]) -> None:
+        """Values of this length, each row beside memcached's of the same protocol."""
+        with ExitStack() as stack:
+            servers = self.large_servers(stack)
+            print(f"\nmemcached {version(servers['memcached'])}, values of {size}")
+            keys = LARGE_TOTAL_BYTES // SIZES[size]
+            loads = [
+                Load(f"{title} {size}", MIXES[title], SIZES[size], keys, *shape, self.window_ms)
+                for title in mixes
+                for shape in LARGE_LOADS
+            ]
+            self.prefill(servers, LARGE_ROWS, loads[0])
+            for load in loads:
+                costs = self.costs(servers, LARGE_ROWS, load, [])
+                tabulate(load.heading, costs, peer_of, "by the same protocol")
 
 
 def main() -> None:
@@ -190,6 +246,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--window-ms", type=int, default=400)
     parser.add_argument("--mixes", default=",".join(MIXES))
+    parser.add_argument("--sizes", default="small," + ",".join(SIZES))
     arguments = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     for program in ("taskset", "memcached"):
@@ -197,36 +254,15 @@ def main() -> None:
             sys.exit(f"bench-server: no {program}: apt-get install util-linux memcached")
     if len(cpus) < 2:
         sys.exit("bench-server: two CPUs are needed, one for the server and one for the generator")
-    server_cpu, generator_cpu = cpus[0], cpus[1]
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        tape = one_key(folder, MIXES["GET"])
-        listen = ["--listen", "127.0.0.1:0"]
-        null = ["null-server", *listen, "--tape", str(tape)]
-        servers = {"null": stack.enter_context(engine("null", null, server_cpu))}
-        servers["memcached"] = stack.enter_context(memcached(server_cpu))
-        for io in ("events", "uring", "blocking", "busy"):
-            serve = ["serve", *listen, "--io", io, "--threads", "1", "--memory", "64m"]
-            servers[io] = stack.enter_context(engine(io, serve, server_cpu))
-        print(f"memcached {version(servers['memcached'])}, keys of 20 and values of 100 bytes")
-        for title in arguments.mixes.split(","):
-            # The null responder has one reply only, that to a get.
-            rows = [row for row in ROWS if row != NULL or title == "GET"]
-            keys = [*SHAPE, "--keys", "10k", "--mix", MIXES[title]]
-            for row in rows:
-                if row != NULL:
-                    drive(
-                        servers[row.server], row.wire, [*keys, "--duration", "10ms"], generator_cpu
-                    )
-            for connections, depth in LOADS:
-                load = ["--connections", str(connections), "--depth", str(depth), "--no-prefill"]
-                load += ["--duration", f"{arguments.window_ms}ms"]
-                work = {row: ["--tape", str(tape)] if row == NULL else keys for row in rows}
-                extra = {row: [*work[row], *load] for row in rows}
-                heading = (
-                    f"{title}, {connections} connection{'s' * (connections > 1)} × depth {depth}"
-                )
-                tabulate(heading, play(servers, rows, extra, arguments.rounds, generator_cpu))
+    mixes = arguments.mixes.split(",")
+    with tempfile.TemporaryDirectory() as folder:
+        rounds, window_ms = arguments.rounds, arguments.window_ms
+        bench = Bench(cpus[0], cpus[1], rounds, window_ms, Path(folder))
+        for size in arguments.sizes.split(","):
+            if size == "small":
+                bench.small(mixes)
+            else:
+                bench.large(size, mixes)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! One connection's protocols: bytes in, bytes out. No I/O.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cachemark_protocol::binary::request::REQUEST_MAGIC;
 use cachemark_storage::Store;
@@ -17,6 +18,9 @@ use crate::state::settings::Protocol;
 
 /// A session pauses once it has appended so many bytes. The caller writes them and feeds it again.
 const OUTPUT_PAUSE_BYTES: usize = 256 * 1024;
+
+/// For so many reads after a long value, another one is expected.
+const EXPECTED_UPLOADS: u8 = 32;
 
 /// What `Session::feed` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,7 @@ impl Session {
             now_s,
             watched: state.log.wanted(),
             out,
+            sent_at_once: 0,
             direct,
             reserved: None,
         };
@@ -129,6 +134,13 @@ impl Session {
         }
     }
 
+    /// Whether the next read may bring the beginning of another long value, as one arrived lately.
+    pub fn expects_upload(&mut self) -> bool {
+        let expected = self.connection.expected_uploads > 0;
+        self.connection.expected_uploads = self.connection.expected_uploads.saturating_sub(1);
+        expected
+    }
+
     /// Whether a long value has not arrived completely.
     pub fn is_uploading(&self) -> bool {
         self.connection.upload.is_some()
@@ -150,6 +162,7 @@ impl Session {
             return Fed { consumed: taken, ..Fed::NOTHING };
         }
         let (end, rest) = input[taken..].split_at(end_bytes);
+        self.connection.expected_uploads = EXPECTED_UPLOADS;
         if let Some(mut upload) = self.connection.upload.take() {
             let mut context = RequestContext {
                 state,
@@ -157,6 +170,7 @@ impl Session {
                 now_s,
                 watched: state.log.wanted(),
                 out,
+                sent_at_once: 0,
                 direct: None,
                 reserved: upload.take_reservation(),
             };
@@ -215,6 +229,7 @@ impl Session {
     ) -> Fed {
         let mut fed = Fed::NOTHING;
         let pause_at = context.out.len() + OUTPUT_PAUSE_BYTES;
+        let mut left = context.state.settings.requests_per_event.unwrap_or(u32::MAX);
         // Most inputs are one request. Then the lookahead, which has room for several, is not even made.
         let alone = ParsedRequest::alone(input);
         let mut lookahead = None;
@@ -231,6 +246,12 @@ impl Session {
             if rest.is_empty() {
                 break;
             }
+            if left == 0 {
+                context.state.yields.fetch_add(1, Ordering::Relaxed);
+                fed.paused = true;
+                break;
+            }
+            left -= 1;
             let request = match &alone {
                 Some(request) if fed.consumed == 0 => request,
                 _ => lookahead

@@ -3,13 +3,38 @@
 
 mod common;
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cachemark_server::IoMode;
-use common::{ask, connect, serve};
+use cachemark_server::{Endpoint, IoMode, Settings, State, start};
+use common::{ask, connect, serve, settings};
+
+/// Counts the bytes that are allocated.
+struct Counting;
+
+static ALLOCATED: AtomicI64 = AtomicI64::new(0);
+
+// SAFETY: the system's allocator does all of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: as the caller guarantees.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: as the caller guarantees.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 /// Each test holds this lock while it runs.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -66,6 +91,42 @@ fn one_that_does_not_read_hurts_nobody() {
         let kib: u64 = rss.trim().trim_end_matches(" kB").parse().expect("a number");
         assert!(kib < 400 << 10, "the replies must not pile up in memory: {kib} KiB");
         drop(deaf);
-        assert!(state.total_connections.load(std::sync::atomic::Ordering::Relaxed) >= 2);
+        assert!(state.total_connections.load(Ordering::Relaxed) >= 2);
+    }
+}
+
+/// What memcached 1.6 allocates for a connection that waits: its structure of 600 bytes, in glibc's steps, and the room
+/// for its number in tables.
+const IDLE_BYTES_MAX: i64 = 640;
+
+#[test]
+fn an_idle_connection_takes_less_than_one_of_memcached() {
+    const CONNECTIONS: usize = 300;
+    let _alone = alone();
+    for io in IoMode::available().filter(|io| *io != IoMode::Blocking) {
+        let settings = Settings { max_connections: 1024, ..settings(io) };
+        let state = Arc::new(State::new(settings, "1.2.3"));
+        let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
+        let store = |stream: &mut TcpStream| {
+            let mut set = b"set k 0 0 50000\r\n".to_vec();
+            set.resize(set.len() + 50_000, b'v');
+            set.extend_from_slice(b"\r\n");
+            assert_eq!(ask(stream, &set, 8), b"STORED\r\n");
+            ask(stream, b"get k\r\n", "VALUE k 0 50000\r\n\r\nEND\r\n".len() + 50_000);
+        };
+        let mut streams: Vec<TcpStream> = Vec::with_capacity(2 * CONNECTIONS);
+        let more = |streams: &mut Vec<TcpStream>| {
+            for _ in 0..CONNECTIONS {
+                let mut stream = connect(&server);
+                store(&mut stream);
+                streams.push(stream);
+            }
+        };
+        // Tables grow with the first connections; what threads share is there after them.
+        more(&mut streams);
+        let before = ALLOCATED.load(Ordering::Relaxed);
+        more(&mut streams);
+        let each = (ALLOCATED.load(Ordering::Relaxed) - before) / CONNECTIONS as i64;
+        assert!((1..=IDLE_BYTES_MAX).contains(&each), "{io:?}: {each} bytes a connection");
     }
 }

@@ -6,6 +6,8 @@ pub struct Counters {
     pub get_hits: u64,
     pub get_misses: u64,
     pub get_expired: u64,
+    /// Items that a flush had removed when somebody asked for them.
+    pub get_flushed: u64,
     pub sets: u64,
     pub touch_hits: u64,
     pub touch_misses: u64,
@@ -32,6 +34,7 @@ impl Counters {
         self.get_hits += other.get_hits;
         self.get_misses += other.get_misses;
         self.get_expired += other.get_expired;
+        self.get_flushed += other.get_flushed;
         self.sets += other.sets;
         self.touch_hits += other.touch_hits;
         self.touch_misses += other.touch_misses;

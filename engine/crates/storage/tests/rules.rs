@@ -210,3 +210,31 @@ fn expired_items_are_removed_on_demand() {
     assert_eq!(store.remove_expired(NOW + 99), 0);
     assert_eq!(store.usage(NOW).counters.evictions, 0);
 }
+
+#[test]
+fn a_flushed_item_is_counted_once_when_asked_for() {
+    let store = Store::new(1 << 20);
+    let flushed = || store.usage(NOW).counters.get_flushed;
+    (0..300).for_each(|n| set(&store, &name(n), 0, b"x", NOW));
+    assert_eq!(value(&store, b"never stored", NOW), None);
+    store.flush(0, NOW);
+    assert_eq!((store.usage(NOW).items, flushed()), (0, 0));
+    for n in 0..100 {
+        assert_eq!([value(&store, &name(n), NOW), value(&store, &name(n), NOW)], [None, None]);
+    }
+    assert_eq!((value(&store, b"never stored", NOW), flushed()), (None, 100));
+    assert!(!store.delete(&name(100), NOW) && !store.touch(&name(101), 0, NOW));
+    assert_eq!(flushed(), 102, "whatever asks for it");
+    // A second flush forgets none of the first.
+    set(&store, b"new", 0, b"x", NOW);
+    store.flush(0, NOW);
+    assert_eq!((value(&store, b"new", NOW), value(&store, &name(102), NOW)), (None, None));
+    assert_eq!(flushed(), 104);
+    // Where the memory was used again, nothing is told of what was there.
+    (1000..9000).for_each(|n| set(&store, &name(n), 0, &[1; 500], NOW));
+    let before = flushed();
+    (103..300).for_each(|n| assert_eq!(value(&store, &name(n), NOW), None));
+    assert_eq!(flushed(), before);
+    store.reset_counters();
+    assert_eq!(flushed(), 0);
+}

@@ -28,6 +28,6 @@ pub fn unavailable_reason() -> Option<String> {
         Err(error) => return Some(format!("the kernel refuses io_uring: {error}")),
     };
     // Multishot receive needs Linux 6.0, and the rest of what is used here needs 6.1.
-    let refused = ProvidedBuffers::register(&ring.submitter()).err();
+    let refused = ProvidedBuffers::register(&ring.submitter(), 1).err();
     refused.map(|error| format!("the kernel's io_uring has no provided buffers: {error}"))
 }

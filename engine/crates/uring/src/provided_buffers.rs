@@ -18,6 +18,8 @@ const PAGE_BYTES: usize = 4096;
 pub struct ProvidedBuffers {
     entries: *mut BufRingEntry,
     buffers: Vec<u8>,
+    /// How many of them the kernel has got so far.
+    given: u16,
     tail: u16,
 }
 
@@ -30,20 +32,31 @@ impl ProvidedBuffers {
         Layout::from_size_align(bytes, PAGE_BYTES).expect("a small ring")
     }
 
-    /// Register buffers with a ring. They must live as long as the ring.
-    pub fn register(to: &Submitter<'_>) -> io::Result<ProvidedBuffers> {
+    /// How many buffers there are at most.
+    pub const COUNT: u16 = COUNT;
+
+    /// Register buffers with a ring, and give the kernel so many of them. They must live as long as the ring.
+    pub fn register(to: &Submitter<'_>, first: u16) -> io::Result<ProvidedBuffers> {
         // SAFETY: the layout is not empty.
         let entries = unsafe { alloc_zeroed(Self::layout()) }.cast::<BufRingEntry>();
         if entries.is_null() {
             handle_alloc_error(Self::layout());
         }
         let buffers = vec![0; usize::from(COUNT) * BUFFER_BYTES];
-        let mut provided = ProvidedBuffers { entries, buffers, tail: 0 };
+        let mut provided = ProvidedBuffers { entries, buffers, given: 0, tail: 0 };
         // SAFETY: there are COUNT entries, aligned to a page, and they outlive the ring: the owner of both drops
         // the ring first.
         unsafe { to.register_buf_ring_with_flags(entries as u64, COUNT, BUFFER_GROUP, 0)? };
-        (0..COUNT).for_each(|number| provided.release(number));
+        provided.give(first);
         Ok(provided)
+    }
+
+    /// Give the kernel so many more buffers, if there are more. It uses all that it has in turn, so that each takes
+    /// memory.
+    pub fn give(&mut self, more: u16) {
+        let first = self.given;
+        self.given = first.saturating_add(more).min(COUNT);
+        (first..self.given).for_each(|number| self.release(number));
     }
 
     /// The bytes that the kernel wrote to a buffer.

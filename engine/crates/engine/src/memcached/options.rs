@@ -170,7 +170,12 @@ pub static OPTIONS: [CommandOption; 37] = [
         Argument("char", delimiter),
     ),
     option('t', "threads", "number of event loops (default: 4)", Argument("num", threads)),
-    ignored('R', "max-reqs-per-event", "no effect", Argument("num", requests_per_event)),
+    option(
+        'R',
+        "max-reqs-per-event",
+        "requests of one connection before others come first (default: until replies are long)",
+        Argument("num", requests_per_event),
+    ),
     ignored(
         'C',
         "disable-cas",
@@ -304,7 +309,7 @@ fn threads(text: &str, to: &mut Configuration) -> Result<(), Ending> {
 }
 
 fn requests_per_event(text: &str, to: &mut Configuration) -> Result<(), Ending> {
-    to.tuning.requests_per_event = positive(text, "Number of requests per event")?;
+    to.requests_per_event = Some(positive(text, "Number of requests per event")?);
     Ok(())
 }
 

@@ -105,6 +105,7 @@ fn settings(configuration: &Configuration) -> Settings {
         max_connections: configuration.connections,
         protocol: configuration.protocol.unwrap_or(Protocol::Any),
         commands: configuration.commands,
+        requests_per_event: configuration.requests_per_event,
         idle_timeout_s: configuration.idle_timeout_s,
         families_apart: true,
         unix_mode: configuration.unix_mode,

@@ -16,6 +16,8 @@ pub struct RequestContext<'a> {
     /// threads share.
     pub watched: u32,
     pub out: &'a mut Vec<u8>,
+    /// The length of the output that memcached would have sent already.
+    pub sent_at_once: usize,
     /// The client's socket, if long values may be sent to it at once.
     pub direct: Option<DirectSend<'a>>,
     /// The item whose value arrived in its own memory, for the command that is carried out.
@@ -47,11 +49,16 @@ impl RequestContext<'_> {
     }
 
     /// Whether the replies so far are long enough to let other connections be served first. What is sent already takes
-    /// no memory, so that more of it is allowed.
+    /// no memory, so that more of it is allowed. Once the socket takes nothing more, a long value would be copied.
     #[inline]
     pub fn reaches(&self, pause_at: usize) -> bool {
-        let sent = self.direct.as_ref().map_or(0, |direct| direct.sent);
-        self.out.len() + sent / 4 >= pause_at
+        let (sent, full) = self.direct.as_ref().map_or((0, false), DirectSend::progress);
+        full || self.out.len() + sent / 4 >= pause_at
+    }
+
+    /// Whether replies wait behind which memcached begins no dump. It sends those to a get or to `mn` at once.
+    pub fn has_replied(&self) -> bool {
+        self.out.len() > self.sent_at_once
     }
 
     /// Whether an item with so many bytes of key and value may be stored.

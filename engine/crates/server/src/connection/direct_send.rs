@@ -22,6 +22,12 @@ impl DirectSend<'_> {
         DirectSend { socket, full: false, sent: 0 }
     }
 
+    /// How many bytes were sent, and whether the socket takes nothing more.
+    #[inline]
+    pub fn progress(&self) -> (usize, bool) {
+        (self.sent, self.full)
+    }
+
     /// Send what waits in `out`, then a value, then its end, as far as the socket takes them without waiting. The rest
     /// is left in `out`. An error of the socket shows again when that is written.
     pub fn send(&mut self, out: &mut Vec<u8>, value: &[u8], end: &[u8]) {

@@ -4,6 +4,9 @@
 const READ_BYTES: usize = 32 * 1024;
 /// The smallest buffer of a connection that has received a part of a request.
 const KEPT_BYTES_MIN: usize = 4 * 1024;
+/// A thread keeps so many buffers for replies, each of this length at most.
+const REPLIES_MAX: usize = 16;
+const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// A thread keeps unused buffers of so many bytes in all, so that large values need no new memory.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
@@ -13,11 +16,30 @@ pub struct ReadBuffers {
     shared: Vec<u8>,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
+    /// Where replies go, of connections that have none to send now.
+    replies: Vec<Vec<u8>>,
 }
 
 impl ReadBuffers {
     pub fn new() -> ReadBuffers {
-        ReadBuffers { shared: Vec::new(), spare: Vec::new(), spare_bytes: 0 }
+        ReadBuffers { shared: Vec::new(), spare: Vec::new(), spare_bytes: 0, replies: Vec::new() }
+    }
+
+    /// Lend memory for replies to a connection that has none.
+    pub fn lend_replies(&mut self, out: &mut Vec<u8>) {
+        if out.capacity() == 0 {
+            *out = self.replies.pop().unwrap_or_default();
+        }
+    }
+
+    /// Take the memory of replies that were sent.
+    pub fn return_replies(&mut self, out: &mut Vec<u8>) {
+        let mut sent = std::mem::take(out);
+        if sent.capacity() > 0 && self.replies.len() < REPLIES_MAX {
+            sent.clear();
+            sent.shrink_to(REPLY_BYTES_MAX);
+            self.replies.push(sent);
+        }
     }
 
     /// The buffer that all connections read into as long as they keep nothing.

@@ -33,6 +33,8 @@ pub struct ConnectionState {
     pub quit: bool,
     /// The client watches the log: the lines that wait for it.
     pub watching: Option<Arc<Queue>>,
+    /// How many of the next reads may bring the beginning of a long value.
+    pub expected_uploads: u8,
     /// A long value that has not arrived completely.
     pub upload: Option<Box<Upload>>,
 }

@@ -55,6 +55,8 @@ pub struct State {
     pub no_memory: AtomicU64,
     /// How many connections were closed because they were idle for too long.
     pub idle_kicks: AtomicU64,
+    /// How often a connection with more requests than are carried out at once let others come first.
+    pub yields: AtomicU64,
     /// How often expired items were removed by the crawler, or by `lru_crawler crawl`, and how many.
     pub crawls: AtomicU64,
     pub crawled: AtomicU64,
@@ -104,6 +106,7 @@ impl State {
             too_large: AtomicU64::new(0),
             no_memory: AtomicU64::new(0),
             idle_kicks: AtomicU64::new(0),
+            yields: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
             crawled: AtomicU64::new(0),
             listening: OnceLock::new(),
@@ -298,6 +301,7 @@ impl State {
             &self.rejected_connections,
             &self.failed_connections,
             &self.idle_kicks,
+            &self.yields,
             &self.crawls,
             &self.crawled,
             &self.bytes_read,

@@ -72,6 +72,8 @@ pub struct Settings {
     pub max_connections: u64,
     pub protocol: Protocol,
     pub commands: Commands,
+    /// After so many requests of one connection, others come first. `None`: as soon as the replies are long.
+    pub requests_per_event: Option<u32>,
     /// A connection that sends nothing for so long is closed; 0 is never.
     pub idle_timeout_s: u32,
     /// A socket of IPv6 takes no IPv4, and a name is bound to all its addresses.
@@ -101,6 +103,7 @@ impl Default for Settings {
                 shutdown: false,
                 debug: false,
             },
+            requests_per_event: None,
             idle_timeout_s: 0,
             families_apart: false,
             unix_mode: 0o700,

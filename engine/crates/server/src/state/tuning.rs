@@ -7,8 +7,6 @@ pub struct Tuning {
     /// `-f`, `-n`: the sizes of slab classes.
     pub growth_factor: f64,
     pub chunk_size: u32,
-    /// `-R`.
-    pub requests_per_event: u32,
     /// `-b`.
     pub backlog: u32,
     /// `-C` switches this off.
@@ -50,7 +48,6 @@ impl Default for Tuning {
         Tuning {
             growth_factor: 1.25,
             chunk_size: 48,
-            requests_per_event: 20,
             backlog: 1024,
             cas: true,
             verbosity: 0,

@@ -32,7 +32,11 @@ pub fn read(
         return Ok(Received { bytes, shared: 0 });
     }
     let Some(value) = session.upload_space() else {
-        let bytes = stream.read(buffers.shared())?;
+        // What is read of a long value here has to be copied.
+        let most = if session.expects_upload() { BEHIND_VALUE_BYTES } else { usize::MAX };
+        let shared = buffers.shared();
+        let most = most.min(shared.len());
+        let bytes = stream.read(&mut shared[..most])?;
         return Ok(Received { bytes, shared: bytes });
     };
     let missing = value.len();

@@ -26,10 +26,13 @@ mod kind {
     pub const BITS: u32 = 2;
 }
 
+/// The kernel gets so many buffers, and as many more whenever it has none left.
+const BUFFERS_AT_ONCE: u16 = 32;
+
 /// Serve until the inbox orders to stop.
 pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>, watchers: &Arc<Watchers>) -> io::Result<()> {
     let ring = cachemark_uring::ring()?;
-    let provided = ProvidedBuffers::register(&ring.submitter())?;
+    let provided = ProvidedBuffers::register(&ring.submitter(), BUFFERS_AT_ONCE)?;
     let mut event_loop = UringLoop {
         ring,
         provided,
@@ -170,6 +173,9 @@ impl UringLoop<'_> {
         } else if result > 0 {
             connection.receive_value(result as usize, self.state, &mut self.buffers);
         }
+        if result == -libc::ENOBUFS {
+            self.provided.give(BUFFERS_AT_ONCE);
+        }
         // After these errors the receive is only submitted again.
         let transient = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
         if result <= 0 && !transient.contains(&result) {
@@ -202,11 +208,11 @@ impl UringLoop<'_> {
         let Some(connection) = &mut self.connections[number] else { return Ok(()) };
         if !connection.in_flight && !connection.gone {
             if connection.sent == connection.sending.len() {
-                connection.sending.clear();
-                connection.sending.shrink_to(1 << 20);
+                self.buffers.return_replies(&mut connection.sending);
                 connection.sent = 0;
-                if connection.paused && connection.out.is_empty() {
-                    connection.carry_out_copied(self.state, &mut self.buffers);
+                // What was sent at once, or has no reply, leaves nothing whose sending would continue this.
+                while connection.paused && connection.out.is_empty() {
+                    connection.carry_out(self.state, &mut self.buffers);
                 }
                 std::mem::swap(&mut connection.sending, &mut connection.out);
             }

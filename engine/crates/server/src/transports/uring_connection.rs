@@ -124,26 +124,17 @@ impl Connection {
 
     /// Carry out the input that waits.
     pub fn carry_out(&mut self, state: &State, buffers: &mut ReadBuffers) {
-        self.carry_out_waiting(self.is_free(), state, buffers);
-    }
-
-    /// Carry out the input that waited until replies were sent. No reply is sent at once: what the ring sends lets
-    /// other connections come first, and its end continues this one.
-    pub fn carry_out_copied(&mut self, state: &State, buffers: &mut ReadBuffers) {
-        self.carry_out_waiting(false, state, buffers);
-    }
-
-    fn carry_out_waiting(&mut self, directly: bool, state: &State, buffers: &mut ReadBuffers) {
         self.paused = false;
         if self.gone || self.closing || !self.input.may_be_complete() {
             return;
         }
-        let socket = directly.then(|| self.stream.plain_socket()).flatten();
+        buffers.lend_replies(&mut self.out);
+        let socket = self.is_free().then(|| self.stream.plain_socket()).flatten();
         let (input, out) = (self.input.pending(), &mut self.out);
         let direct = socket.map(DirectSend::to);
         let fed = self.session.feed_from(input, state, state.now_s(), out, direct);
         self.input.consume(fed.consumed, fed.whole, buffers);
-        self.note(fed, state);
+        self.note(fed, state, buffers);
     }
 
     /// Carry out what arrived, directly from the kernel's buffer if no input waits before it. So many bytes were
@@ -169,6 +160,7 @@ impl Connection {
             }
             return;
         }
+        buffers.lend_replies(&mut self.out);
         let socket = self.is_free().then(|| self.stream.plain_socket()).flatten();
         let direct = socket.map(DirectSend::to);
         let fed = self.session.feed_from(bytes, state, now_s, &mut self.out, direct);
@@ -176,7 +168,7 @@ impl Connection {
             self.input.expect(fed.whole);
             self.input.extend(&bytes[fed.consumed..], buffers);
         }
-        self.note(fed, state);
+        self.note(fed, state, buffers);
     }
 
     /// Whether all replies so far are sent.
@@ -185,7 +177,10 @@ impl Connection {
     }
 
     /// Note what the session did.
-    fn note(&mut self, fed: Fed, state: &State) {
+    fn note(&mut self, fed: Fed, state: &State, buffers: &mut ReadBuffers) {
+        if self.out.is_empty() {
+            buffers.return_replies(&mut self.out);
+        }
         if fed.sent > 0 {
             state.bytes_written.fetch_add(fed.sent as u64, Ordering::Relaxed);
         }

@@ -10,11 +10,13 @@ const FETCHED: u64 = 1 << 40;
 const STALE: u64 = 1 << 41;
 const WON: u64 = 1 << 42;
 const BINARY_KEY: u64 = 1 << 43;
+const FLUSHED: u64 = 1 << 44;
 pub const TAG_SHIFT: u32 = 48;
 /// Uses are counted up to this.
 pub const USES_MAX: u64 = 3;
 
-/// The word of a slot. An empty slot is 0. A ghost has only the tag of an item that was evicted.
+/// The word of a slot. An empty slot is 0. A ghost has only the tag of an item that was evicted. That of an item which a
+/// flush removed also has the item's offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub u64);
 
@@ -41,11 +43,25 @@ impl Slot {
         self.0 & LOCATION_MASK == LOCATION_MASK
     }
 
+    /// The slot after a flush: of an item, what is left to recognize it.
+    pub fn to_flushed(self) -> Slot {
+        let kept = self.0 >> TAG_SHIFT << TAG_SHIFT | self.0 & LOCATION_MASK | FLUSHED;
+        if self.is_live() || self.is_flushed() { Slot(kept) } else { Slot::EMPTY }
+    }
+
+    pub fn is_flushed(self) -> bool {
+        self.0 & FLUSHED != 0
+    }
+
+    /// Whether there is no item, but something that an item may take the place of.
+    pub fn is_vacant(self) -> bool {
+        self.is_ghost() || self.is_flushed()
+    }
+
     /// Whether the slot has an item.
     #[inline]
     pub fn is_live(self) -> bool {
-        let location = self.0 & LOCATION_MASK;
-        location != 0 && location != LOCATION_MASK
+        (self.0 & (LOCATION_MASK | FLUSHED)).wrapping_sub(1) < LOCATION_MASK - 1
     }
 
     #[inline]
@@ -62,7 +78,7 @@ impl Slot {
     /// Whether both have an item at the same offset, or both are empty, or both are ghosts.
     #[inline]
     pub fn same_location(self, other: Slot) -> bool {
-        (self.0 ^ other.0) & LOCATION_MASK == 0
+        (self.0 ^ other.0) & (LOCATION_MASK | FLUSHED) == 0
     }
 
     /// The same item at another offset, with this number of uses.
@@ -142,5 +158,10 @@ mod tests {
         assert_eq!((relocated.offset(), relocated.uses(), relocated.marks()), (8, 1, marks));
         assert!(relocated.to_ghost().is_ghost() && relocated.to_ghost().has_tag(0xabcd));
         assert!(!relocated.to_ghost().is_live() && !Slot::EMPTY.is_live());
+        let flushed = relocated.to_flushed();
+        assert!(flushed.is_flushed() && flushed.has_tag(0xabcd) && flushed.offset() == 8);
+        assert!(!flushed.is_live() && !flushed.is_ghost() && flushed.to_flushed() == flushed);
+        assert!(!flushed.same_location(relocated));
+        assert_eq!([Slot::EMPTY, slot.to_ghost()].map(Slot::to_flushed), [Slot::EMPTY; 2]);
     }
 }

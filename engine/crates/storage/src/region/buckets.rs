@@ -141,7 +141,7 @@ impl Writer<'_> {
     /// The first empty slot, or else the first ghost.
     fn first_free<N: Iterator<Item = usize>>(&self, numbers: impl Fn() -> N) -> Option<usize> {
         let empty = numbers().find(|number| self.region.load_slot(*number) == Slot::EMPTY);
-        empty.or_else(|| numbers().find(|number| self.region.load_slot(*number).is_ghost()))
+        empty.or_else(|| numbers().find(|number| self.region.load_slot(*number).is_vacant()))
     }
 
     /// The other bucket of an item; it may be the same.
@@ -229,7 +229,7 @@ impl Writer<'_> {
         region.head().buckets.store(buckets + 1, SHARED);
         region.bump_table_version();
         for number in region.chain(old) {
-            if region.load_slot(number).is_ghost() || moves(number) {
+            if region.load_slot(number).is_vacant() || moves(number) {
                 region.slot(number).store(0, SHARED);
             }
         }
@@ -267,14 +267,26 @@ impl Writer<'_> {
         }
     }
 
-    /// Remove all items and ghosts.
+    /// Remove all items and ghosts. What a flush removes can be recognized as long as nothing takes its place, but for
+    /// what is in overflow buckets, or in a store that processes share.
     pub fn clear_table(&self) {
         let region = self.region;
         let head = region.head();
         let clear = |bucket: usize| {
             region.bucket(bucket).iter().for_each(|word| word.store(0, Ordering::Release));
         };
-        (0..head.buckets.load(LOCKED) as usize).for_each(clear);
+        let flush = |bucket: usize| {
+            for word in &region.bucket(bucket)[..BUCKET_SLOTS] {
+                word.store(Slot(word.load(LOCKED)).to_flushed().0, Ordering::Release);
+            }
+            region.overflow_of(bucket).store(0, Ordering::Release);
+        };
+        let buckets = 0..head.buckets.load(LOCKED) as usize;
+        if region.shared {
+            buckets.for_each(clear)
+        } else {
+            buckets.for_each(flush)
+        }
         let first = region.layout.buckets_max;
         (first..first + head.overflow_used.load(LOCKED) as usize).for_each(clear);
         head.overflow_used.store(0, LOCKED);

@@ -25,6 +25,8 @@ const DEAD_PERCENT: usize = 50;
 /// A segment with this percentage is, if one in `DEAD_SHARE` of all bytes is dead.
 const SPARSE_PERCENT: usize = 20;
 const DEAD_SHARE: usize = 16;
+/// So many segments may wait for a look at their readers.
+const RETIRED_MAX: usize = 8;
 /// After so many attempts to free a segment, only segments without live items are compacted.
 const COMPACTED_MAX: usize = 8;
 /// After so many attempts, all items of the next segment are evicted.
@@ -48,8 +50,13 @@ impl Writer<'_> {
     pub fn allocate_segments(&mut self, count: usize, spare: usize) -> Option<u32> {
         let (mut attempt, mut keep) = (0, spare);
         loop {
-            self.free_retired();
-            let counts = self.count_segments();
+            let mut counts = self.count_segments();
+            // To see that no reader is left takes system calls: one look is for several segments.
+            let may_wait = counts.retired < RETIRED_MAX && self.has_room(&counts, count, keep);
+            if !(may_wait && self.find_run(count, |state| state == state::FREE).is_some()) {
+                self.free_retired();
+                counts = self.count_segments();
+            }
             if count + spare >= self.segments_allowed().max(1) {
                 return None;
             }
@@ -322,13 +329,15 @@ impl Writer<'_> {
         self.mark_dead(slot.offset(), bytes);
     }
 
-    /// Count an item's bytes as dead. The segments of a large item are retired at once.
+    /// Count an item's bytes as dead. Segments without live items are retired at once, so that their memory is used
+    /// again before other memory is, unless items are still written there.
     pub fn mark_dead(&self, offset: usize, bytes: usize) {
         let segment = self.region.segment_of(offset);
         let meta = self.region.segment_meta(segment);
         subtract_u32(&meta.live_bytes, bytes);
         let run = meta.run_length.load(LOCKED);
-        if run > 1 {
+        let is_done = || !self.is_open(segment) && !self.is_pinned(segment);
+        if run > 1 || (meta.live_bytes.load(LOCKED) == 0 && is_done()) {
             (segment..segment + run).for_each(|segment| self.retire(segment));
         }
     }

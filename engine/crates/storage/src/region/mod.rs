@@ -3,6 +3,7 @@
 mod buckets;
 mod evict;
 mod expire;
+mod flushed;
 pub mod lookup;
 pub mod optimistic_read;
 mod reclaim_batch;
@@ -44,6 +45,8 @@ pub struct Region {
     pub segments: AtomicUsize,
     /// Whether items may be evicted. If not, there may be no room for a new one.
     pub evicts: AtomicBool,
+    /// Whether there was a flush.
+    pub was_flushed: AtomicBool,
     /// Is called with each item that is evicted.
     pub observer: OnceLock<EvictionObserver>,
     /// The state of this process. Its mutex is locked before the lock between processes.
@@ -63,6 +66,8 @@ pub struct Local {
     pub reclaim_batch: ReclaimBatch,
     /// The first segments of items whose values are being written, once for each item.
     pub pins: Vec<u32>,
+    /// Segments with a lower sequence number were filled before the last flush.
+    pub flushed_until: u64,
 }
 
 impl Region {
@@ -76,6 +81,7 @@ impl Region {
             limit: AtomicUsize::new(0),
             segments: AtomicUsize::new(0),
             evicts: AtomicBool::new(true),
+            was_flushed: AtomicBool::new(false),
             observer: OnceLock::new(),
             local: Mutex::default(),
         }

@@ -55,11 +55,6 @@ impl Writer<'_> {
         limit.saturating_sub(layout.segment_meta_at + metadata + table) / layout.segment
     }
 
-    /// The memory of the segments that are in use.
-    pub fn segment_bytes(&self) -> usize {
-        self.count_segments().used * self.region.layout.segment
-    }
-
     pub fn count_segments(&self) -> SegmentCounts {
         let mut counts = SegmentCounts::default();
         for segment in self.segments() {
@@ -152,16 +147,17 @@ impl Writer<'_> {
         }
     }
 
-    /// The first of `count` free segments in a row.
+    /// The first of `count` free segments in a row, of those that have memory if possible.
     pub fn find_free_run(&self, count: usize) -> Option<u32> {
-        let free = |segment: u32| matches!(self.state(segment), state::UNBACKED | state::FREE);
-        if count == 1 {
-            let used = self.segments().find(|segment| self.state(*segment) == state::FREE);
-            return used.or_else(|| self.segments().find(|segment| free(*segment)));
-        }
+        let free = |state: u32| matches!(state, state::UNBACKED | state::FREE);
+        self.find_run(count, |state| state == state::FREE).or_else(|| self.find_run(count, free))
+    }
+
+    /// The first of `count` segments in a row whose states are such.
+    pub fn find_run(&self, count: usize, is_such: impl Fn(u32) -> bool) -> Option<u32> {
         let mut length = 0;
         for segment in self.segments() {
-            length = if free(segment) { length + 1 } else { 0 };
+            length = if is_such(self.state(segment)) { length + 1 } else { 0 };
             if length == count {
                 return Some(segment + 1 - count as u32);
             }
@@ -183,6 +179,16 @@ impl Writer<'_> {
     /// Write no more items to the queue's open segment.
     pub fn close_segment(&self, queue: Queue) {
         self.open_segment_of(queue).store(NONE, LOCKED);
+    }
+
+    /// The same for a segment that is full. If all its items are dead already, it is retired.
+    pub fn end_segment(&self, queue: Queue) {
+        let segment = self.open_segment_of(queue).load(LOCKED);
+        self.close_segment(queue);
+        let is_dead = |segment| self.region.segment_meta(segment).live_bytes.load(LOCKED) == 0;
+        if segment != NONE && is_dead(segment) && !self.is_pinned(segment) {
+            self.retire(segment);
+        }
     }
 
     pub fn open_segment(&self, segment: u32, queue: Queue) {

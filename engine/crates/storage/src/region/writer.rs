@@ -60,7 +60,10 @@ impl<'a> Writer<'a> {
         let region = self.region;
         // SAFETY: a live slot leads to a complete item, which only the holder of the lock changes.
         let same = |slot: Slot| unsafe { region.raw_item(slot).key() } == key;
-        let (number, slot) = region.search(hash, same)?;
+        let Some((number, slot)) = region.search(hash, same) else {
+            self.take_flushed(hash, key);
+            return None;
+        };
         let raw = region.raw_item(slot);
         if raw.expired(self.now_s) {
             self.local.counters.get_expired += 1;
@@ -82,6 +85,7 @@ impl<'a> Writer<'a> {
         let head = self.region.head();
         self.clear_table();
         [Queue::Small, Queue::Main].into_iter().for_each(|queue| self.close_segment(queue));
+        self.note_flush();
         let in_queue = |segment: &u32| {
             matches!(self.state(*segment), state::SMALL | state::MAIN | state::CONTINUATION)
         };
@@ -216,7 +220,7 @@ impl<'a> Writer<'a> {
                     return Some(self.write_at(offset, parts));
                 }
             }
-            self.close_segment(queue);
+            self.end_segment(queue);
             let segment = self.allocate_segments(1, spare)?;
             // A segment may have been opened while another was emptied.
             if self.append_offset(queue).is_none() {

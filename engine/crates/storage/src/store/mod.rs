@@ -169,7 +169,13 @@ impl Store {
             copy = CopiedItem::of(lookup, now_s)?;
             copy.item()
         } else {
-            let (number, slot, raw) = find(lookup)?;
+            let Some((number, slot, raw)) = find(lookup) else {
+                if region.may_have_flushed(lookup.hash) {
+                    drop(guard);
+                    self.drop_expired(lookup.key, now_s);
+                }
+                return None;
+            };
             if raw.expired(now_s) {
                 drop(guard);
                 self.drop_expired(lookup.key, now_s);
@@ -191,7 +197,7 @@ impl Store {
         drop(self.writer(hash, now_s));
     }
 
-    /// Remove an expired item, unless it was stored again meanwhile.
+    /// Remove an item that has expired or was flushed, unless it was stored again meanwhile.
     #[cold]
     fn drop_expired(&self, key: &[u8], now_s: u32) {
         drop(self.entry(key, now_s));

@@ -13,6 +13,8 @@ pub struct Usage {
     pub table_bytes: u64,
     /// Bytes of the segments that have items, or had some that a reader may still see.
     pub segment_bytes: u64,
+    /// The same with the segments that wait for items.
+    pub taken_bytes: u64,
     pub items: u64,
     pub limit_bytes: u64,
     /// The counts of this process.
@@ -28,7 +30,9 @@ impl Store {
             usage.bytes += head.bytes.load(LOCKED);
             usage.items += head.items.load(LOCKED);
             usage.table_bytes += writer.table_bytes() as u64;
-            usage.segment_bytes += writer.segment_bytes() as u64;
+            let (segments, length) = (writer.count_segments(), writer.region.layout.segment);
+            usage.segment_bytes += (segments.used * length) as u64;
+            usage.taken_bytes += ((segments.used + segments.free) * length) as u64;
             usage.counters.add(&writer.local.counters);
         }
         let (hits, misses) = self.grace_periods.read_counts();

@@ -20,7 +20,7 @@ impl Network for Ring {
 
     fn attach_thread(&mut self) -> io::Result<()> {
         let ring = ring()?;
-        let provided = ProvidedBuffers::register(&ring.submitter())?;
+        let provided = ProvidedBuffers::register(&ring.submitter(), ProvidedBuffers::COUNT)?;
         self.state = Some(RingState { ring, provided, outstanding: 0 });
         for c in 0..self.connections.len() {
             if self.connections[c].background.is_some() || self.connections[c].opening {

@@ -204,6 +204,7 @@ fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
             match classes(class) {
                 _ if !tuning.crawler => CRAWLER_DISABLED,
                 _ if !context.state.may_dump(context.socket) => Outcome::Reply(form.refusal()),
+                _ if context.has_replied() => Outcome::Reply(form.pipelined()),
                 Some(has_items) => Outcome::Dump(if has_items { form } else { form.empty() }),
                 None => BAD_CLASS,
             }

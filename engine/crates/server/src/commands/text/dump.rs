@@ -38,6 +38,18 @@ impl DumpForm {
         }
     }
 
+    /// The reply where replies to other commands wait.
+    pub fn pipelined(self) -> &'static [u8] {
+        match self {
+            DumpForm::Details | DumpForm::NoDetails => {
+                b"ERROR cannot pipeline other commands before metadump\r\n"
+            }
+            DumpForm::Gets | DumpForm::NoGets => {
+                b"ERROR cannot pipeline other commands before mgdump\r\n"
+            }
+        }
+    }
+
     /// The line behind the last item.
     fn end(self) -> &'static [u8] {
         match self {

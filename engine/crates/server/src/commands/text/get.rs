@@ -50,6 +50,7 @@ impl Get<'_> {
         }
         *resume_at = 0;
         context.out.extend_from_slice(b"END\r\n");
+        context.sent_at_once = context.out.len();
         true
     }
 }

@@ -59,7 +59,10 @@ pub fn dispatch<'a>(
     let resume_at = &mut connection.resume_at;
     match command {
         Command::Get { keys, cas } => match keys.only() {
-            Some(key) if !cas => get::one(&context.state.store.lookup(key, lookup), context),
+            Some(key) if !cas => {
+                get::one(&context.state.store.lookup(key, lookup), context);
+                context.sent_at_once = context.out.len();
+            }
             _ => {
                 let get = Get { keys, lookup, exptime: None, cas };
                 return taken_if(get.answer(resume_at, context, pause_at), line);
@@ -105,7 +108,10 @@ pub fn dispatch<'a>(
             // `stats detail` may have changed it.
             context.watched = context.state.log.wanted();
         }
-        Command::MetaNoop => context.out.extend_from_slice(b"MN\r\n"),
+        Command::MetaNoop => {
+            context.out.extend_from_slice(b"MN\r\n");
+            context.sent_at_once = context.out.len();
+        }
     }
     Some(Consumed::bytes(line))
 }

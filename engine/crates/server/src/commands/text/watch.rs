@@ -18,6 +18,7 @@ pub fn start(
         _ if !context.state.settings.commands.watch => {
             b"CLIENT_ERROR watch commands not allowed\r\n"
         }
+        _ if context.has_replied() => b"ERROR cannot pipeline other commands before watch\r\n",
         Some(chosen) if context.socket.is_some() => {
             let bytes_max = context.state.settings.watcher_buffer_bytes;
             if chosen & kinds::EVICTIONS != 0 {

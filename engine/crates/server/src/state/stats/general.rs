@@ -94,8 +94,7 @@ fn commands(state: &State, usage: &Usage) -> Vec<Row> {
         ("get_hits", counted.get_hits),
         ("get_misses", counted.get_misses),
         ("get_expired", counted.get_expired),
-        // A flush removes the items at once, so that no get can find one of them.
-        ("get_flushed", 0),
+        ("get_flushed", counted.get_flushed),
         ("delete_misses", counted.delete_misses),
         ("delete_hits", counted.delete_hits),
         ("incr_misses", counted.incr_misses),
@@ -126,7 +125,7 @@ fn resources(state: &State, usage: &Usage) -> impl Iterator<Item = Row> {
         ("listen_disabled_num", load(&state.failed_connections)),
         ("time_in_listen_disabled_us", 0),
         ("threads", state.settings.threads as u64),
-        ("conn_yields", 0),
+        ("conn_yields", load(&state.yields)),
         ("hash_power_level", (usage.table_bytes / SLOT_BYTES).ilog2().into()),
         ("hash_bytes", usage.table_bytes),
         ("hash_is_expanding", 0),

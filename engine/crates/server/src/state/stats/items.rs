@@ -56,11 +56,13 @@ pub fn slabs(state: &State) -> Vec<Row> {
     let usage = state.store.usage(state.now_s());
     let counted = &usage.counters;
     let mut table = Vec::new();
-    if usage.items > 0 {
+    // A class that had items has pages from then on, as in memcached.
+    let active = usage.taken_bytes > 0;
+    if active {
         table.extend(rows([
             ("1:chunk_size", state.settings.item_bytes_max),
             ("1:chunks_per_page", (PAGE_BYTES / state.settings.item_bytes_max).max(1)),
-            ("1:total_pages", usage.bytes.div_ceil(PAGE_BYTES)),
+            ("1:total_pages", usage.bytes.div_ceil(PAGE_BYTES).max(1)),
             ("1:total_chunks", usage.items),
             ("1:used_chunks", usage.items),
             ("1:free_chunks", 0),
@@ -75,10 +77,8 @@ pub fn slabs(state: &State) -> Vec<Row> {
             ("1:touch_hits", counted.touch_hits),
         ]));
     }
-    table.extend(rows([
-        ("active_slabs", u64::from(usage.items > 0)),
-        ("total_malloced", usage.segment_bytes),
-    ]));
+    table
+        .extend(rows([("active_slabs", u64::from(active)), ("total_malloced", usage.taken_bytes)]));
     table
 }
 

@@ -34,6 +34,9 @@ pub fn table(state: &State) -> Vec<Row> {
     table
 }
 
+/// memcached's default.
+const REQUESTS_PER_EVENT: u32 = 20;
+
 /// The settings of memcached's storage on disks.
 const EXTERNAL_STORAGE: [(&str, &str); 9] = [
     ("ext_item_size", "512"),
@@ -116,7 +119,7 @@ fn protocol(state: &State, tuning: &Tuning) -> Vec<Row> {
     vec![
         row("stat_key_prefix", char::from(settings.prefix_delimiter)),
         row("detail_enabled", yes_or_no(state.log.wants(kinds::DETAIL))),
-        row("reqs_per_event", tuning.requests_per_event),
+        row("reqs_per_event", settings.requests_per_event.unwrap_or(REQUESTS_PER_EVENT)),
         row("cas_enabled", yes_or_no(tuning.cas)),
         row("tcp_backlog", tuning.backlog),
         row("binding_protocol", protocol),
