@@ -15,6 +15,7 @@ from tests.golden import assert_golden
 _GOLDEN = Path(__file__).parent / "golden"
 _KEYS, _GETS = 5000, 30_000
 _HEADER = "time,op,key,size,ttl\n"
+_MANY = "".join(f"{number},get,{number},10,\n" for number in range(3000))
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +68,12 @@ def test_a_part_of_the_keys_has_an_error(inside: Inside, tmp_path: Path) -> None
     options = ("--memory", "4m,8m", "--policies", "lru", "--json")
     exact = _curves(inside("predict", "t.csv", *options).stdout)["lru"]
     sampled = _curves(inside("predict", "t.csv", *options, "--sample", "1/3").stdout)["lru"]
-    told = "For memcached, ± leaves something out"
-    for sample, is_told in (("all", False), ("1/3", True)):
-        screen = inside("predict", "t.csv", "--memory", "4m", "--sample", sample).stdout
-        assert (told in screen) == is_told
+    for sample, is_withheld in (("all", False), ("auto", False), ("1/3", True)):
+        shown = inside("predict", "t.csv", "--memory", "4m", "--sample", sample)
+        assert shown.returncode == 0, shown.stderr
+        screen = " ".join(shown.stdout.split())
+        assert ("`--sample all` shows them all" in screen) == is_withheld, screen
+        assert ("of the reads miss in memcached" in screen) != is_withheld, screen
     for of_all, of_part in zip(exact, sampled, strict=True):
         assert of_all["misses"]["error"] == 0 < of_part["misses"]["error"] < 0.05
         difference = of_all["misses"]["value"] - of_part["misses"]["value"]
@@ -111,6 +114,7 @@ def test_real_servers_miss_as_predicted(inside: Inside, trace: Path, tmp_path: P
         ("0,get,a,10,\n", ["--check", "1", "--server", "yrmcds"], "nothing is predicted for it"),
         ("0,get,a,10,\n", ["--check", "1", "--server", "memcached:memory=9m"], "leave it out"),
         ("0,get,a,10,\n", ["--check", "1", "--policies", "lru"], "add memcached"),
+        (_MANY, ["--sample", "1/2", "--check", "1"], "add --sample all"),
     ],
 )
 def test_what_cannot_be_predicted(
@@ -131,3 +135,6 @@ def test_a_trace_of_some_keys_is_not_played(inside: Inside, trace: Path) -> None
     predicted = inside("predict", "t.trace", "--memory", "2m", "--policies", "lru")
     assert "The file has one key of 4" in predicted.stdout
     assert "±" in predicted.stdout
+    withheld = inside("predict", "t.trace", "--memory", "2m", "--policies", "memcached")
+    assert "record more keys" in " ".join(withheld.stdout.split())
+    assert withheld.stdout.startswith("t.trace: too few keys were followed to tell anything")

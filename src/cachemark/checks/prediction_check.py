@@ -83,6 +83,9 @@ def _check(
     spec: ServerSpec, trace: PlayedTrace, point: CurvePoint, progress: Callable[[str], None]
 ) -> PredictionCheck:
     mib = point.memory_bytes // MIB
+    if point.misses is None:
+        text = f"--check: with {mib} MiB, a part of the keys tells nothing of memcached"
+        raise UsageError(text, "add --sample all")
     limited = with_memory(spec, f"{mib}m")
     assert limited is not None
     progress(f"playing the trace against {limited.text}")

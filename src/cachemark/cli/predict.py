@@ -67,7 +67,10 @@ def predict(
     ] = "memcached,embedded,lru",
     sample: Annotated[
         str,
-        Parameter(help="the keys to follow: 1/100, all, or auto, which is about 65,000 of them"),
+        Parameter(
+            help="the keys to follow: 1/100, all, or auto: about 65,000, and for memcached as many "
+            "as it needs"
+        ),
     ] = "auto",
     warm_up: Annotated[
         float, Parameter(help="the first part of the trace, which fills the caches: not counted")

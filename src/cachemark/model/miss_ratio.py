@@ -21,13 +21,15 @@ class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A size of memory, and the part of reads, and of their bytes, that misses.
 
-    `part` of the keys was followed, besides the hottest.
+    `part` of the keys was followed, besides the hottest; with less than `least_part` nothing is
+    told.
     """
 
     memory_bytes: int
     part: float
-    misses: MissRatio
-    byte_misses: MissRatio
+    least_part: float
+    misses: MissRatio | None
+    byte_misses: MissRatio | None
 
 
 class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,6 +101,9 @@ impl Fills {
                 if request.value_bytes != NO_SIZE && (hit || request.value_bytes > 0) {
                     key.value_bytes = request.value_bytes;
                 }
+                if request.ttl_s > 0 {
+                    key.ttl_s = request.ttl_s;
+                }
                 let fill = key.fill().filter(|_| request.succeeded != Some(false));
                 counts.filled_gets += u64::from(fill.is_some());
                 counts.unfilled_gets += u64::from(fill.is_none());
@@ -108,7 +111,7 @@ impl Fills {
                 counts.gets_without_size += u64::from(fill.is_none() && may_have_hit);
                 Task::Get(fill)
             }
-            Operation::Set | Operation::Add | Operation::Replace => {
+            Operation::Set | Operation::Update | Operation::Add | Operation::Replace => {
                 if request.value_bytes != NO_SIZE {
                     key.value_bytes = request.value_bytes;
                 }
@@ -119,13 +122,17 @@ impl Fills {
                 };
                 match request.operation {
                     Operation::Replace => Task::Replace(fill),
-                    Operation::Set if !missed => {
-                        counts.updates += 1;
-                        Task::Set(fill)
-                    }
-                    _ => {
+                    Operation::Add => {
                         counts.fills += 1;
                         Task::Add(fill)
+                    }
+                    Operation::Set if missed => {
+                        counts.fills += 1;
+                        Task::Add(fill)
+                    }
+                    _ => {
+                        counts.updates += 1;
+                        Task::Set(fill)
                     }
                 }
             }

@@ -27,7 +27,7 @@ pub use hottest::{Hottest, HottestKey, Population};
 pub use lru_curve::LruCurve;
 pub use memcached::Memcached;
 pub use predictor::{Curve, Plan, Point, Policy, Prediction, Predictor};
-pub use request::{Operation, Request};
+pub use request::{NO_SIZE, Operation, Request};
 pub use slabs::{ITEM_HEADER_BYTES, SlabClass, SlabClasses, item_bytes};
 pub use tally::{GROUPS, Ratio, Tally};
 pub use weight_tree::WeightTree;

@@ -10,6 +10,8 @@ use foldhash::quality::FixedState;
 pub enum Operation {
     Get,
     Set,
+    /// A set that is no fill, whatever came before.
+    Update,
     /// Stores if there is nothing.
     Add,
     /// Stores if there is something: replace, cas.
@@ -50,7 +52,8 @@ pub struct Request {
     pub succeeded: Option<bool>,
 }
 
-pub(crate) const NO_SIZE: u32 = u32::MAX;
+/// A size that the trace does not have.
+pub const NO_SIZE: u32 = u32::MAX;
 
 impl Request {
     /// The request of a record, when the trace is played so many times as fast: then expiry times are shorter too.

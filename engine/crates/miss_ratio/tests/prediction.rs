@@ -1,8 +1,8 @@
 //! Predictions from a part of the keys beside exact ones, and the rule for fills.
 
 use cachemark_miss_ratio::{
-    Fill, Fills, Hottest, Memcached, Operation, Plan, Policy, Prediction, Predictor, Request,
-    SlabClasses, Step, Task, item_bytes,
+    Fill, Fills, Hottest, Memcached, Operation, Plan, Point, Policy, Prediction, Predictor, Ratio,
+    Request, SlabClasses, Step, Task, item_bytes,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -47,11 +47,18 @@ fn requests(exponent: f64, keys: u64, count: usize, ttl_s: u32) -> Vec<Request> 
 
 fn plan(sizes: &[u64], policies: &[Policy], part: f64) -> Plan {
     let (sizes, policies) = (sizes.to_vec(), policies.to_vec());
-    Plan { sizes, policies, part, sampled: 1, warm_up: 0.2 }
+    Plan { sizes, policies, part, follows_enough: false, sampled: 1, warm_up: 0.2 }
 }
 
 fn predict(requests: &[Request], sizes: &[u64], policies: &[Policy], part: f64) -> Prediction {
     predict_by(requests, plan(sizes, policies, part))
+}
+
+/// Policies whose figures are told of any part of the keys.
+const OF_A_PART: [Policy; 2] = [Policy::Embedded, Policy::Lru];
+
+fn misses(point: &Point) -> Ratio {
+    point.misses.unwrap_or_else(|| panic!("withheld: {point:?}"))
 }
 
 fn predict_by(requests: &[Request], plan: Plan) -> Prediction {
@@ -67,14 +74,15 @@ fn a_part_of_the_keys_predicts_what_all_do() {
     for (exponent, ttl_s) in [(0.9, 0), (1.1, 60)] {
         let requests = requests(exponent, 100_000, 200_000, ttl_s);
         let sizes: Vec<u64> = (0..5).map(|step| (2 << 20) << step).collect();
-        let all = predict(&requests, &sizes, &Policy::ALL, 1.0);
-        let part = predict(&requests, &sizes, &Policy::ALL, 0.4);
+        let all = predict(&requests, &sizes, &OF_A_PART, 1.0);
+        let part = predict(&requests, &sizes, &OF_A_PART, 0.4);
         assert!(part.hot_keys > 10 && all.hot_keys == 0);
         for (exact, sampled) in all.curves.iter().zip(&part.curves) {
             let differences = exact.points.iter().zip(&sampled.points).map(|(exact, sampled)| {
-                let difference = (exact.misses.value - sampled.misses.value).abs();
-                assert_eq!(sampled.misses.error > 0.0, sampled.part < 1.0);
-                let error = exact.misses.error + sampled.misses.error;
+                let (of_all, of_part) = (misses(exact), misses(sampled));
+                let difference = (of_all.value - of_part.value).abs();
+                assert_eq!(of_part.error > 0.0, sampled.part < 1.0);
+                let error = of_all.error + of_part.error;
                 assert!(difference < 4.0 * error + 0.02, "{exact:?} {sampled:?}");
                 difference
             });
@@ -95,17 +103,61 @@ fn a_trace_with_a_part_of_the_keys_stands_for_all() {
     let kept = |request: &&Request| (request.hash >> 50).is_multiple_of(4);
     let part: Vec<Request> = all.iter().filter(kept).copied().collect();
     let sizes = [16 << 20, 48 << 20];
-    let exact = predict(&all, &sizes, &Policy::ALL, 1.0);
-    let plan = Plan { sampled: 4, ..plan(&sizes, &Policy::ALL, 1.0) };
+    let exact = predict(&all, &sizes, &OF_A_PART, 1.0);
+    let plan = Plan { sampled: 4, ..plan(&sizes, &OF_A_PART, 1.0) };
     let stood_for = predict_by(&part, plan);
     for (of_all, of_part) in exact.curves.iter().zip(&stood_for.curves) {
         for (all, part) in of_all.points.iter().zip(&of_part.points) {
-            assert!(part.misses.error > 0.0 && part.memory_bytes == all.memory_bytes);
-            let difference = (all.misses.value - part.misses.value).abs();
-            assert!(difference < 4.0 * part.misses.error, "{all:?} {part:?}");
-            assert!(part.misses.error < 0.06, "{part:?}");
+            let (of_all, of_part) = (misses(all), misses(part));
+            assert!(of_part.error > 0.0 && part.memory_bytes == all.memory_bytes);
+            let difference = (of_all.value - of_part.value).abs();
+            assert!(difference < 4.0 * of_part.error, "{all:?} {part:?}");
+            assert!(of_part.error < 0.06, "{part:?}");
         }
     }
+}
+
+/// Values of 5 to 60 KB: a slab class has 16 to 200 chunks of a page.
+fn large_requests() -> Vec<Request> {
+    let large = |request: Request| Request {
+        value_bytes: 5000 + (request.hash >> 32) as u32 % 55_000,
+        ..request
+    };
+    requests(0.8, 40_000, 100_000, 0).into_iter().map(large).collect()
+}
+
+#[test]
+fn a_part_shows_memcached_where_it_has_100_mib() {
+    let requests = large_requests();
+    let sizes = [64 << 20, 200 << 20, 400 << 20];
+    let exact = predict(&requests, &sizes, &[Policy::Memcached], 1.0);
+    let part = predict(&requests, &sizes, &[Policy::Memcached], 0.3);
+    let told = |of: &Prediction| of.curves[0].points.iter().map(|p| p.misses.is_some()).collect();
+    let (of_all, of_part): (Vec<bool>, Vec<bool>) = (told(&exact), told(&part));
+    assert_eq!((of_all, of_part), (vec![true; 3], vec![false, false, true]));
+    assert_eq!(part.curves[0].points[1].least_part, 0.5);
+    assert_eq!(part.curves[0].points[0].byte_misses, None);
+    let (of_all, of_part) = (&exact.curves[0].points[2], &part.curves[0].points[2]);
+    let difference = (misses(of_all).value - misses(of_part).value).abs();
+    assert!(difference < 4.0 * misses(of_part).error, "{of_all:?} {of_part:?}");
+}
+
+#[test]
+fn more_keys_are_followed_where_memcached_needs_them() {
+    let sizes = [64 << 20, 200 << 20, 400 << 20];
+    let plan =
+        Plan { follows_enough: true, ..plan(&sizes, &[Policy::Memcached, Policy::Lru], 0.1) };
+    let prediction = predict_by(&large_requests(), plan.clone());
+    let parts = |curve: usize| -> Vec<f64> {
+        prediction.curves[curve].points.iter().map(|point| point.part).collect()
+    };
+    assert_eq!((parts(0), parts(1)), (vec![1.0, 0.5, 0.25], vec![0.1; 3]));
+    assert!(prediction.curves[0].points.iter().all(|point| point.misses.is_some()));
+    // Of a trace with one key of four, no more can be followed than it has.
+    let of_quarter = predict_by(&large_requests(), Plan { sampled: 4, ..plan });
+    let told: Vec<_> = of_quarter.curves[0].points.iter().map(|p| p.misses.is_some()).collect();
+    assert_eq!(told, [false, false, true]);
+    assert_eq!(of_quarter.curves[0].points[0].least_part, 6.25);
 }
 
 #[test]
@@ -114,12 +166,13 @@ fn more_memory_misses_less_and_all_is_the_least() {
     let sizes = [1 << 20, 4 << 20, 16 << 20, 256 << 20];
     let prediction = predict(&requests, &sizes, &Policy::ALL, 1.0);
     let lowest: Vec<f64> =
-        prediction.curves.iter().map(|curve| curve.points[3].misses.value).collect();
+        prediction.curves.iter().map(|curve| misses(&curve.points[3]).value).collect();
     assert!(lowest.iter().all(|misses| (misses - lowest[0]).abs() < 1e-9), "{lowest:?}");
     for curve in &prediction.curves {
-        let misses: Vec<f64> = curve.points.iter().map(|point| point.misses.value).collect();
+        let misses: Vec<f64> = curve.points.iter().map(|point| misses(point).value).collect();
         assert!(misses.is_sorted_by(|a, b| a >= b), "{curve:?}");
-        assert!(curve.points.iter().all(|point| point.byte_misses.value <= 1.0));
+        let bytes = |point: &Point| point.byte_misses.map(|of| of.value);
+        assert!(curve.points.iter().all(|point| bytes(point).is_some_and(|of| of <= 1.0)));
     }
 }
 

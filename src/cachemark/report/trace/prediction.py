@@ -50,15 +50,17 @@ def document(checked: CheckedTrace, path: str) -> TraceDocument:
 
 def _headline(of: PredictedTrace) -> str:
     """A sentence about the middle of the sizes, beside its neighbours."""
-    curve = of.prediction.curves[0]
-    middle = len(curve.points) // 2
-    point, name = curve.points[middle], NAMES[curve.policy]
+    curves = of.prediction.curves
+    curve = next((each for each in curves if any(p.misses for p in each.points)), curves[0])
+    points = [point for point in curve.points if point.misses]
+    if not points:
+        return "too few keys were followed to tell anything"
+    middle = len(points) // 2
+    point, name = points[middle], NAMES[curve.policy]
     text = (
         f"with {_memory(point.memory_bytes)}, {_percent(point.misses)} of the reads miss in {name}"
     )
-    neighbours = [
-        curve.points[at] for at in (middle - 1, middle + 1) if 0 <= at < len(curve.points)
-    ]
+    neighbours = [points[at] for at in (middle - 1, middle + 1) if 0 <= at < len(points)]
     changes = [
         f"with {_memory(other.memory_bytes)} {_percent(other.misses)}" for other in neighbours
     ]
@@ -96,7 +98,7 @@ def _warnings(of: PredictedTrace) -> Iterator[str]:
 
 
 def _misses(
-    of: PredictedTrace, title: str, unit: str, get: Callable[[CurvePoint], MissRatio]
+    of: PredictedTrace, title: str, unit: str, get: Callable[[CurvePoint], MissRatio | None]
 ) -> TracePart:
     curves = of.prediction.curves
     rows = [
@@ -111,21 +113,29 @@ def _misses(
 def _curve_notes(of: PredictedTrace) -> Iterator[str]:
     points = [point for curve in of.prediction.curves for point in curve.points]
     least = min(point.part for point in points)
-    if any(point.misses.error for point in points):
+    if any(point.misses and point.misses.error for point in points):
         yield (
             f"± is one standard error: not all keys were followed, but one of {1 / least:,.3g} at "
             "the fewest, and all of the hottest. `--sample all` follows more, and every key for "
             "memcached and LRU."
         )
-    if any(c.policy == "memcached" and c.points[0].part < 1 for c in of.prediction.curves):
-        yield (
-            "For memcached, ± leaves something out: in a part of the keys a page has room for few "
-            "large items. Below 100 MiB a tenth of the keys took up to 2.3 points from its misses, "
-            "and a hundredth up to 3.2; `--sample all` shows the difference."
-        )
+    if withheld := [point for point in points if point.misses is None]:
+        yield _withheld(withheld)
     yield (
         f"The first {100 * of.warm_up:.3g} % of the trace fill the caches and are not counted. A "
         "key that comes for the first time after that misses at every size."
+    )
+
+
+def _withheld(points: Sequence[CurvePoint]) -> str:
+    """Why figures of memcached are absent, and the options that show them."""
+    least = max(point.least_part for point in points)
+    whole = "`--sample all`" if least > 1 / 2 else f"`--sample 1/{int(1 / least)}`"
+    remedy = "record more keys" if least > 1 else f"{whole} shows them all"
+    return (
+        "–: not told. In a part of the keys, slab classes have room for few items: memcached's "
+        "misses can be up to 11 points off, more than ± says. The part must have 100 MiB of the "
+        f"memory; {remedy}."
     )
 
 
@@ -193,7 +203,7 @@ def _plot(
     curves: Sequence[MissRatioCurve],
     title: str,
     unit: str,
-    get: Callable[[CurvePoint], MissRatio],
+    get: Callable[[CurvePoint], MissRatio | None],
     width: int,
 ) -> list[Plot]:
     """The curves; none if there is only one size."""
@@ -215,14 +225,14 @@ def _plot(
     )  # fmt: skip
 
 
-def _line(curve: MissRatioCurve, get: Callable[[CurvePoint], MissRatio]) -> ChartLine:
+def _line(curve: MissRatioCurve, get: Callable[[CurvePoint], MissRatio | None]) -> ChartLine:
     name = NAMES[curve.policy]
     marks: list[ChartPoint] = []
     for point in curve.points:
         of = get(point)
-        reach = _DRAWN_ERRORS * of.error
-        if not of.value:  # a logarithmic axis has no place for it
+        if not of or not of.value:  # withheld, or a logarithmic axis has no place for it
             continue
+        reach = _DRAWN_ERRORS * of.error
         marks.append(
             ChartPoint(
                 x=point.memory_bytes / MIB,
@@ -245,7 +255,9 @@ def _memory(count: int) -> str:
     return f"{mib / 1024:g} GiB" if mib >= 1024 and mib % 1024 == 0 else f"{mib:g} MiB"
 
 
-def _percent(of: MissRatio) -> str:
-    """A share, such as 12.34 % or 12.34 % ±0.21."""
+def _percent(of: MissRatio | None) -> str:
+    """A share, such as 12.34 % or 12.34 % ±0.21; – if it is withheld."""
+    if of is None:
+        return "–"
     value = f"{100 * of.value:.2f} %"
     return f"{value} ±{100 * of.error:.2f}" if of.error else value

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// memcached, embedded or lru, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = policy, default_value = "memcached,embedded,lru")]
     policies: Vec<Policy>,
-    /// The keys to follow: 1/100, all or auto, which is as many as fit into little memory
+    /// The keys to follow: 1/100, all or auto, which is as many as fit into little memory, and more for memcached
     #[arg(long, value_parser = sample, default_value = "auto")]
     sample: Sample,
     /// The first part of the trace that fills the caches and is not counted
@@ -129,6 +129,7 @@ pub fn predict(arguments: &Arguments) -> Result<(), String> {
         sizes: arguments.memory.0.clone(),
         policies: once(&arguments.policies),
         part: part_of(arguments.sample, &population)?,
+        follows_enough: matches!(arguments.sample, Sample::Auto),
         sampled: read.origin.sampled,
         warm_up,
     };
