@@ -20,9 +20,9 @@ def search_experiment(text: str = "p99<1ms", blocks: int = 1) -> Experiment:
     return msgspec.structs.replace(made, search=text, loads=[LOAD])
 
 
-def closed(client: str, rate: int, block: int = 0) -> Outcome:
+def closed(client: str, rate: int, block: int = 0, *, load: Load = LOAD) -> Outcome:
     """The first step of a search: a closed loop that does so many operations in a second."""
-    return _step(client, block, closed_step(LOAD), operations(rate, 10**5))
+    return _step(client, block, closed_step(load), operations(rate, 10**5))
 
 
 def at_rate(
@@ -35,10 +35,11 @@ def at_rate(
     share: float = 1.0,
     verdict: Verdict = "VALID",
     rule: str = "",
+    load: Load = LOAD,
 ) -> Outcome:
     """A step at a rate: this share of operations took `time_ns`, and the client was so late."""
     gets = operations(max(1, round(rate)), time_ns, share)
-    made = _step(client, block, rate_step(LOAD, rate), gets)
+    made = _step(client, block, rate_step(load, rate), gets)
     assert made.measure is not None
     lag = histogram.encode(histogram.from_values([late_ns] * 1000))
     measure = msgspec.structs.replace(made.measure, generator_lag=lag, send_lag=lag)

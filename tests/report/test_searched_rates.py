@@ -9,16 +9,18 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from cachemark.model.experiment import Load
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Outcome
 from cachemark.model.run_header import HostsOfRun
+from cachemark.model.search_steps import wider_load
 from cachemark.report import answers
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import RENDERERS
 from cachemark.report.model import Report
 from tests.builders.outcomes import header, numbered
-from tests.builders.search_outcomes import at_rate, closed, search_experiment
+from tests.builders.search_outcomes import LOAD, at_rate, closed, search_experiment
 
 FAST, SLOW = 400_000, 2_000_000
 
@@ -42,6 +44,37 @@ def test_a_late_client_is_named_as_the_limit() -> None:
                      *[at_rate("a", 750, SLOW, late_ns=1_900_000)] * 2).answers  # fmt: skip
     assert "up to 500 operations" in text
     assert "at 750: limited by this generator, not by the server. More callers (--threads)" in text
+
+
+def limited(client: str, load: Load = LOAD) -> list[Outcome]:
+    """A search that found 500 a second, as its client was too late at 750."""
+    late = [at_rate(client, rate, SLOW, late_ns=1_900_000, load=load) for rate in (1000, 750)]
+    met = at_rate(client, 500, FAST, load=load)
+    return [closed(client, 2000, load=load), late[0], late[0], met, met, late[1], late[1]]
+
+
+def test_a_search_with_more_threads_is_told_beside_the_limited_one() -> None:
+    wide = wider_load(LOAD, 4)
+    rates = (2000, 3000, 3500, 3750, 3880, 3880)
+    more = [at_rate("a", rate, FAST, load=wide) for rate in rates]
+    made = report(*limited("a"), closed("a", 4000, load=wide), *more)
+    capacity, one, four = made.answers
+    assert "holds 3.88 k operations per second with p99<1ms at 4 connections" in capacity
+    assert one.startswith("mixed, open, against embedded: a meets p99<1ms up to 500")
+    assert one.endswith("not by the server; the search went on with 4 threads.")
+    assert four.startswith("mixed, open-4-threads, against embedded: a meets p99<1ms up to 3.88 k")
+    found = [line for line in csv_lines(made) if line["row"] == "found"]
+    assert [(line["load"], line["rate_per_s"]) for line in found] == [
+        ("open", "500"), ("open-4-threads", "3880"),
+    ]  # fmt: skip
+    assert found[0]["reason"].endswith("the search went on with 4 threads")
+
+
+def test_when_no_more_threads_are_left_the_remedy_names_none() -> None:
+    *_, one, four = report(*limited("a"), *limited("a", wider_load(LOAD, 4))).answers
+    assert "--set placement.worker" not in one
+    assert "No number of threads is left to try: more CPUs" in four
+    assert "--threads)" not in four
 
 
 def test_where_no_rate_meets_the_objective_the_sentence_says_so() -> None:

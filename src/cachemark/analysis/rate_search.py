@@ -31,7 +31,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, NoisePolicy
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import measuring_load
-from cachemark.model.search_steps import Objective, base_load, parse_objective
+from cachemark.model.search_steps import Base, Objective, base_of, parse_objective
 
 # The search ends when its bounds differ by less than this part of the closed loop's rate.
 _PRECISION = 0.03
@@ -71,13 +71,16 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 class Search(msgspec.Struct, frozen=True, kw_only=True):
     """The trials of one search in their order.
 
-    `cell` names the load of the experiment, not that of a step.
+    `cell` names the load of the experiment, not that of a step. `after` is the cell of the search
+    that its own client limited, so that this one has more threads, `threads` of each process.
     """
 
     cell: Cell
     block: int
     closed: list[Play] = []
     plays: list[Play] = []
+    after: Cell | None = None
+    threads: int = 0
 
     @property
     def most(self) -> float:
@@ -91,22 +94,23 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 def searches(outcomes: Iterable[Outcome], experiment: Experiment) -> list[Search]:
     """All searches of a run, in the order in which they began."""
     objective = parse_objective(experiment.search, "search")
-    played: dict[tuple[int, Cell], list[Play]] = {}
+    begun: dict[tuple[int, Cell], Search] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
-        base = base_load(experiment, outcome.load)
+        base = base_of(experiment, outcome.load)
         if base is not None:
-            cell = msgspec.structs.replace(outcome.trial.cell, load=base.name)
+            new = begun_search(outcome.trial.cell, outcome.trial.block, base)
+            search = begun.setdefault((new.block, new.cell), new)
             play = judge_play(outcome, objective, experiment.noise)
-            played.setdefault((outcome.trial.block, cell), []).append(play)
-    return [
-        Search(
-            cell=cell,
-            block=block,
-            closed=[play for play in plays if not play.rate],
-            plays=[play for play in plays if play.rate],
-        )
-        for (block, cell), plays in played.items()
-    ]
+            (search.plays if play.rate else search.closed).append(play)
+    return list(begun.values())
+
+
+def begun_search(cell: Cell, block: int, base: Base) -> Search:
+    """A search without trials, of this client, server and workload."""
+    own, written = (msgspec.structs.replace(cell, load=load.name) for load in base)
+    if own == written:
+        return Search(cell=own, block=block)
+    return Search(cell=own, block=block, after=written, threads=base.load.threads)
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,6 +207,19 @@ def bounds(search: Search, *, final: bool = False) -> Bounds:
     told = len(above.spoiled_by) < _SPOILED_PLAYS
     doubtful = told and _MISSES_NEEDED <= above.missed < _CONFIRMED
     return Bounds(best=low, above=high, next_rate=high if doubtful and not final else None)
+
+
+def decisive_play(search: Search, rate: float) -> Play | None:
+    """The trial that decided about a rate: one that missed the objective, else the last one."""
+    tried = [play for play in search.plays if play.rate == rate]
+    missed = (play for play in tried if play.misses_by and not play.spoiled_by)
+    return next(missed, tried[-1] if tried else None)
+
+
+def is_limited(search: Search) -> bool:
+    """Whether a search has ended at a rate for which its own client was too late."""
+    above = decisive_play(search, bounds(search, final=True).above)
+    return above is not None and above.spoiled_by == "generator"
 
 
 def wants_closed(search: Search) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 
-from cachemark.analysis.rate_search import bounds, searches
+from cachemark.analysis.rate_search import Search, bounds, searches
 from cachemark.cli.display import make_display
 from cachemark.cli.logged_display import logged
 from cachemark.host.atomic_file import replace_file
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.model.outcome import Outcome
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import Plan
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
@@ -90,18 +90,20 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     Of a search: if no rate was found for some cell. A rate that is too high may well be INVALID.
     """
     if experiment.search:
-        all_searches = searches(outcomes, experiment)
-        return (
-            0
-            if all_searches and all(bounds(search, final=True).best for search in all_searches)
-            else 1
-        )
+        begun = searches(outcomes, experiment)
+        found = {_place(one) for one in begun if bounds(one, final=True).best}
+        return 0 if begun and found.issuperset(map(_place, begun)) else 1
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
     cells = {outcome.trial.cell for outcome in measured}
     last = {(outcome.trial.block, outcome.trial.cell): outcome.state for outcome in outcomes}
     failed = "failed" in last.values()
     return 1 if failed or not measured or cells - good else 0
+
+
+def _place(search: Search) -> tuple[int, Cell]:
+    """What a search is about: one with more threads goes on with another."""
+    return search.block, search.after or search.cell
 
 
 def warn(line: str) -> None:

@@ -11,7 +11,12 @@ from cachemark.model.client_name import REPEAT_SUFFIX, parse_client_name
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.experiment_limits import check_limits, check_size
 from cachemark.model.outcome import Cell, Trial
-from cachemark.model.search_steps import MAX_TRIALS, TYPICAL_TRIALS, closed_experiment
+from cachemark.model.search_steps import (
+    MAX_SEARCHES,
+    MAX_TRIALS,
+    TYPICAL_TRIALS,
+    closed_experiment,
+)
 from cachemark.model.sitting_plan import sittings_of
 from cachemark.model.work_length import plays_to_an_end
 
@@ -239,7 +244,7 @@ def _seed_of(experiment: Experiment, number: int) -> int:
 def trials_per_cell(experiment: Experiment) -> int:
     """The most trials of a cell in a block; of replayed ones, on average over the blocks."""
     if experiment.search:
-        return MAX_TRIALS
+        return MAX_SEARCHES * MAX_TRIALS
     return 1 if experiment.until_valid is None else MOST_TRIES
 
 

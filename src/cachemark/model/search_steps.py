@@ -2,13 +2,15 @@
 
 An experiment with `search` lists loads without a rate. Each step of a search plays one of them at a
 rate, as a load of its own, such as `poisson-12300-rate`. So trials at different rates are
-different cells. Pure.
+different cells. Where the client limited a search, another one plays the load with more threads.
+Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,6 +25,8 @@ EXAMPLE = "p99<1ms"
 TYPICAL_TRIALS = 12
 # More than any search plays: each of its steps at most three times, and both ends twice more.
 MAX_TRIALS = 32
+# The search with the threads of its load, and the one with more.
+MAX_SEARCHES = 2
 
 
 def closed_step(load: Load) -> Load:
@@ -35,13 +39,34 @@ def rate_step(load: Load, rate: float) -> Load:
     return msgspec.structs.replace(load, name=f"{load.name}-{rate:g}-rate", rate=rate)
 
 
-def base_load(experiment: Experiment, step: Load) -> Load | None:
+def wider_load(load: Load, threads: int) -> Load:
+    """A load with more threads."""
+    return msgspec.structs.replace(load, name=f"{load.name}-{threads}-threads", threads=threads)
+
+
+def besides_callers(load: Load) -> Load:
+    """A load without what gives it its number of connections: equal for loads that are alike."""
+    return msgspec.structs.replace(
+        load, name="load", connections=None, threads=1, processes=1, hosts=None
+    )
+
+
+class Base(NamedTuple):
+    """The load that a step plays at its rate, and the same `written` in the experiment."""
+
+    load: Load
+    written: Load
+
+
+def base_of(experiment: Experiment, step: Load) -> Base | None:
     """The load of the experiment that a step plays; None if there is none."""
-    return next((load for load in experiment.loads if _is_step(load, step)), None)
+    return next((base for load in experiment.loads if (base := _base(load, step))), None)
 
 
-def _is_step(load: Load, step: Load) -> bool:
-    return step == (closed_step(load) if step.rate is None else rate_step(load, step.rate))
+def _base(written: Load, step: Load) -> Base | None:
+    load = written if step.threads <= written.threads else wider_load(written, step.threads)
+    same = closed_step(load) if step.rate is None else rate_step(load, step.rate)
+    return Base(load, written) if step == same else None
 
 
 def closed_experiment(experiment: Experiment) -> Experiment:
@@ -56,7 +81,7 @@ def played_experiment(experiment: Experiment, steps: Iterable[Load]) -> Experime
     by_rate = sorted(
         {step.name: step for step in steps}.values(), key=lambda step: step.rate or 0.0
     )
-    return _with_loads(experiment, lambda load: [step for step in by_rate if _is_step(load, step)])
+    return _with_loads(experiment, lambda load: [step for step in by_rate if _base(load, step)])
 
 
 def _with_loads(experiment: Experiment, steps_of: Callable[[Load], list[Load]]) -> Experiment:

@@ -12,7 +12,7 @@ import msgspec
 from cachemark.analysis.number_format import count_of, number
 from cachemark.model.experiment import Experiment, Load
 from cachemark.model.hosts import Hosts
-from cachemark.model.search_steps import Objective
+from cachemark.model.search_steps import Objective, besides_callers
 from cachemark.report.model import CapacityPoint, Section
 from cachemark.report.searched_rates import FoundRate, rate_above
 
@@ -46,10 +46,12 @@ def capacities(
     loads = {load.name: load for load in experiment.loads}
     alike: dict[tuple[str, str, str, Load], list[CapacityRate]] = {}
     for one in found_rates:
-        load, cell = loads[one.cell.load], one.cell
+        load, cell = loads[(one.typical.after or one.cell).load], one.cell
         count = len(hosts.makers_of(load)) if hosts else 1
-        rate = CapacityRate(hosts=count, connections=count * _connections(load), found=one)
-        alike.setdefault((cell.client, cell.server, cell.workload, _rest(load)), []).append(rate)
+        each = load.processes * (load.connections or one.typical.threads or load.threads)
+        rate = CapacityRate(hosts=count, connections=count * each, found=one)
+        key = (cell.client, cell.server, cell.workload, besides_callers(load))
+        alike.setdefault(key, []).append(rate)
     lines = [
         (client, f"{client} · {server} · {workload}{label}", rates)
         for (client, server, workload, _), all_rates in alike.items()
@@ -75,18 +77,6 @@ def _lines(rates: Sequence[CapacityRate]) -> list[tuple[str, list[CapacityRate]]
         (f" · {count_of(count, 'host')}", [rate for rate in rates if rate.hosts == count])
         for count in counts
     ]
-
-
-def _rest(load: Load) -> Load:
-    """A load without what gives it its number of connections."""
-    return msgspec.structs.replace(
-        load, name="load", connections=None, threads=1, processes=1, hosts=None
-    )
-
-
-def _connections(load: Load) -> int:
-    """The connections of a load on one host."""
-    return load.processes * (load.connections or load.threads)
 
 
 def sentence(capacity: Capacity, text: str, objective: Objective) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rate_interval import rate_interval
-from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds
+from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds, decisive_play
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
 from cachemark.model.search_steps import Objective
@@ -19,6 +19,10 @@ LIMITED = "limited by this generator, not by the server"
 _MAY_DO_MORE = (
     " More callers (--threads), more CPUs for the workers (--set placement.worker=…) or another "
     "host for them (--hosts) may do more."
+)
+_NOTHING_LEFT = (
+    " No number of threads is left to try: more CPUs for the workers (--set placement.worker=…) or "
+    "another host for them (--hosts) may do more."
 )
 # What makes a trial no answer about the server. The reason follows, where one is needed.
 _SPOILED: dict[Cause, str] = {
@@ -35,12 +39,14 @@ class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a cell's searches: one for each block.
 
     `typical` is the search with the median of the best rates, and `ends` are its bounds.
+    `more_threads`: the threads with which others went on, as the client was too slow; 0 if none.
     """
 
     cell: Cell
     searches: list[Search]
     typical: Search
     ends: Bounds
+    more_threads: int = 0
 
     @property
     def interval(self) -> Interval | None:
@@ -65,17 +71,24 @@ def found_rates(searches: Sequence[Search]) -> list[FoundRate]:
     for search in searches:
         if not all(play.spoiled_by == "unsupported" for play in [*search.closed, *search.plays]):
             by_cell.setdefault(search.cell, []).append(search)
-    rates = [_found(cell, members) for cell, members in by_cell.items()]
+    more = {one.after: one.threads for one in searches if one.cell in by_cell}
+    rates = [_found(cell, members, more.get(cell, 0)) for cell, members in by_cell.items()]
     works = list(dict.fromkeys((one.cell.workload, one.cell.load) for one in rates))
     return sorted(
         rates, key=lambda one: (works.index((one.cell.workload, one.cell.load)), -one.ends.best)
     )
 
 
-def _found(cell: Cell, members: list[Search]) -> FoundRate:
+def _found(cell: Cell, members: list[Search], more_threads: int) -> FoundRate:
     ranked = sorted(members, key=lambda search: bounds(search, final=True).best)
     typical = ranked[(len(ranked) - 1) // 2]
-    return FoundRate(cell=cell, searches=members, typical=typical, ends=bounds(typical, final=True))
+    return FoundRate(
+        cell=cell,
+        searches=members,
+        typical=typical,
+        ends=bounds(typical, final=True),
+        more_threads=more_threads,
+    )
 
 
 def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
@@ -85,7 +98,8 @@ def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
     if not found_rate.typical.most:
         return f"{place}: nothing was found, as {why_no_rate(found_rate)}."
     why = rate_above(found_rate, objective)
-    more = _MAY_DO_MORE if why.endswith(LIMITED) else ""
+    remedy = _NOTHING_LEFT if found_rate.typical.after else _MAY_DO_MORE
+    more = remedy if why.endswith(LIMITED) else ""
     if not ends.best:
         return f"{place}: {_none_found(found_rate, text)}; {why}.{more}"
     at_best = time(found_rate.at_best.percentile_ns if found_rate.at_best else None)
@@ -126,17 +140,13 @@ def _range(found_rate: FoundRate) -> str:
 
 def rate_above(found_rate: FoundRate, objective: Objective) -> str:
     """Why the next rate that was tried is too high."""
-    tried = [play for play in found_rate.typical.plays if play.rate == found_rate.ends.above]
-    if not tried:
+    above, more = decisive_play(found_rate.typical, found_rate.ends.above), found_rate.more_threads
+    if above is None:
         most = number(found_rate.typical.most)
         return f"a closed loop of the same callers does {most}, so more callers may do more"
-    answer = _deciding(tried)
-    return f"at {number(answer.rate)}: {play_text(answer, objective)}"
-
-
-def _deciding(tried: Sequence[Play]) -> Play:
-    """The trial that decided about a rate: one that missed the objective, else the last one."""
-    return next((play for play in tried if play.misses_by and not play.spoiled_by), tried[-1])
+    text = f"at {number(above.rate)}: {play_text(above, objective)}"
+    is_limit = above.spoiled_by == "generator"
+    return f"{text}; the search went on with {more} threads" if more and is_limit else text
 
 
 def play_text(play: Play, objective: Objective) -> str:
@@ -197,11 +207,11 @@ def _shared(rates: Sequence[FoundRate]) -> list[str]:
 
 def _row(found_rate: FoundRate, shown: Sequence[str], objective: Objective) -> list[str]:
     names, ends = _names(found_rate.cell, shown), found_rate.ends
-    tried = [play for play in found_rate.typical.plays if play.rate == ends.above]
+    tried = decisive_play(found_rate.typical, ends.above)
     found = [number(ends.best), _ends(found_rate.interval), _range(found_rate)]
     best = found if ends.best else ["–", "–", "–"]
     at_best = time(found_rate.at_best.percentile_ns) if found_rate.at_best else "–"
-    result = play_text(_deciding(tried), objective).partition(":")[0] if tried else "–"
+    result = play_text(tried, objective).partition(":")[0] if tried else "–"
     above = number(ends.above) if tried else "–"
     most = number(found_rate.typical.most) if found_rate.typical.most else "–"
     return [*names, *best, at_best, above, result, most]

@@ -20,11 +20,12 @@ from pathlib import Path
 import msgspec
 
 from cachemark import host
+from cachemark.host.process import parse_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, Skipped, make_plan
-from cachemark.model.run_header import HostsOfRun
+from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.runs.audit import Auditor
 from cachemark.runs.events.web_time import with_web_time
 from cachemark.runs.next_trials.questions import check_looks
@@ -101,13 +102,25 @@ def play(
         settings = _audited(job, TapeCache(job.parties.engine, folder), awake_pid, shown)
         plan, outcomes = settings.plan, job.run.outcomes()
         _store(job.run, _skipped_outcomes(job.run.id, plan, outcomes), outcomes)
-        for _, block in groupby(schedule(plan, outcomes), lambda part: part.block):
+        parts = schedule(plan, outcomes, _client_cpus(job.run.header, settings.cpus[1]))
+        for _, block in groupby(parts, lambda part: part.block):
             for part in block:
                 _play_part(part, job, settings, shown, outcomes)
             if plan.sittings:
                 shown.answers(outcomes)
     write_report(job.run)
     return outcomes
+
+
+def _client_cpus(header: RunHeader, here: str) -> int:
+    """How many CPUs clients may use on each host; `here` are theirs on this one, empty for any."""
+    if header.hosts is None:
+        return len(parse_cpus(here) if here else host.usable_cpus())
+    facts = header.hosts.facts
+    return min(
+        len(parse_cpus(one.cpus) if one.cpus else facts[one.name].usable_cpus) // len(one.roles)
+        for one in header.hosts.plan.clients
+    )
 
 
 def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display) -> Settings:

@@ -178,7 +178,7 @@ def searched(step: RateStep, index: int) -> Outcome:
 
 def whole_run(already: list[Outcome]) -> list[Outcome]:
     experiment = search_experiment("p50<1ms", blocks=2)
-    steps = RateSteps(make_plan(experiment))
+    steps = RateSteps(make_plan(experiment), cpus=4)
     outcomes = list(already)
     while todo := steps.next_steps(outcomes):
         for step in todo:

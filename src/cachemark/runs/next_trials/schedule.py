@@ -13,12 +13,28 @@ from itertools import groupby
 import msgspec
 
 from cachemark.analysis.giving_up import given_up
-from cachemark.analysis.rate_search import Search, bounds, searches, wants_closed
+from cachemark.analysis.rate_search import (
+    Search,
+    begun_search,
+    bounds,
+    is_limited,
+    searches,
+    wants_closed,
+)
 from cachemark.analysis.verdict.replay import may_be_replayed
-from cachemark.model.experiment import Load
+from cachemark.model.client_name import parse_client_name
+from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import MOST_TRIES, Plan, Sitting
-from cachemark.model.search_steps import MAX_TRIALS, base_load, rate_step
+from cachemark.model.search_steps import (
+    MAX_TRIALS,
+    Base,
+    base_of,
+    besides_callers,
+    closed_step,
+    rate_step,
+    wider_load,
+)
 from cachemark.runs.next_trials.stopping import Stopping
 
 _Played = dict[tuple[int, Cell], Search]
@@ -40,15 +56,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     load: Load | None = None
 
 
-def schedule(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
+def schedule(plan: Plan, outcomes: list[Outcome], cpus: int) -> Iterator[Part]:
     """Yields the parts that the outcomes lack, until all is played, found or answered.
 
-    The caller adds what it played to `outcomes` before it asks for the next part.
+    `cpus` are those that clients may use on each host. The caller adds what it played to
+    `outcomes` before it asks for the next part.
     """
     if plan.sittings:
         return _sittings(plan, outcomes)
     if plan.experiment.search:
-        return _steps(plan, outcomes)
+        return _steps(plan, outcomes, cpus)
     return _trials(plan, outcomes)
 
 
@@ -70,9 +87,9 @@ def _trials(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
                 yield Part(block=block, sets=[[trial]], number=number, total=total, is_replay=True)
 
 
-def _steps(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
+def _steps(plan: Plan, outcomes: list[Outcome], cpus: int) -> Iterator[Part]:
     """A step of every search, then the next step of each, until all of them have ended."""
-    steps = RateSteps(plan)
+    steps = RateSteps(plan, cpus)
     while todo := steps.next_steps(outcomes):
         for step in todo:
             index = len(outcomes) - len(plan.skipped)
@@ -121,11 +138,12 @@ class RateStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RateSteps:
-    """The steps of a plan's searches."""
+    """The steps of a plan's searches; `cpus` are those that clients may use on each host."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, cpus: int) -> None:
         self._plan = plan
         self._experiment = plan.written
+        self._cpus = cpus
 
     def next_steps(self, outcomes: Sequence[Outcome]) -> list[RateStep]:
         """The next step of every search of the first block that has not ended; empty at the end.
@@ -140,25 +158,61 @@ class RateSteps:
         return []
 
     def _next(self, first: Trial, played: _Played) -> Iterator[RateStep]:
-        closed = self._plan.load(first.cell)
-        base = base_load(self._experiment, closed)
+        base = base_of(self._experiment, self._plan.load(first.cell))
         if base is None:
             return
-        cell = msgspec.structs.replace(first.cell, load=base.name)
-        search = played.get((first.block, cell), Search(cell=cell, block=first.block))
-        load = _next_load(search, closed, base)
+        search = _of_base(first, base, played)
+        load = _next_load(search, base.load)
+        if load is None and is_limited(search):
+            load = self._next_with_more_threads(first, base.written, played)
         if load is not None:
             cell = msgspec.structs.replace(first.cell, load=load.name)
             yield RateStep(cell=cell, load=load, first=first)
 
+    def _next_with_more_threads(self, first: Trial, load: Load, played: _Played) -> Load | None:
+        """The next step of the search that goes on where its own client was the limit."""
+        cell = msgspec.structs.replace(first.cell, load=load.name)
+        begun = (
+            one.threads for one in played.values() if (one.block, one.after) == (first.block, cell)
+        )
+        threads = next(begun, 0) or more_threads(self._experiment, cell, load, self._cpus)
+        if not threads:
+            return None
+        wider = wider_load(load, threads)
+        return _next_load(_of_base(first, Base(wider, load), played), wider)
 
-def _next_load(search: Search, closed: Load, base: Load) -> Load | None:
+
+def more_threads(experiment: Experiment, cell: Cell, load: Load, cpus: int) -> int:
+    """How many threads of each process use all CPUs; 0 if these do, or more would be another test.
+
+    Only the native client plays the same work by any number of threads. Connections that the load
+    names stay as many, in equal parts. An experiment that compares numbers of callers plays no
+    others.
+    """
+    if load.measure or not parse_client_name(cell.client).is_native:
+        return 0
+    if sum(besides_callers(other) == besides_callers(load) for other in experiment.loads) > 1:
+        return 0
+    most = cpus // load.processes
+    if load.connections is not None:
+        shares = (n for n in range(min(most, load.connections), 0, -1) if not load.connections % n)
+        most = next(shares, 0)
+    return most if most > load.threads else 0
+
+
+def _of_base(first: Trial, base: Base, played: _Played) -> Search:
+    """The search of a load, which may not have begun."""
+    new = begun_search(first.cell, first.block, base)
+    return played.get((new.block, new.cell), new)
+
+
+def _next_load(search: Search, load: Load) -> Load | None:
     if wants_closed(search):
-        return closed
+        return closed_step(load)
     rate = bounds(search).next_rate
     if rate is None or len(search.plays) >= MAX_TRIALS - len(search.closed):
         return None
-    return rate_step(base, rate)
+    return rate_step(load, rate)
 
 
 def next_replays(plan: Plan, block: int, outcomes: Sequence[Outcome]) -> list[Trial]:
