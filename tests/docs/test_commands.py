@@ -109,8 +109,9 @@ def test_runs_can_be_planned(page: str, inside: Inside, tmp_path: Path) -> None:
     # README's questions have their commands in sentences.
     found = [*commands(page, "cachemark"), *(mentions(page) if page == "README.md" else [])]
     for arguments in found:
-        if arguments[0] == "new":
-            assert inside(*arguments).returncode == 0
+        if arguments[0] == "new" or arguments[:2] == ["trace", "fit"]:
+            made = inside(*arguments)
+            assert made.returncode == 0, f"{shlex.join(arguments)}: {made.stderr}"
         if arguments[0] == "run" and not _READERS_OWN.search(shlex.join(arguments)):
             ended = inside(*arguments, *([] if "--dry-run" in arguments else ["--dry-run"]))
             assert ended.returncode == 0, f"{shlex.join(arguments)}: {ended.stderr}"

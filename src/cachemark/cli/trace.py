@@ -1,4 +1,4 @@
-"""`cachemark trace`: convert traces, and show what is in them."""
+"""`cachemark trace`: convert traces, show what is in them, and fit experiments to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cachemark.cli.output import print_text, terminal_width, write_out
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.written_trace import lines_of
-from cachemark.runs.trace_files import shown_trace, written_trace
+from cachemark.runs.trace_files import fitted_trace, shown_trace, written_trace
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,18 @@ class Conversion:
 
 def trace(
     action: Annotated[
-        Literal["convert", "show"],
-        Parameter(help="convert: write another format; show: tell what the traffic is"),
+        Literal["convert", "show", "fit"],
+        Parameter(
+            help="convert: write another format; show: tell what the traffic is; fit: write an "
+            "experiment whose tape behaves like it"
+        ),
     ],
     source: Annotated[Path, Parameter(help="the trace; also .zst and .gz")],
     out: Annotated[
         Path | None,
         Parameter(
-            help="convert: the file to write, CSV if its name ends in .csv; show: a page, .html"
+            help="convert: the file to write, CSV if its name ends in .csv; show: a page, .html; "
+            "fit: an experiment, .toml"
         ),
     ] = None,
     *,
@@ -75,25 +79,39 @@ def trace(
     """Write a trace of any format in cachemark's own, or as CSV; or show what the traffic is.
 
     `show` prints the mix, sizes, expiry times, keys, working set, popularity, bursts and new keys;
-    OUT is a page with pictures of them. A trace is never in memory as a whole. cachemark's own
-    format is compact, and keeps what is known besides the operations: docs/trace-format.md.
+    OUT is a page with pictures of them. `fit` writes an experiment with the same mix, sizes, expiry
+    times, popularity and bursts, and prints how far the two are apart. cachemark's own format is
+    compact, and keeps what is known besides the operations: docs/trace-format.md.
     """
     words = ["trace", action, *(reading or TraceReading()).words]
+    if action != "convert" and conversion not in (None, Conversion()):
+        raise UsageError(f"trace {action}: --anonymous, --sample", "they are for `trace convert`")
     if action == "show":
-        if conversion is not None and conversion != Conversion():
-            raise UsageError("trace show: --anonymous and --sample", "they are for `trace convert`")
         words += [f"--keys={keys}"] if keys else []
         return _show([*words, "--", str(source)], source, out, json=json)
     if keys:
-        raise UsageError("trace convert: --keys", "it is for `trace show`")
+        raise UsageError(f"trace {action}: --keys", "it is for `trace show`")
+    if out is None:
+        raise UsageError(f"trace {action}: no file to write", f"cachemark trace {action} IN OUT")
+    if action == "fit":
+        return _fit([*words, "--", str(source), str(out)], json=json)
     return _convert(words, source, out, conversion or Conversion(), json=json)
 
 
+def _fit(words: list[str], *, json: bool) -> int:
+    # Late, as plots take a while to load.
+    from cachemark.report.trace.document import render_trace_text  # noqa: PLC0415
+    from cachemark.report.trace.fit import document, fitted  # noqa: PLC0415
+
+    found = fitted(fitted_trace(words))
+    text = render_trace_text(document(found), terminal_width())
+    print_text(json_text(found.figures) if json else text)
+    return OK
+
+
 def _convert(
-    words: list[str], source: Path, out: Path | None, conversion: Conversion, *, json: bool
+    words: list[str], source: Path, out: Path, conversion: Conversion, *, json: bool
 ) -> int:
-    if out is None:
-        raise UsageError("trace convert: no file to write", "cachemark trace convert IN OUT")
     words = [*words, "--anonymous"] if conversion.anonymous else words
     words = [*words, f"--sample={conversion.sample}"] if conversion.sample else words
     written = written_trace([*words, "--", str(source), str(out)])

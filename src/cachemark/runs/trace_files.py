@@ -1,4 +1,4 @@
-"""Trace files: the engine records, converts and describes them, and predicts from them."""
+"""Trace files: the engine records, converts, describes and fits them, and predicts from them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def written_trace(arguments: list[str]) -> WrittenTrace:
 def shown_trace(arguments: list[str]) -> ShownTrace:
     """Let the engine tell what is in a trace: `trace show …`. Raises UsageError."""
     return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ShownTrace)
+
+
+def fitted_trace(arguments: list[str]) -> str:
+    """Let the engine write an experiment that is like a trace: `trace fit …`. Raises UsageError."""
+    return engine_output(arguments, _REMEDY)
 
 
 def predicted_trace(arguments: list[str]) -> PredictedTrace:

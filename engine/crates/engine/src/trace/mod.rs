@@ -1,6 +1,7 @@
 //! The verb `trace`: convert traces, and tell what is in them.
 
 mod convert;
+mod fit;
 mod play;
 mod predict;
 mod reading;
@@ -25,6 +26,8 @@ enum Action {
     Convert(convert::Arguments),
     /// Print what the traffic of a trace is, in JSON: mix, sizes, keys, popularity, bursts
     Show(show::Arguments),
+    /// Write an experiment whose tape behaves like a trace, and print how far the two are apart, in JSON
+    Fit(fit::Arguments),
     /// Predict how many reads miss with more or less memory, and print it in JSON
     Predict(predict::Arguments),
     /// Play a trace against a server with fills after misses, and print what its reads found, in JSON
@@ -36,6 +39,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Convert(arguments) => convert::convert(&arguments),
         Action::Show(arguments) => show::show(&arguments),
+        Action::Fit(arguments) => fit::fit_trace(&arguments),
         Action::Predict(arguments) => predict::predict(&arguments),
         Action::Play(arguments) => play::play(&arguments),
     };
