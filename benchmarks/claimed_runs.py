@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ from cachemark.analysis.rate_search import Play, Search, bounds
 from cachemark.analysis.rounds.comparing import (
     Looked,
     answer_questions,
-    compare_alone,
+    compare_chosen,
     holding_together,
     look,
 )
@@ -141,7 +142,7 @@ def own_error(groups: int) -> Callable[[Random], bool]:
     def wrong(draw: Random) -> bool:
         run = looked(dict.fromkeys(cells, 1.0), dict.fromkeys(cells, 0.05), draw)
         for pair in twice:
-            of = holding_together(run, compare_alone(run, pair, "rate"), len(twice))
+            of = holding_together(run, compare_chosen(run, pair, "rate"), len(twice))
             if (
                 of.ratio
                 and of.ratio.low
@@ -163,7 +164,7 @@ def table(arms: int) -> Callable[[Random], bool]:
         first, *others = standing(run, cells, RATE).ranks
         rows = [
             holding_together(
-                run, compare_alone(run, (of.cell, first.cell), "rate"), math.comb(arms, 2)
+                run, compare_chosen(run, (of.cell, first.cell), "rate"), math.comb(arms, 2)
             )
             for of in others
         ]
@@ -256,34 +257,47 @@ def marked(sittings: int, rare: float) -> Callable[[Random], bool]:
     return is_marked
 
 
-def percentile(percent: float, often: float, seldom: float) -> Callable[[Random], bool]:
-    """Whether the interval holds: pauses of one arm are above the percentile, the other's below."""
+class Pauses(NamedTuple):
+    """Two clients whose percentile is compared; the parts of their operations that meet a pause.
+
+    `speed` is the deviation of the machine's speed, which both meet, from sitting to sitting.
+    """
+
+    percent: float
+    shares: tuple[float, float]
+    sittings: int = SITTINGS
+    operations: int = 20_000
+    speed: float = 0.0
+
+
+def percentile(pauses: Pauses) -> Callable[[Random], bool]:
+    """Whether the interval of the ratio of two percentiles holds."""
     arms = (cell("often"), cell("seldom"))
-    figure = f"p{percent:g}"
-    truths = [_quantile(share, percent) for share in (often, seldom)]
+    figure = f"p{pauses.percent:g}"
+    one, other = (_quantile(share, pauses.percent) for share in pauses.shares)
 
     def holds(draw: Random) -> bool:
         sittings: dict[SittingKey, dict[Cell, ArmFigures]] = {}
-        for block in range(SITTINGS):
+        for block in range(pauses.sittings):
+            speed = math.exp(draw.normal(0, pauses.speed))
             sittings[SittingKey(block)] = {
-                arm: ArmFigures(figures={}, times=_times(draw, share))
-                for arm, share in zip(arms, (often, seldom), strict=True)
+                arm: ArmFigures(figures={}, times=_times(draw, share, pauses.operations, speed))
+                for arm, share in zip(arms, pauses.shares, strict=True)
             }
         estimate = estimate_pair(sittings, *arms, figure).estimate
         ratio = estimate.ratio(0.95) if estimate else None
         if ratio is None or ratio.low is None or ratio.high is None:
             return False
-        truth = truths[0] / truths[1]
-        return ratio.low * 0.998 <= truth <= ratio.high * 1.002
+        return ratio.low * 0.998 <= one / other <= ratio.high * 1.002
 
     return holds
 
 
-_FAST_US, _PAUSE_US, _OPERATIONS = 100.0, 2500.0, 20_000
+_FAST_US, _PAUSE_US = 100.0, 2500.0
 _STEPS = 101
 # The times that occur: around those of fast operations and of pauses, within 5 %.
 _NS = [
-    round(1000 * around * (0.95 + 0.1 * at / (_STEPS - 1)))
+    1000 * around * (0.95 + 0.1 * at / (_STEPS - 1))
     for around in (_FAST_US, _PAUSE_US)
     for at in range(_STEPS)
 ]
@@ -298,15 +312,15 @@ def _quantile(share: float, percent: float) -> float:
     return low * (0.95 + 0.1 * at)
 
 
-def _times(draw: Random, share: float) -> TrialTimes:
+def _times(draw: Random, share: float, operations: int, speed: float) -> TrialTimes:
     # Pauses of a sitting come in bursts: their number varies more than by chance.
-    expected = share * _OPERATIONS * draw.gamma(20, 1 / 20)
-    pauses = min(_OPERATIONS, int(draw.poisson(expected)))
-    counts = np.zeros(1 + max(map(histogram.bucket_index, _NS)), dtype=np.int64)
-    for ns, count in zip(_NS, _spread(draw, _OPERATIONS - pauses, pauses), strict=True):
-        counts[histogram.bucket_index(ns)] += count
+    expected = share * operations * draw.gamma(20, 1 / 20)
+    pauses = min(operations, int(draw.poisson(expected)))
+    buckets = [histogram.bucket_index(round(ns / speed)) for ns in _NS]
+    counts = np.zeros(1 + max(buckets), dtype=np.int64)
+    np.add.at(counts, buckets, _spread(draw, operations - pauses, pauses))
     times = histogram.encode(histogram.Histogram(counts))
-    return TrialTimes([Operation(attempts=_OPERATIONS, ok=_OPERATIONS, response=times)])
+    return TrialTimes([Operation(attempts=operations, ok=operations, response=times)])
 
 
 def _spread(draw: Random, fast: int, pauses: int) -> np.ndarray:

@@ -36,7 +36,7 @@ from cachemark.analysis.rounds.pairs import (
     estimate_pair,
 )
 from cachemark.analysis.rounds.ranking import rank
-from cachemark.analysis.rounds.sitting import arm_totals
+from cachemark.analysis.rounds.sitting import total_rate
 from cachemark.model.outcome import Cell
 from cachemark.model.rounds import Slices
 
@@ -185,7 +185,7 @@ def _arm(
         elapsed_ns=elapsed_ns,
         **dict.fromkeys(UNUSED, [0] * len(ops)),
     )
-    return ArmFigures(arm=arm, slices=slices, figures={"rate": arm_totals(slices).rate})
+    return ArmFigures(arm=arm, slices=slices, figures={"rate": total_rate(slices)})
 
 
 class Errors(NamedTuple):

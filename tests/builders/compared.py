@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.rounds.comparing import compare_alone, look
+from cachemark.analysis.rounds.comparing import compare_chosen, look
 from cachemark.analysis.rounds.estimate import difference, mean_of_logs
 from cachemark.analysis.rounds.looks import MIN_BLOCKS, StopRule
 from cachemark.analysis.rounds.pairs import read_sittings
@@ -47,4 +47,4 @@ def compared(
     looked = look(read_sittings(outcomes, [figure]), rule, final=True)
     cell = outcomes[0].trial.cell
     pair = tuple(msgspec.structs.replace(cell, client=name) for name in (first, second))
-    return compare_alone(looked, (pair[0], pair[1]), figure)
+    return compare_chosen(looked, (pair[0], pair[1]), figure)

@@ -7,7 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter, family
+from cachemark.host.cpu_meter import (
+    UNKNOWN_NS,
+    CpuMeter,
+    QueueMeter,
+    StealMeter,
+    family,
+    waited_ns,
+)
 from cachemark.host.thread_usage import watched
 
 WAITS = 200
@@ -50,6 +57,34 @@ def test_an_ended_process_has_no_cpu_time() -> None:
     meter = CpuMeter([child.pid])
     child.wait()
     assert meter.read_ns() == UNKNOWN_NS
+
+
+def test_two_processes_on_one_cpu_wait_for_each_other() -> None:
+    """Each is asked to count until the other one must have waited for it."""
+    pin = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})"
+    spin = [sys.executable, "-c", f"{pin}; print(flush=True)\nwhile True: pass"]
+    with (
+        subprocess.Popen(spin, stdout=subprocess.PIPE) as one,
+        subprocess.Popen(spin, stdout=subprocess.PIPE) as other,
+    ):
+        try:
+            for child in (one, other):
+                assert child.stdout is not None
+                child.stdout.readline()
+            queues = [QueueMeter([child.pid]) for child in (one, other)]
+            first = [queue.read_ns() for queue in queues]
+            waited = [0, 0]
+            while min(waited) <= 0:
+                waited = [waited_ns(of, q.read_ns()) for of, q in zip(first, queues, strict=True)]
+        finally:
+            for child in (one, other):
+                child.kill()
+    assert waited_ns(first[0], queues[0].read_ns()) == UNKNOWN_NS
+
+
+def test_a_thread_that_is_new_counts_from_its_start() -> None:
+    assert waited_ns({"1": 50, "2": 7}, {"1": 60, "3": 5}) == 15
+    assert waited_ns({"1": 50}, {}) == UNKNOWN_NS
 
 
 def test_our_own_cpu_time_never_decreases() -> None:

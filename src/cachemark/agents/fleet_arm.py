@@ -241,10 +241,12 @@ class FleetArm(TrialRun, SlicedArm):
 def _cpu_of_all(parts: Sequence[messages.PlayedSlice]) -> CpuReading:
     """The CPU times of a slice on all hosts, as the columns of `Slices` define them. Pure."""
     workers = [part.worker_cpu_ns for part in parts]
+    queued = [part.queued_ns for part in parts]
     return CpuReading(
         worker_ns=sum(workers) if min(workers) >= 0 else UNKNOWN_NS,
         # Only the host that has the server knows it.
         server_ns=max(part.server_cpu_ns for part in parts),
         idle_ns=max(part.idle_cpu_ns for part in parts),
         steal_ns=max(part.steal_ns for part in parts),
+        queued_ns=sum(queued) if min(queued) >= 0 else UNKNOWN_NS,
     )

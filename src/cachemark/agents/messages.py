@@ -290,6 +290,7 @@ class PlayedSlice(msgspec.Struct, frozen=True, kw_only=True):
     server_cpu_ns: int = -1
     idle_cpu_ns: int = -1
     steal_ns: int = 0
+    queued_ns: int = -1
 
 
 class ArmFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from cachemark.agents import messages
 from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
 from cachemark.endpoints.fleet import Fleet
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter
+from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, QueueMeter, StealMeter, waited_ns
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Slice
 from cachemark.runs.sittings.sitting import turn_cost
@@ -40,6 +40,7 @@ class SlicePlayer:
         self._check_going_on = check_going_on
         self._workers_cpu: dict[int, CpuMeter] = {}
         self._servers_cpu: dict[int, CpuMeter] = {}
+        self._queues: dict[int, QueueMeter] = {}
         self._steal = StealMeter()
 
     def close(self) -> None:
@@ -53,10 +54,12 @@ class SlicePlayer:
         """
         fleet = self._fleets[arm]
         fleet.begin_slices(ready_s)
-        meter = CpuMeter([worker.pid for worker in fleet.workers])
-        self._workers_cpu[arm] = meter
+        workers = [worker.pid for worker in fleet.workers]
         server = self._servers.get(arm)
-        self._servers_cpu[arm] = CpuMeter(server.pids if server else [])
+        servers = server.pids if server else []
+        self._workers_cpu[arm] = meter = CpuMeter(workers)
+        self._servers_cpu[arm] = CpuMeter(servers)
+        self._queues[arm] = QueueMeter([*workers, *servers])
         wall_ns, cpu_ns = turn_cost(fleet, meter)
         return messages.TurnCost(wall_ns=wall_ns, cpu_ns=cpu_ns)
 
@@ -93,6 +96,7 @@ class SlicePlayer:
         if max(late_ns, abs(stepped_ns)) > SKEW_LIMIT_NS:
             return messages.PlayedSlice(late_ns=late_ns, stepped_ns=stepped_ns)
         fleet, meters = self._fleets[planned.arm], self._meters_from(planned.arm)
+        queued = self._queues[planned.arm].read_ns()
         steal_ns, first = self._steal.read_ns(), [meter.read_ns() for meter in meters]
         done = fleet.slice(
             Slice(
@@ -114,6 +118,7 @@ class SlicePlayer:
             server_cpu_ns=server_ns,
             idle_cpu_ns=sum(max(0, ns) for ns in idle_ns),
             steal_ns=self._steal.read_ns() - steal_ns,
+            queued_ns=waited_ns(queued, self._queues[planned.arm].read_ns()),
         )
 
     def _meters_from(self, arm: int) -> list[CpuMeter]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cachemark.host.files import read
@@ -32,6 +32,53 @@ class CpuMeter:
             return sum(map(time.clock_gettime_ns, self._clocks))
         except OSError:
             return UNKNOWN_NS
+
+
+class QueueMeter:
+    """How long the threads of some processes have been runnable without a CPU.
+
+    The processes are those of `CpuMeter`. A reading takes some microseconds for each thread.
+    """
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._folders = [Path(f"/proc/{pid}/task") for first in pids for pid in family(first)]
+
+    def read_ns(self) -> dict[str, int]:
+        """The time of each thread in ns; empty if the kernel does not tell."""
+        found: dict[str, int] = {}
+        for folder in self._folders:
+            try:
+                for thread in folder.iterdir():
+                    found[thread.name] = _queued_ns(thread / "schedstat")
+            except (OSError, IndexError):  # it has ended, or there is no such file
+                continue
+        return found
+
+
+def waited_ns(first: Mapping[str, int], last: Mapping[str, int]) -> int:
+    """The time between two readings of a `QueueMeter`; UNKNOWN_NS if the second has none."""
+    return sum(ns - first.get(of, 0) for of, ns in last.items()) if last else UNKNOWN_NS
+
+
+def run_delay_ns(pids: Sequence[int]) -> int:
+    """Time on run queues of all threads of processes and their children, with steal of all CPUs.
+
+    The scheduler does not know of steal. 0 if the kernel has no such statistics.
+    """
+    steal = StealMeter()
+    try:
+        return sum(QueueMeter(pids).read_ns().values()) + steal.read_ns()
+    finally:
+        steal.close()
+
+
+def _queued_ns(path: Path) -> int:
+    """The second field of a thread's schedstat: ns on a run queue."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return int(os.read(file, 128).split()[1])
+    finally:
+        os.close(file)
 
 
 class StealMeter:
@@ -66,36 +113,3 @@ def family(pid: int, root: Path = Path("/proc"), *, of_main_threads: bool = Fals
         for thread in looked:
             pids += map(int, read(thread / "children").split())
     return pids
-
-
-def run_delay_ns(pids: list[int], root: Path = Path("/")) -> int:
-    """Time on run queues since their start, of all threads of processes and of their children.
-
-    Includes the time that the hypervisor took from all CPUs (steal), which the scheduler does not
-    know. Threads that have ended are not included. 0 if the kernel has no such statistics.
-    """
-    return sum(process_run_delay_ns(pid, root) for pid in pids) + _steal_ns(root)
-
-
-def process_run_delay_ns(pid: int, root: Path = Path("/")) -> int:
-    """The same of one process with its children, without steal; 0 if it has ended."""
-    waited = 0
-    for task in (root / "proc" / str(pid) / "task").glob("*"):
-        # The fields: ns on a CPU, ns on a run queue, number of time slices.
-        words = _read(task / "schedstat").split()
-        waited += int(words[1]) if len(words) == 3 else 0
-        children = map(int, _read(task / "children").split())
-        waited += sum(process_run_delay_ns(child, root) for child in children)
-    return waited
-
-
-def _steal_ns(root: Path) -> int:
-    words = _read(root / "proc/stat").partition("\n")[0].split()
-    return int(words[8]) * _NS_IN_TICK if len(words) > 8 else 0
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:  # the thread or process has ended
-        return ""

@@ -25,6 +25,8 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     - `idle_cpu_ns`: CPU time of all other arms' workers and servers during the slice.
     - `wall_ns`: from the request to the answer, the duration of all of these CPU times.
     - `steal_ns`: CPU time that the hypervisor took from this machine during the slice.
+    - `queued_ns`: how long threads of the arm's own worker and server were runnable without a CPU
+      during the slice, as a sum. -1: not available. Older runs have no entry.
     - `half_ops`, `half_ns`: operations in the first half of the counted part, failed ones too, and
       its length. 0: the worker does not know it. Older runs have no entry.
     - `late_ns`, `skew_ns`, only where several hosts play the arm together: the lateness of the host
@@ -50,6 +52,7 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     steal_ns: list[int] = []
     half_ops: list[int] = []
     half_ns: list[int] = []
+    queued_ns: list[int] = []
     late_ns: list[int] = []
     skew_ns: list[int] = []
 

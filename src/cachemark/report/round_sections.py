@@ -165,15 +165,26 @@ def _steal(steal: Steal) -> Section:
             f"{arm.stolen} of {arm.slices}",
             f"{100 * arm.share:.2f} %",
             f"{100 * arm.slower - 100:.2f} %",
+            f"{arm.delayed} of {arm.slices}",
         ]
         for arm in steal.arms
     ]
     return Section(
-        title="CPU time that the hypervisor took",
+        title="CPU time that slices did not get",
         topic="rounds",
-        columns=["client", "slices with steal", "share of their time", "slower by at least"],
+        columns=[
+            "client",
+            "slices with steal",
+            "share of their time",
+            "slower by at least",
+            "delayed slices",
+        ],
         rows=rows,
-        notes=[steal_text(steal)],
+        notes=[
+            *([steal_text(steal)] if steal.moves > 1 else []),
+            "Delayed: threads of the client and its server waited for a CPU for longer than in the "
+            "median of the client's slices, by more than 2 % of the slice.",
+        ],
     )
 
 

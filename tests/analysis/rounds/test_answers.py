@@ -15,6 +15,7 @@ from cachemark.analysis.rounds.ranking import rank
 from cachemark.analysis.rounds.texts import (
     carry_over_texts,
     lead_text,
+    open_words,
     pair_text,
     rate_and_cpu_text,
     texts,
@@ -129,6 +130,24 @@ def test_the_sentences_say_what_is_settled_and_what_is_not() -> None:
     still_open = first_line(run({"a": 20_000, "b": 20_000}, 6, deviation=0.1), sitting_s=30)
     assert "not settled: " in still_open
     assert "more minutes, unless the truth is near the margin." in still_open
+
+
+def test_too_few_blocks_are_said_to_be_too_few_instead_of_an_endless_interval() -> None:
+    found = answered(run(RATES, 6, deviation=0.02))
+    ranking = found.groups[0].rankings[0]
+    pair = ranking.pairs[0]
+    assert pair.ratio is not None
+    few = msgspec.structs.replace(
+        pair, answer="open", unit="block", counts=(3, 3), narrow_at=8,
+        ratio=msgspec.structs.replace(pair.ratio, value=1.2, low=0.001, high=1214.0),
+    )  # fmt: skip
+    text = open_words(few, found.rule)
+    assert text == (
+        "not settled: 1.20 ×. 3 blocks are too few for an interval here: with this variation,"
+        " ±5 % takes about 8 blocks."
+    )
+    endless = open_words(msgspec.structs.replace(few, narrow_at=None), found.rule)
+    assert endless.endswith("±5 % takes more than 1000 blocks.")
 
 
 def test_before_there_is_an_answer_the_sentences_say_so() -> None:

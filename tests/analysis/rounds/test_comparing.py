@@ -9,7 +9,7 @@ import pytest
 
 from cachemark.analysis.rounds.comparing import (
     Looked,
-    compare_alone,
+    compare_chosen,
     compare_pairs,
     decide_pairs,
     look,
@@ -65,7 +65,7 @@ def test_answers_come_with_the_first_look(
 def test_a_fixed_number_of_sittings_answers_at_its_end() -> None:
     sittings = read_sittings(run(RATES, 4))
     rule = StopRule(looks=())
-    pair = compare_alone(look(sittings, rule, final=True), (A, B), "rate")
+    pair = compare_chosen(look(sittings, rule, final=True), (A, B), "rate")
     assert (pair.answer, pair.answered_at, pair.confidence) == ("better", 4, 0.95)
 
 
@@ -89,7 +89,7 @@ def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> N
         for block in range(6)
         for arm, slices in enumerate(sitting(2, 12, rate, block))
     ]
-    found = compare_alone(look(read_sittings(made), StopRule(), final=True), (A, B), "rate")
+    found = compare_chosen(look(read_sittings(made), StopRule(), final=True), (A, B), "rate")
     assert found.gap
     assert found.typical is not None
     assert found.typical.value == pytest.approx(1)

@@ -12,9 +12,10 @@ from cachemark.analysis.rounds.looks import (
     LOOKS,
     StopRule,
     looks_that_fit,
+    narrow_at,
     needed,
 )
-from cachemark.analysis.statistics import classify
+from cachemark.analysis.statistics import classify, t_quantile
 
 
 def test_looks_have_the_stricter_level_and_a_single_look_the_ordinary_one() -> None:
@@ -98,3 +99,15 @@ def test_more_tests_and_more_noise_need_more_sittings() -> None:
     # A difference far beyond the margin is shown sooner than equality would be.
     far = LogEstimate(value=0.5, error=0.03, degrees_of_freedom=11, count=12)
     assert (needed(far, rule, 50) or 0) < (needed(noisy, rule, 50) or 0)
+
+
+def test_the_narrow_interval_is_found_by_the_deviation_so_far() -> None:
+    """Of three blocks whose ratios vary by 2 %, in a table of many pairs."""
+    rule, confidence = StopRule(looks=()), 1 - 0.05 / 190
+    few = LogEstimate(value=0.2, error=0.02 / 3**0.5, degrees_of_freedom=2, count=3)
+    found = narrow_at(few, rule, confidence) or 0
+    reach = [t_quantile((1 + confidence) / 2, n - 1) * 0.02 / n**0.5 for n in (found - 1, found)]
+    assert reach[1] <= math.log1p(rule.margin) < reach[0]
+    noisy = LogEstimate(value=0.2, error=5.0, degrees_of_freedom=2, count=3)
+    assert narrow_at(noisy, rule, confidence) is None
+    assert narrow_at(LogEstimate(value=0, error=None, degrees_of_freedom=0), rule, 0.95) is None

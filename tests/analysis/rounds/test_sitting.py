@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from cachemark.analysis.rounds.sitting import (
-    arm_totals,
     lag1,
-    marks,
     ratio_of_totals,
     round_log_ratios,
+    total_rate,
     typical_round,
 )
 from cachemark.model.rounds import Slices
@@ -39,13 +38,11 @@ def slices(ops: list[int], **columns: list[int]) -> Slices:
     return Slices(ops=ops, **{**full, **columns})
 
 
-def test_totals_count_cpu_over_all_operations_and_the_rate_over_counted_ones() -> None:
-    found = arm_totals(slices([80, 0], errors=[0, 10], lead_in_ops=[10, 0]))
-    assert found.rate == pytest.approx(80 / (2 * SLICE_NS) * 1e9)
-    assert (found.ops, found.errors, found.attempts, found.empty) == (80, 10, 100, 1)
-    assert found.worker_cpu_us == pytest.approx(2e7 / 100 / 1e3)
-    assert found.server_cpu_us == pytest.approx(2e6 / 100 / 1e3)
-    assert found.worker_cores == pytest.approx(1 / 3)
+def test_the_rate_is_over_all_counted_slices() -> None:
+    found = total_rate(slices([80, 0], errors=[0, 10], lead_in_ops=[10, 0]))
+    assert found == pytest.approx(80 / (2 * SLICE_NS) * 1e9)
+    assert total_rate(slices([0, 0])) is None
+    assert total_rate(Slices()) is None
 
 
 def test_rounds_that_are_alike_are_one_batch() -> None:
@@ -61,22 +58,6 @@ def test_rounds_that_are_alike_are_one_batch() -> None:
     by_hand = np.asarray(rates) / sum(rates) - 1 / 7
     assert of.error == pytest.approx(math.sqrt(7 / 6 * float(by_hand @ by_hand)))
     assert of.value == pytest.approx(whole.value)
-
-
-def test_what_is_not_available_is_none() -> None:
-    found = arm_totals(slices([5, 5], worker_cpu_ns=[10, -1], idle_cpu_ns=[-1, -1]))
-    assert (found.worker_cpu_us, found.worker_cores, found.idle_cores) == (None, None, None)
-    assert found.server_cpu_us is not None
-    assert arm_totals(slices([0, 0])).rate is None
-    assert arm_totals(Slices()).rate is None
-    assert arm_totals(Slices()).marked == 0
-
-
-def test_slices_with_busy_idle_arms_are_marked_and_stolen_ones_counted() -> None:
-    limit = SLICE_NS * 2 // 100
-    found = slices([1, 1, 1], idle_cpu_ns=[limit, limit + 1, 0], steal_ns=[0, 0, 7])
-    assert marks(found).tolist() == [False, True, False]
-    assert (arm_totals(found).marked, arm_totals(found).stolen) == (1, 1)
 
 
 def test_rounds_are_paired_by_square_and_row() -> None:

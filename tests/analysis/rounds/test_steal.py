@@ -1,4 +1,4 @@
-"""CPU time that the hypervisor took: how often, and how far it moves ratios."""
+"""CPU time that slices did not get: how often, and how far steal moves ratios."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from cachemark.model.outcome import Outcome
 from tests.builders.rounds import SLICE_NS, run
 
 
-def stolen(outcome: Outcome, taken_ns: list[int]) -> Outcome:
+def with_column(outcome: Outcome, name: str, values_ns: list[int], rest_ns: int = 0) -> Outcome:
+    """The outcome whose first slices have these values in a column, and the others `rest_ns`."""
     assert outcome.rounds is not None
     slices = outcome.rounds.slices
-    taken = (taken_ns + [0] * len(slices.ops))[: len(slices.ops)]
-    slices = msgspec.structs.replace(slices, steal_ns=taken)
+    column = (values_ns + [rest_ns] * len(slices.ops))[: len(slices.ops)]
+    slices = msgspec.structs.replace(slices, **{name: column})
     return msgspec.structs.replace(
         outcome, rounds=msgspec.structs.replace(outcome.rounds, slices=slices)
     )
@@ -33,7 +34,10 @@ def test_what_was_taken_from_an_arm_is_the_least_that_ratios_moved() -> None:
     taken_ns = SLICE_NS * count // 10
     found = steal(
         read_sittings(
-            [stolen(o, [taken_ns] if o.trial.cell.client == "a" else []) for o in outcomes]
+            [
+                with_column(o, "steal_ns", [taken_ns] if o.trial.cell.client == "a" else [])
+                for o in outcomes
+            ]
         )
     )
     assert found is not None
@@ -46,3 +50,25 @@ def test_what_was_taken_from_an_arm_is_the_least_that_ratios_moved() -> None:
         f"The hypervisor took CPU time in 4 of {8 * count} slices;"
         " that moves ratios by 11.1 % or more."
     )
+
+
+def test_a_slice_that_waited_longer_than_usual_is_delayed() -> None:
+    """A tenth of each slice is usual, as each wake-up takes a moment."""
+    usual_ns, limit_ns = SLICE_NS // 10, SLICE_NS // 50
+    more_ns = {"a": limit_ns + 1000, "b": limit_ns - 1000}
+    found = steal(
+        read_sittings(
+            [
+                with_column(o, "queued_ns", [usual_ns + more_ns[o.trial.cell.client]], usual_ns)
+                for o in run({"a": 1e4, "b": 2e4}, 4)
+            ]
+        )
+    )
+    assert found is not None
+    assert [(arm.stolen, arm.delayed) for arm in found.arms] == [(0, 4), (0, 0)]
+    assert found.moves == 1
+
+
+def test_a_slice_whose_waits_are_not_known_is_not_delayed() -> None:
+    outcomes = run({"a": 1e4, "b": 2e4}, 4)
+    assert steal(read_sittings([with_column(o, "queued_ns", [9**9], -1) for o in outcomes])) is None

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachemark.analysis.statistics import OPPOSITE, Answer, Interval, classify, holm
+from cachemark.analysis.statistics import Answer, Interval, classify, holm
+from cachemark.analysis.statistics.decision import OPPOSITE
 from tests.builders.compared import paired_ratio, unpaired_ratio
 
 MARGIN = 0.02

@@ -20,8 +20,8 @@ def test_it_is_made_once_for_the_same_trials() -> None:
     pooled = pooled_percentile((first, second), 50.0)
     assert pooled is not None
     assert pooled_percentile((first, second), 50.0) is pooled
-    assert pooled_percentile((first, second), 90.0) != pooled
-    assert pooled_percentile((first,), 50.0) != pooled
+    assert pooled_percentile((first, second), 90.0) is not pooled
+    assert pooled_percentile((first,), 50.0) is not pooled
     assert pooled_percentile((second, first), 50.0) is not pooled
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cachemark.analysis.statistics import min_section_size, sectioning_interval
+from cachemark.analysis.statistics import min_section_size
+from cachemark.analysis.statistics.within_trial import sectioning_interval
 from tests.checks.fidelity.test_statistics import RUNS, holds, share, sojourns
 
 SECTIONS = 10

@@ -17,7 +17,6 @@ from cachemark.analysis.rounds.comparing import (
     Looked,
     Tested,
     answer_questions,
-    compare_alone,
     compare_chosen,
     compare_pairs,
     describe,
@@ -294,7 +293,7 @@ class _Table:
             size = self._tested.all_pairs[self._question.kind]
             return compare_chosen(self._looked, pair, figure, size, bound=bound)
         if cell in self._question.beside:
-            return compare_alone(self._looked, pair, figure, bound=bound)
+            return compare_chosen(self._looked, pair, figure, bound=bound)
         return describe(self._looked, pair, figure)
 
 

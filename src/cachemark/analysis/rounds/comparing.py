@@ -10,7 +10,7 @@ import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import Decision, FamilyPair, decide, decide_chosen
-from cachemark.analysis.rounds.looks import MIN_SITTINGS, StopRule, needed
+from cachemark.analysis.rounds.looks import MIN_SITTINGS, StopRule, narrow_at, needed
 from cachemark.analysis.rounds.pairs import (
     COMPARED_FIGURES,
     ArmFigures,
@@ -143,26 +143,19 @@ def compare_pairs(
     return {pair: _comparison(looked, pair, figure, of, tests) for pair, of in decisions.items()}
 
 
-def compare_alone(
-    looked: Looked, pair: FamilyPair, figure: str, *, bound: float = 1.0, pairs_apart: int = 1
-) -> Comparison:
-    """The comparison of one pair without correction: one that must agree with others.
-
-    Equality need not agree with others, so it is corrected for `pairs_apart` tests.
-    """
-    return compare_chosen(looked, pair, figure, 1, bound=bound, pairs_apart=pairs_apart)
-
-
 def compare_chosen(
     looked: Looked,
     pair: FamilyPair,
     figure: str,
-    pairs: int,
+    pairs: int = 1,
     *,
     bound: float = 1.0,
     pairs_apart: int | None = None,
 ) -> Comparison:
-    """The comparison of a pair outside of the family, corrected for `pairs` tests."""
+    """The comparison of a pair outside of the family, corrected for `pairs` tests.
+
+    One that must agree with others needs no correction, but for its equality: `pairs_apart` tests.
+    """
     decision = decide_chosen(
         _answerable(looked, [pair], figure)[pair],
         looked.rule,
@@ -191,8 +184,12 @@ def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comp
     estimated = estimate_pair(looked.sittings, *pair, comparison.figure)
     if estimated.estimate is None:
         return comparison
-    ratio = estimated.estimate.ratio(confidence)
-    return msgspec.structs.replace(comparison, ratio=ratio, confidence=confidence)
+    return msgspec.structs.replace(
+        comparison,
+        ratio=estimated.estimate.ratio(confidence),
+        confidence=confidence,
+        narrow_at=narrow_at(estimated.estimate, looked.rule, confidence),
+    )
 
 
 def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> Comparison:
@@ -261,6 +258,7 @@ def _comparison(
         gap=typical is not None and _apart(typical.value, ratio.value, rule.margin),
         stopped_early=not looked.retired.isdisjoint(pair),
         needed=needed(estimate, rule, tests, decision.bound) if is_open else None,
+        narrow_at=narrow_at(estimate, rule, rule.confidence),
     )
 
 

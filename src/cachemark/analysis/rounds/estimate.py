@@ -10,8 +10,10 @@ import numpy as np
 
 from cachemark.analysis.statistics import (
     ALPHA,
+    CONFIDENCE,
     RESOLUTION,
     Interval,
+    Reach,
     rounding_deviation,
     t_interval,
     t_quantile,
@@ -28,7 +30,7 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """An estimate of ln(ratio) with its standard error; an error of None is not known.
 
     `count` is how many values it is the mean of. `logs` are these values, if they are single
-    ratios.
+    ratios. `reach`: how far its ends are, if not in proportion to the error.
     """
 
     value: float
@@ -36,12 +38,21 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
     degrees_of_freedom: float
     count: int = 0
     logs: tuple[float, ...] = ()
+    reach: Reach | None = None
 
     def ratio(self, confidence: float) -> Interval:
         """The ratio with Student's t interval, and the p value of a ratio of 1."""
         if self.error is None or self.degrees_of_freedom <= 0:
             return Interval(value=math.exp(self.value))
-        return t_interval(self.value, self.error, self.degrees_of_freedom, confidence)
+        if self.reach is None:
+            return t_interval(self.value, self.error, self.degrees_of_freedom, confidence)
+        below, above = self.reach.ends(t_quantile((1 + confidence) / 2, self.degrees_of_freedom))
+        return Interval(
+            value=math.exp(self.value),
+            low=math.exp(self.value - below),
+            high=math.exp(self.value + above),
+            p=two_sided_p(self.reach.radius(-self.value), self.degrees_of_freedom),
+        )
 
     def p_apart(self, margin: float) -> float | None:
         """The p value of a ratio beyond the margin; None without an error.
@@ -54,6 +65,9 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
         room = math.log1p(margin) - abs(self.value)
         if room <= 0:
             return 1.0
+        if self.reach is not None:
+            ends = (-math.log1p(margin) - self.value, math.log1p(margin) - self.value)
+            return two_sided_p(min(map(self.reach.radius, ends)), self.degrees_of_freedom)
         return two_sided_p(room / self.error, self.degrees_of_freedom) if self.error > 0 else 0.0
 
     @property
@@ -109,6 +123,28 @@ def error_with_steps(variance: float, count: int, resolution: float) -> float:
     return math.sqrt(variance / count + max(0.0, rounding - variance))
 
 
+def of_reach(value: float, reach: Reach | None, count: int, resolution: float) -> LogEstimate:
+    """An estimate whose ends are at a reach, with what it lacks of the deviation of rounding."""
+    if reach is None:
+        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
+    error = _error_of(reach, count - 1)
+    lacking = error_with_steps(count * error**2, count, resolution) ** 2 - error**2
+    whole = reach.with_error(math.sqrt(max(0.0, lacking)))
+    return LogEstimate(
+        value=value,
+        error=_error_of(whole, count - 1),
+        degrees_of_freedom=count - 1,
+        count=count,
+        reach=whole,
+    )
+
+
+def _error_of(reach: Reach, degrees_of_freedom: float) -> float:
+    """The standard error whose 95 % interval is as wide."""
+    radius = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom)
+    return sum(reach.ends(radius)) / 2 / radius
+
+
 def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
     """The difference of two independent estimates: variances add, degrees by Welch–Satterthwaite.
 
@@ -124,8 +160,13 @@ def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
         if below
         else min(first.degrees_of_freedom, second.degrees_of_freedom)
     )
+    reach = first.reach.minus(second.reach) if first.reach and second.reach else None
     return LogEstimate(
-        value=value, error=math.sqrt(one + two), degrees_of_freedom=degrees, count=count
+        value=value,
+        error=math.sqrt(one + two),
+        degrees_of_freedom=degrees,
+        count=count,
+        reach=reach,
     )
 
 

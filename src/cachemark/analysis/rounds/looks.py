@@ -119,6 +119,20 @@ def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1, bound: float =
     return int(enough[0]) if len(enough) else None
 
 
+def narrow_at(estimate: LogEstimate, rule: StopRule, confidence: float) -> int | None:
+    """The total number of sittings whose interval is as narrow as the margin: these, or more.
+
+    By the deviation so far. None without one, or if more than MAX_SITTINGS would be needed.
+    """
+    if estimate.error is None or estimate.degrees_of_freedom <= 0 or estimate.count < 2:
+        return None
+    totals = np.append(estimate.count, _totals_after(estimate.count))
+    quantiles = t_quantile((1 + confidence) / 2, totals - 1)
+    reach = quantiles * estimate.error * np.sqrt(estimate.count / totals)
+    enough = totals[reach <= math.log1p(rule.margin)]
+    return int(enough[0]) if len(enough) else None
+
+
 def _totals_after(count: int) -> np.ndarray:
     """The numbers of sittings that are tried: the next ones, then in steps of 5 %."""
     steps = (

@@ -17,15 +17,15 @@ import msgspec
 from cachemark.analysis.rounds.estimate import (
     LogEstimate,
     difference,
-    error_with_steps,
     mean_of_logs,
+    of_reach,
     pooled_within,
 )
 from cachemark.analysis.rounds.looks import MIN_BLOCKS, MIN_SITTINGS
 from cachemark.analysis.rounds.sitting import (
     SliceFigure,
-    arm_totals,
     ratio_of_totals,
+    total_rate,
 )
 from cachemark.analysis.statistics import (
     FIGURES,
@@ -34,7 +34,7 @@ from cachemark.analysis.statistics import (
     Scope,
     TrialTimes,
     counted_slices,
-    jackknife_error,
+    percentile_reach,
     pooled_percentile,
 )
 from cachemark.analysis.verdict.void_slices import VOID_SLICES
@@ -45,7 +45,7 @@ from cachemark.model.rounds import Slices
 def _rate(outcome: Outcome) -> float | None:
     """The rate by the totals of the slices, or that of the window."""
     slices = counted_slices(outcome)
-    return arm_totals(slices).rate if slices else FIGURES["rate"].of(outcome)
+    return total_rate(slices) if slices else FIGURES["rate"].of(outcome)
 
 
 # The figures that arms are compared by, in the order of the report.
@@ -264,27 +264,16 @@ def _logs(met: _Met, cell: Cell, others: Collection[Cell], figure: str) -> list[
 def _of_percentiles(
     met: _Met, cell: Cell, others: Collection[Cell], percent: float
 ) -> LogEstimate | None:
-    """The percentile of all sittings together, with the error of the jackknife over them."""
+    """The percentile of all sittings together, with the reach of the parts below it."""
     pooled = [_pooled(met, one, percent) for one in (cell, *others)]
     known = [of for of in pooled if of is not None]
     if len(known) < len(pooled):
         return None
     own, *rest = known
-    count = len(met)
-
-    def relative(value: float, rest_values: Sequence[float]) -> float:
-        return value - sum(rest_values) / len(rest_values) if rest_values else value
-
-    left_out = range(count if count > 1 else 0)
-    without = [relative(own.without[n], [of.without[n] for of in rest]) for n in left_out]
-    error = jackknife_error(without)
+    value = own.value - (sum(of.value for of in rest) / len(rest) if rest else 0.0)
     step = math.sqrt(sum(of.step**2 for of in known) / len(known))
-    return LogEstimate(
-        value=relative(own.value, [of.value for of in rest]),
-        error=None if error is None else error_with_steps(count * error**2, count, step),
-        degrees_of_freedom=max(0, count - 1),
-        count=count,
-    )
+    reach = percentile_reach(own, rest) if len(met) > 1 else None
+    return of_reach(value, reach, len(met), step)
 
 
 def _pooled(met: _Met, cell: Cell, percent: float) -> PooledPercentile | None:

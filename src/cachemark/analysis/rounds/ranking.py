@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.rounds.comparing import Looked, compare_alone
+from cachemark.analysis.rounds.comparing import Looked, compare_chosen
 from cachemark.analysis.rounds.pairs import (
     Sittings,
     by_set,
@@ -141,7 +141,7 @@ def _against(
     first, *others = ranks
     pairs = math.comb(len(ranks), 2)
     return [
-        compare_alone(looked, (first.cell, of.cell), figure.name, bound=bound, pairs_apart=pairs)
+        compare_chosen(looked, (first.cell, of.cell), figure.name, bound=bound, pairs_apart=pairs)
         for of in others
     ]
 

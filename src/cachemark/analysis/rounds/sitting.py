@@ -16,44 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cachemark.analysis.rounds.estimate import LogEstimate
-from cachemark.analysis.statistics import median_interval, slices_cpu_us
+from cachemark.analysis.statistics import median_interval
 from cachemark.model.rounds import Slices
 
-# A slice is marked if idle arms used more than this part of a CPU meanwhile.
-IDLE_CPU_LIMIT = 0.02
 # An interval within the sitting is from so many batches, of so many neighbouring rounds or more.
 _BATCHES = (4, 8)
 _ROUNDS_OF_BATCH = 4
 Column = NDArray[np.float64]
 # The figures that every slice has; percentiles exist only for a whole sitting.
 SliceFigure = Literal["rate", "client-cpu", "server-cpu"]
-
-
-class ArmTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The totals of an arm in one sitting. None: not available, or nothing was counted.
-
-    CPU time per operation is over all operations of the slices, those of the lead-in included, as
-    the CPU time is. `*_cores` is CPU time per wall time of the arm's own slices; `idle_cores` is
-    what all other arms used meanwhile. `marked` is the number of slices in which that was above
-    IDLE_CPU_LIMIT; in `stolen` slices the hypervisor took CPU time; in `empty` slices no operation
-    was counted.
-    """
-
-    slices: int
-    ops: int
-    errors: int
-    attempts: int
-    elapsed_ns: int
-    rate: float | None
-    worker_cpu_us: float | None
-    server_cpu_us: float | None
-    worker_cores: float | None
-    server_cores: float | None
-    idle_cores: float | None
-    steal_share: float | None
-    marked: int
-    stolen: int
-    empty: int
 
 
 class TypicalRound(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,48 +47,10 @@ def column(values: Sequence[int]) -> Column:
     return np.asarray(values, dtype=float)
 
 
-def attempts(slices: Slices) -> Column:
-    """All operations that each slice played: counted, failed, and in the lead-in."""
-    return column(slices.ops) + column(slices.errors) + column(slices.lead_in_ops)
-
-
-def arm_totals(slices: Slices) -> ArmTotals:
-    """The totals of one arm's counted slices."""
+def total_rate(slices: Slices) -> float | None:
+    """Operations per second over all counted slices of an arm; None if nothing was counted."""
     ops, elapsed_ns = sum(slices.ops), sum(slices.elapsed_ns)
-    tried, wall_ns = int(attempts(slices).sum()), sum(slices.wall_ns)
-    worker_ns, server_ns = _available(slices.worker_cpu_ns), _available(slices.server_cpu_ns)
-    idle_ns, steal_ns = _available(slices.idle_cpu_ns), _available(slices.steal_ns)
-    return ArmTotals(
-        slices=len(slices.ops),
-        ops=ops,
-        errors=sum(slices.errors),
-        attempts=tried,
-        elapsed_ns=elapsed_ns,
-        rate=ops / elapsed_ns * 1e9 if ops and elapsed_ns else None,
-        worker_cpu_us=slices_cpu_us(slices, slices.worker_cpu_ns),
-        server_cpu_us=slices_cpu_us(slices, slices.server_cpu_ns),
-        worker_cores=_share(worker_ns, wall_ns),
-        server_cores=_share(server_ns, wall_ns),
-        idle_cores=_share(idle_ns, wall_ns),
-        steal_share=_share(steal_ns, wall_ns),
-        marked=int(marks(slices).sum()),
-        stolen=sum(ns > 0 for ns in slices.steal_ns),
-        empty=sum(count == 0 for count in slices.ops),
-    )
-
-
-def _available(values_ns: Sequence[int]) -> int | None:
-    """The sum of a column; None if a slice does not have it."""
-    return sum(values_ns) if values_ns and min(values_ns) >= 0 else None
-
-
-def _share(part_ns: int | None, whole_ns: int) -> float | None:
-    return part_ns / whole_ns if part_ns is not None and whole_ns else None
-
-
-def marks(slices: Slices) -> NDArray[np.bool_]:
-    """Which slices are marked, because idle arms used more than IDLE_CPU_LIMIT of a CPU."""
-    return column(slices.idle_cpu_ns) > IDLE_CPU_LIMIT * column(slices.wall_ns)
+    return ops / elapsed_ns * 1e9 if ops and elapsed_ns else None
 
 
 def _fraction(slices: Slices, figure: SliceFigure) -> tuple[Column, Column] | None:
@@ -125,7 +58,11 @@ def _fraction(slices: Slices, figure: SliceFigure) -> tuple[Column, Column] | No
     if figure == "rate":
         return column(slices.ops), column(slices.elapsed_ns)
     cpu_ns = slices.worker_cpu_ns if figure == "client-cpu" else slices.server_cpu_ns
-    return None if _available(cpu_ns) is None else (column(cpu_ns), attempts(slices))
+    if not cpu_ns or min(cpu_ns) < 0:
+        return None
+    # All that each slice played: counted, failed, and in the lead-in.
+    played = column(slices.ops) + column(slices.errors) + column(slices.lead_in_ops)
+    return column(cpu_ns), played
 
 
 def _rounds_of_both(first: Slices, second: Slices) -> tuple[list[int], list[int]]:

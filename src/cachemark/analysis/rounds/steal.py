@@ -1,4 +1,4 @@
-"""CPU time that the hypervisor took during slices, and how far it can have moved ratios."""
+"""CPU time that slices did not get: what the hypervisor took, and waits for a CPU."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import math
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
 from cachemark.model.outcome import Cell
+from cachemark.model.rounds import Slices
+
+# A slice is delayed if its threads waited for a CPU for this much of its time more than in the
+# median of the arm's slices. To wake a thread takes a moment in every slice.
+_DELAYED = 0.02
 
 
 class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
     """The slices of an arm, in how many of them CPU time was taken, and which part of their time.
 
     `slower`: without it, the arm had at least this many times its rate, as far as it waits for the
-    CPU.
+    CPU. In `delayed` slices its threads waited for a CPU for longer than usual.
     """
 
     cell: Cell
     slices: int
     stolen: int
     share: float
+    delayed: int = 0
 
     @property
     def slower(self) -> float:
@@ -37,13 +44,13 @@ class Steal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steal(sittings: Sittings) -> Steal | None:
-    """The arms' steal over all sittings; None if nothing was taken."""
+    """What the arms did not get over all sittings; None if they lost nothing."""
     slices: dict[Cell, list[ArmFigures]] = {}
     for arms in sittings.values():
         for cell, arm in arms.items():
             slices.setdefault(cell, []).append(arm)
     by_arm = [_of_arm(cell, parts) for cell, parts in slices.items()]
-    if not any(arm.stolen for arm in by_arm):
+    if not any(arm.stolen or arm.delayed for arm in by_arm):
         return None
     return Steal(arms=by_arm, moves=max(arm.slower for arm in by_arm))
 
@@ -56,4 +63,13 @@ def _of_arm(cell: Cell, parts: Sequence[ArmFigures]) -> ArmSteal:
         slices=len(taken),
         stolen=sum(ns > 0 for ns in taken),
         share=sum(taken) / wall_ns if wall_ns else 0.0,
+        delayed=sum(_delayed(part.slices) for part in parts),
     )
+
+
+def _delayed(slices: Slices) -> int:
+    """In how many slices of a sitting threads waited for a CPU for longer than usual."""
+    if not slices.queued_ns or min(slices.queued_ns) < 0:
+        return 0
+    shares = np.asarray(slices.queued_ns) / np.maximum(1, slices.wall_ns)
+    return int((shares > np.median(shares) + _DELAYED).sum())

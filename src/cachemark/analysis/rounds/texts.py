@@ -27,6 +27,10 @@ _WHAT = {
 }
 
 
+# An interval that is wider than this, in percent either way, says nothing.
+_SAYS_NOTHING = 100
+
+
 def best_words(figure: str) -> str:
     """The merit of the first of a ranking, such as `the highest rate` or `the lowest p99`."""
     return _BEST.get(figure, f"the lowest {figure}")
@@ -157,9 +161,20 @@ def open_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
     if ratio is None:
         return f"not settled: {comparison.why}."
     width = plus_minus_percent(ratio)
+    if width is not None and width > _SAYS_NOTHING:
+        return _too_few(comparison, ratio, rule)
     around = f", ±{width:.1f} %" if width is not None else ""
     more = more_words(comparison, rule, sitting_s)
     return f"not settled: {ratio_words(ratio)} ×{around}{more}."
+
+
+def _too_few(of: Comparison, ratio: Interval, rule: StopRule) -> str:
+    """That an interval says nothing, and how many sittings would do."""
+    enough = f"about {of.narrow_at}" if of.narrow_at else f"more than {MAX_SITTINGS}"
+    return (
+        f"not settled: {ratio.value:.2f} ×. {count_of(of.count, of.unit)} are too few for an"
+        f" interval here: with this variation, ±{100 * rule.margin:g} % takes {enough} {of.unit}s."
+    )
 
 
 def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> str:

@@ -2,7 +2,7 @@
 
 from cachemark.analysis.percentiles import PERCENTILES, min_sample_size
 from cachemark.analysis.statistics.comparison import Comparison, Scope, Unit
-from cachemark.analysis.statistics.decision import ALPHA, OPPOSITE, Answer, classify, holm
+from cachemark.analysis.statistics.decision import ALPHA, Answer, classify, holm
 from cachemark.analysis.statistics.figures import (
     FIGURES,
     Figure,
@@ -17,7 +17,6 @@ from cachemark.analysis.statistics.figures import (
     rate,
     response_ns,
     showing,
-    slices_cpu_us,
     success_share,
     trial_response_ns,
     window_rate,
@@ -37,11 +36,10 @@ from cachemark.analysis.statistics.interval import (
 )
 from cachemark.analysis.statistics.order_statistics import median_interval
 from cachemark.analysis.statistics.over_trials import over_trials
-from cachemark.analysis.statistics.percentile_curve import PercentilePoint
+from cachemark.analysis.statistics.percentile_ratio import Reach, percentile_reach
 from cachemark.analysis.statistics.pooled_times import (
     PooledPercentile,
     TrialTimes,
-    jackknife_error,
     pooled_percentile,
 )
 from cachemark.analysis.statistics.quantiles import t_cdf, t_quantile, two_sided_p
@@ -56,7 +54,6 @@ from cachemark.analysis.statistics.summary import (
 from cachemark.analysis.statistics.within_trial import (
     WithinTrial,
     min_section_size,
-    sectioning_interval,
     within,
 )
 
@@ -65,7 +62,6 @@ __all__ = [
     "CONFIDENCE",
     "FIGURES",
     "MIN_INTERVAL_TRIALS",
-    "OPPOSITE",
     "PERCENTILES",
     "RESOLUTION",
     "Answer",
@@ -74,8 +70,8 @@ __all__ = [
     "Figure",
     "Interval",
     "KindSummary",
-    "PercentilePoint",
     "PooledPercentile",
+    "Reach",
     "Scope",
     "TimeSummary",
     "TrialTimes",
@@ -92,7 +88,6 @@ __all__ = [
     "group_operations",
     "has_timeline",
     "holm",
-    "jackknife_error",
     "kind_rate",
     "mean_half_width",
     "median_interval",
@@ -100,14 +95,13 @@ __all__ = [
     "min_section_size",
     "ok",
     "over_trials",
+    "percentile_reach",
     "pooled_percentile",
     "rate",
     "rejections",
     "response_ns",
     "rounding_deviation",
-    "sectioning_interval",
     "showing",
-    "slices_cpu_us",
     "success_share",
     "summarise",
     "t_cdf",

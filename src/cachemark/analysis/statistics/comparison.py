@@ -40,7 +40,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
       margin. `lag1`: the correlation of neighbouring rounds.
     - `stopped_early`: an arm left the run once its questions were answered. Such a ratio is biased
       outwards, as the run goes on longer where the first data show less.
-    - `needed`: the total number of units that would settle an open comparison.
+    - `needed`: the total number of units that would settle an open comparison. `narrow_at`: with
+      how many its interval would be as narrow as the margin.
     """
 
     figure: str
@@ -66,6 +67,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     gap: bool = False
     stopped_early: bool = False
     needed: int | None = None
+    narrow_at: int | None = None
     tested: bool = True
     lost: bool = False
     why: str = ""

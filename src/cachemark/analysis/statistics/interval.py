@@ -51,7 +51,11 @@ def absolute_figure(values: Sequence[float]) -> Interval:
 
 def geometric_mean(values: Sequence[float]) -> Interval:
     """Geometric mean and t interval on logs: exp(m ± t(n−1) · s / √n). Values must be above 0."""
-    return _t_interval_of_logs(np.log(np.asarray(values, dtype=float)))
+    logs = np.log(np.asarray(values, dtype=float))
+    count = len(logs)
+    if count < 2:
+        return Interval(value=float(np.exp(logs.mean())))
+    return t_interval(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
 
 
 def rounding_deviation(resolution: float = RESOLUTION) -> float:
@@ -69,13 +73,6 @@ def mean_half_width(values: Sequence[float], confidence: float) -> float | None:
         return None
     half_width = t_quantile((1 + confidence) / 2, count - 1)
     return half_width * float(np.std(np.asarray(values, dtype=float), ddof=1)) / count**0.5
-
-
-def _t_interval_of_logs(logs: np.ndarray) -> Interval:
-    count = len(logs)
-    if count < 2:
-        return Interval(value=float(np.exp(logs.mean())))
-    return t_interval(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
 
 
 def t_interval(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import msgspec
-
 from cachemark.analysis.percentiles import min_sample_size
 from cachemark.analysis.statistics.figures import Figure, figures_of, showing
 from cachemark.analysis.statistics.interval import (
+    CONFIDENCE,
     MIN_INTERVAL_TRIALS,
     Interval,
     absolute_figure,
-    t_interval,
+    rounding_deviation,
 )
+from cachemark.analysis.statistics.percentile_ratio import percentile_reach
 from cachemark.analysis.statistics.pooled_times import TrialTimes, pooled_percentile
+from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
 
@@ -39,8 +40,8 @@ def percentile_over_trials(
 ) -> Interval | None:
     """A percentile in ns of all trials together, each with its operations.
 
-    With few trials it has their range, as any other figure of a cell; else the jackknife's
-    interval. A trial with too few operations for a percentile of its own has none in a range.
+    With few trials it has their range, as any other figure of a cell; else the interval of
+    `percentile_reach`. A trial with too few operations for a percentile has none in a range.
     """
     trials = tuple(map(TrialTimes, operations))
     pooled = pooled_percentile(trials, percent)
@@ -53,6 +54,7 @@ def percentile_over_trials(
             return Interval(value=value)
         low, high = (float(round(math.exp(log))) for log in pooled.own)
         return Interval(value=value, low=low, high=high, bounds="range")
-    error = max(pooled.error or 0.0, pooled.step / 12**0.5)
-    reach = t_interval(pooled.value, error, len(trials) - 1)
-    return msgspec.structs.replace(reach, value=value, p=None)
+    reach = percentile_reach(pooled).with_error(rounding_deviation(pooled.step))
+    below, above = reach.ends(t_quantile((1 + CONFIDENCE) / 2, len(trials) - 1))
+    low, high = math.exp(pooled.value - below), math.exp(pooled.value + above)
+    return Interval(value=value, low=low, high=high)

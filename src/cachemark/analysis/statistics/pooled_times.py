@@ -1,9 +1,9 @@
-"""A percentile of the times of several trials together, and what it is without each of them.
+"""A percentile of the times of several trials together, and how the part below it varies.
 
 The percentile of all times is the figure that tables show. The mean of the trials' percentiles is
 another one: where pauses hit one operation in a thousand, some trials have a p99.9 with a pause and
 some have one without. So the percentile of all times is also what is compared, and its uncertainty
-comes from leaving out one trial after the other (the jackknife).
+comes from how the part of the operations below it varies from trial to trial.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Operation
 
+# A part that is exactly that of a percentile is not above it, however it is rounded.
+_ROUNDING = 1e-9
+
 
 class TrialTimes:
     """The response times of one trial, all kinds together. Two of them are never equal."""
@@ -36,31 +39,37 @@ class TrialTimes:
         self.pooled: dict[tuple[tuple[TrialTimes, ...], float], PooledPercentile | None] = {}
 
 
-class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True):
-    """ln of a percentile in ns: of all trials, and without each of them.
+class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """ln of a percentile in ns of all trials, and what it would be if other parts were below it.
 
     `step` is the distance to the next time that occurred, relative to it. `own`: ln of the least
-    and of the greatest percentile of a single trial.
+    and of the greatest percentile of a single trial. `share` of all operations are below. `parts`:
+    by how much that of each trial differs from it, on logits. `logits` and `logs`: the part of all
+    operations up to each time that occurred, and ln of that time.
     """
 
     value: float
-    without: tuple[float, ...]
     step: float
     own: tuple[float, float]
+    share: float
+    parts: NDArray[np.float64]
+    logits: NDArray[np.float64]
+    logs: NDArray[np.float64]
 
-    @property
-    def error(self) -> float | None:
-        """The standard error of the jackknife; None for a single trial."""
-        return jackknife_error(self.without)
+    def moved(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ln of the percentiles whose parts below, on logits, differ so much from this one's.
 
-
-def jackknife_error(without: Sequence[float]) -> float | None:
-    """√((n − 1)/n · Σ(θᵢ − θ̄)²): Efron & Stein, Annals of Statistics 9 (1981)."""
-    count = len(without)
-    if count < 2:
-        return None
-    values = np.asarray(without)
-    return math.sqrt((count - 1) / count * float(((values - values.mean()) ** 2).sum()))
+        Beyond the least and the greatest time they go on as from the percentile to it.
+        """
+        at = math.log(self.share / (1 - self.share))
+        places = at + shifts - _ROUNDING
+        found = self.logs[np.minimum(np.searchsorted(self.logits, places), len(self.logs) - 1)]
+        # As if half of an operation were beyond each end.
+        for end, log in ((self.logits[-1], self.logs[-1]), (-self.logits[-1], self.logs[0])):
+            slope = (log - self.value) / (end - at)
+            beyond = np.maximum(0.0, (places - end) * np.sign(end))
+            found = found + np.sign(end) * slope * beyond
+        return found
 
 
 def pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledPercentile | None:
@@ -87,33 +96,35 @@ def _pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> Pooled
         counts[trial.buckets] += trial.counts
     merged = Histogram(counts)
     ns = merged.percentile(percent)
-    if merged.count < min_sample_size(percent) or not _is_exact(trials, merged, percent):
+    # A lower bound of any trial can have moved the percentile of all.
+    exact = CensoredTimes.together([trial.times for trial in trials], merged).exact(percent)
+    if merged.count < min_sample_size(percent) or not exact:
         return None
-    without = [_without(counts, trial, percent) for trial in trials] if len(trials) > 1 else []
-    alone = [_log(Histogram(_dense(trial, length)).percentile(percent)) for trial in trials]
+    alone = [_log(of.percentile(percent)) for of in (trial.times.merged for trial in trials) if of]
+    used = np.flatnonzero(counts)
+    up_to = np.minimum(np.cumsum(counts[used]), merged.count - 0.5) / merged.count
     return PooledPercentile(
         value=_log(ns),
-        without=tuple(without),
         step=max(RESOLUTION, merged.step_ns(percent) / max(histogram.LOWEST_NS, ns)),
         own=(min(alone), max(alone)),
+        share=percent / 100,
+        parts=_parts_below(trials, ns, percent / 100),
+        logits=np.log(up_to / (1 - up_to)),
+        logs=np.array([_log(histogram.bucket_highest_ns(int(bucket))) for bucket in used]),
     )
 
 
-def _is_exact(trials: Sequence[TrialTimes], merged: Histogram, percent: float) -> bool:
-    """Whether no lower bound of any trial can have moved the percentile of all."""
-    return CensoredTimes.together([trial.times for trial in trials], merged).exact(percent)
+def _parts_below(trials: Sequence[TrialTimes], ns: int, share: float) -> NDArray[np.float64]:
+    """How much the part of each trial below a percentile differs from `share`, on logits.
 
-
-def _without(counts: NDArray[np.int64], trial: TrialTimes, percent: float) -> float:
-    left = counts.copy()
-    left[trial.buckets] -= trial.counts
-    return _log(Histogram(left).percentile(percent))
-
-
-def _dense(trial: TrialTimes, length: int) -> NDArray[np.int64]:
-    counts = np.zeros(length, dtype=np.int64)
-    counts[trial.buckets] = trial.counts
-    return counts
+    Of the operations in the percentile's own bucket as many are below it as that part needs.
+    """
+    bucket = histogram.bucket_index(ns)
+    counts = np.array([trial.counts.sum() for trial in trials])
+    below = np.array([trial.counts[trial.buckets < bucket].sum() for trial in trials])
+    there = np.array([trial.counts[trial.buckets == bucket].sum() for trial in trials])
+    below = below + there * (share * counts.sum() - below.sum()) / there.sum()
+    return (below - share * counts) / (counts.mean() * share * (1 - share))
 
 
 def _log(ns: int) -> float:

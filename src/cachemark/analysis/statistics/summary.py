@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.percentiles import PERCENTILES
+from cachemark.analysis.percentiles import PERCENTILES, min_sample_size
 from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import (
     FIGURES,
@@ -21,7 +21,6 @@ from cachemark.analysis.statistics.group_summary import (
 )
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
-from cachemark.analysis.statistics.percentile_curve import PercentilePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.analysis.verdict.tape_repeats import hits_withheld
@@ -29,6 +28,17 @@ from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Operation
 from cachemark.model.server_stats import ServerStats
+
+# Even steps on the axis 1 / (1 − q): ten for each further nine of the percentile.
+_STEPS = 10
+_FURTHEST = 8 * _STEPS
+
+
+class PercentilePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile, and the time in ns within which that part of the operations was done."""
+
+    percent: float
+    ns: int
 
 
 class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,14 +277,20 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
 
 
 def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> list[PercentilePoint]:
-    """The curve, up to the first percentile that is a lower bound or that some trial withholds."""
+    """The percentiles whose own 95 % interval is finite with this number of operations.
+
+    Up to the first percentile that is a lower bound or that some trial withholds.
+    """
     withheld = [each.percent for trial in valid for each in trial.withheld if not each.kind]
-    first = min(withheld, default=100.0)
-    return [
-        point
-        for point in curve(merged)
-        if point.percent < first and times.estimate(merged, point.percent).exact
-    ]
+    points: list[PercentilePoint] = []
+    for step in range(1, _FURTHEST + 1):
+        percent = 100 * (1 - 10 ** (-step / _STEPS))
+        if percent >= min(withheld, default=100.0):
+            break
+        enough = merged.count >= min_sample_size(max(percent, 100 - percent))
+        if enough and (of := times.estimate(merged, percent)).exact:
+            points.append(PercentilePoint(percent=percent, ns=of.ns))
+    return points
 
 
 def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:

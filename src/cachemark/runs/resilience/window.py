@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cachemark.analysis.resilience.figures import Phases, ProcessSample, Samples
 from cachemark.endpoints.servers.running import merge_process_use, process_use
 from cachemark.endpoints.worker import Worker
-from cachemark.host.cpu_meter import family, process_run_delay_ns
+from cachemark.host.cpu_meter import QueueMeter, family
 from cachemark.host.noise import SleepOvershoot
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
@@ -155,7 +155,7 @@ def _descriptors(folder: Path) -> int:
 
 def waits_ns(pids: Sequence[int]) -> dict[int, int]:
     """How long each process, with its children, has been runnable without a CPU so far."""
-    return {pid: process_run_delay_ns(pid) for pid in pids}
+    return {pid: sum(QueueMeter([pid]).read_ns().values()) for pid in pids}
 
 
 class Look(NamedTuple):

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from cachemark import host
-from cachemark.host.cpu_meter import CpuMeter
+from cachemark.host.cpu_meter import CpuMeter, QueueMeter
 from cachemark.model.protocol import Slice
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
@@ -103,6 +103,7 @@ class Arm(SlicedArm):
         self.before: list[ServerStats] = []
         self.began_unix_ns = 0
         self.worker_cpu = self.server_cpu = CpuMeter([])
+        self.queue = QueueMeter([])
 
     @property
     def alive(self) -> bool:
@@ -137,8 +138,9 @@ class Arm(SlicedArm):
     def begin(self, ends: Endpoints) -> None:
         """Make the worker ready for slices, from the start of its tape."""
         ends.fleet.begin_slices(self.setting.timing.ready_ms / 1e3)
-        self.worker_cpu = CpuMeter([worker.pid for worker in ends.fleet.workers])
-        self.server_cpu = CpuMeter(ends.server.pids)
+        workers = [worker.pid for worker in ends.fleet.workers]
+        self.worker_cpu, self.server_cpu = CpuMeter(workers), CpuMeter(ends.server.pids)
+        self.queue = QueueMeter([*workers, *ends.server.pids])
 
     def read_before(self, ends: Endpoints) -> None:
         """Read the server's counters before the first slice."""

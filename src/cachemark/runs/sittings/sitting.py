@@ -21,7 +21,7 @@ from cachemark.analysis.rounds.order import Turn, random_square, squares_for, tu
 from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
 from cachemark.endpoints.fleet import Fleet
 from cachemark.host import NoiseMonitor
-from cachemark.host.cpu_meter import CpuMeter, StealMeter
+from cachemark.host.cpu_meter import CpuMeter, StealMeter, waited_ns
 from cachemark.host.memory import check_memory
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
@@ -186,13 +186,15 @@ class _Sitting:
         if not turn.counted:
             ends.fleet.slice(self._uncounted)
             return
+        queued = arm.queue.read_ns()
         steal, first = self._steal.read_ns(), [meter.read_ns() for meter in self._meters]
         began = time.monotonic_ns()
         done: SliceDone = ends.fleet.slice(self._counted)
         wall_ns = time.monotonic_ns() - began
         last = [meter.read_ns() for meter in self._meters]
         steal = self._steal.read_ns() - steal
-        cpu = cpu_reading(first, last, arm.meter, steal)
+        queued_ns = waited_ns(queued, arm.queue.read_ns())
+        cpu = cpu_reading(first, last, arm.meter, steal, queued_ns)
         if ends.fleet.slice_paused_ns:
             arm.log.add_paused(done, cpu, ends.fleet.slice_paused_ns)
             return
@@ -276,14 +278,16 @@ def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]
     return [(part, row) for _, part, row in placed]
 
 
-def cpu_reading(first: Sequence[int], last: Sequence[int], own: int, steal_ns: int) -> CpuReading:
+def cpu_reading(
+    first: Sequence[int], last: Sequence[int], own: int, steal_ns: int, queued_ns: int
+) -> CpuReading:
     """The CPU time between two readings of all meters; those at `own` are worker and server. Pure.
 
     What could not be read counts as nothing for the idle ones, and as not available for one's own.
     """
     used = [b - a if a >= 0 and b >= 0 else -1 for a, b in zip(first, last, strict=True)]
     idle = sum(max(0, ns) for at, ns in enumerate(used) if at not in (own, own + 1))
-    return CpuReading(used[own], used[own + 1], idle, steal_ns)
+    return CpuReading(used[own], used[own + 1], idle, steal_ns, queued_ns)
 
 
 def _pids(ends: Endpoints) -> list[int]:

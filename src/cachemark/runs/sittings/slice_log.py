@@ -5,17 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.rounds.order import Turn
+from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.protocol import SliceDone
 from cachemark.model.rounds import Slices
 
 
 class CpuReading(msgspec.Struct, frozen=True):
-    """CPU time that passed in a slice; -1: not available."""
+    """CPU time that passed in a slice, and the wait for one; -1: not available."""
 
     worker_ns: int
     server_ns: int
     idle_ns: int
     steal_ns: int
+    queued_ns: int = UNKNOWN_NS
 
 
 class SlicePlace(msgspec.Struct, frozen=True):
@@ -72,6 +74,7 @@ class SliceLog:
                 cpu.steal_ns,
                 done.half_ops,
                 done.half_ns,
+                cpu.queued_ns,
                 *start,
             )
         )
