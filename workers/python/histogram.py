@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from itertools import repeat
+from operator import rshift
 
 from hdrh.histogram import HdrHistogram
 
 LOWEST_NS, HIGHEST_NS, DIGITS = 1, 100_000_000_000, 3
+# So many bits of a value tell its bucket.
+_BITS = 11
 
 
-def encode(counts):
-    """A histogram of values and their counts as it travels; None if there are none."""
-    if not counts:
+def encode(values):
+    """A histogram of values as it travels; None if there are none."""
+    ordered = sorted(values)
+    if not ordered:
         return None
     histogram = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
-    for value, count in _bucketed(counts).items():
+    for value, count in _buckets(ordered):
         histogram.record_value(min(max(value, LOWEST_NS), HIGHEST_NS), count)
     return histogram.encode().decode()
 
 
-def _bucketed(counts):
-    """Counts by the least value of each bucket: to find one is what takes time in a histogram."""
-    sums = Counter()
-    for value, count in counts.items():
-        shift = max(0, value.bit_length() - 11)
-        sums[value >> shift << shift] += count
-    return sums
+def _buckets(ordered):
+    """The least value of each bucket, and how many are in it.
+
+    Between two powers of 2, all buckets are equally wide.
+    """
+    first = 0
+    while first < len(ordered):
+        bits = max(_BITS, ordered[first].bit_length())
+        last = bisect_left(ordered, 1 << bits, first)
+        shift = bits - _BITS
+        for value, count in Counter(map(rshift, ordered[first:last], repeat(shift))).items():
+            yield value << shift, count
+        first = last

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import resource
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
@@ -185,14 +184,13 @@ class Player:
     def _done(self, phase, window, before, after):
         records, start_ns = self.records, window.start_ns
         facts, grouped = self._facts(phase), self.tape.grouped and phase != "prefill"
-        lags = sum((Counter(record.lags) for record in records), Counter())
         return {
             "type": "done",
             "phase": phase,
             "elapsed_ns": max(0, *(record.ended_ns - start_ns for record in records)),
             "send_elapsed_ns": max(0, *(record.sent_ns - start_ns for record in records)),
-            "operations": summed(records, facts),
-            "send_lag": encode(lags),
+            "operations": {kind: of.message() for kind, of in summed(records, facts).items()},
+            "send_lag": encode(chain.from_iterable(record.lags for record in records)),
             "max_in_flight": max(
                 *(record.peak for record in records), sum(bool(r.numbers) for r in records)
             ),

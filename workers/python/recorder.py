@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from itertools import compress, repeat
+from itertools import compress
 
 from call_log import keep_wrong
 from histogram import encode
@@ -64,7 +64,7 @@ class Sum:
         self._kind = kind
         self._figures = dict.fromkeys(FIGURES, 0)
         self._errors = Counter()
-        self._service, self._response = Counter(), Counter()
+        self._service, self._response = array("Q"), array("Q")
 
     def count(self, times, code, keys, key_bytes):
         """So many operations that all came to `code`."""
@@ -88,47 +88,72 @@ class Sum:
             else:
                 figures["not_stored"] += times * found
 
-    def took(self, times_ns, lags_ns, completed=True):
-        """How long operations lasted, from their calls and from when they were due."""
-        self._service.update(times_ns)
-        self._response.update(map(int.__add__, times_ns, lags_ns))
+    def took(self, times_ns, lags_ns, completed):
+        """How long operations lasted from their calls, and how late these were in an open loop."""
+        self._service.extend(times_ns)
+        self._response.extend(map(int.__add__, times_ns, lags_ns))
         self._figures["busy_ns"] += sum(times_ns) if completed else 0
 
     def waited(self, time_ns):
         """How long an operation waited that was never sent."""
-        self._response[time_ns] += 1
+        self._response.append(time_ns)
 
     def message(self):
         """As it is sent. In a closed loop response and service are the same samples."""
         service = encode(self._service)
-        response = service if self._response == self._service else encode(self._response)
-        return {**self._figures, "errors": dict(self._errors), "response": response,
-                "service": service}  # fmt: skip
+        response = encode(self._response) if self._response else service
+        return {**self.untimed(), "response": response, "service": service}
+
+    def untimed(self):
+        """The same without histograms."""
+        return {**self._figures, "errors": dict(self._errors)}
+
+
+class _Facts(dict):
+    """What is known of each number of the tape: the kind, how many keys, and their bytes."""
+
+    def __init__(self, facts_of):
+        self._facts_of = facts_of
+
+    def __missing__(self, number):
+        self[number] = facts = self._facts_of(number)
+        return facts
 
 
 def summed(records, facts_of):
-    """The operations of all lanes by kind, as they are sent; `facts_of` tells of a number."""
-    sums, facts = {}, {}
+    """The sums of all lanes by kind; `facts_of` tells of a number."""
+    sums, facts = {}, _Facts(facts_of)
 
-    def sum_of(number):
-        if number not in facts:
-            facts[number] = facts_of(number)
-        kind = facts[number][0]
-        return sums.setdefault(kind, Sum(kind))
+    def sum_of(kind):
+        if kind not in sums:
+            sums[kind] = Sum(kind)
+        return sums[kind]
 
     for record in records:
-        outcomes = list(zip(record.numbers, record.codes))
-        timed = {}  # the sum that an outcome's time belongs to, and whether it was completed
-        for (number, code), times in Counter(outcomes).items():
-            total = sum_of(number)
-            total.count(times, code, *facts[number][1:])
-            if code >= 0 or code == TIMEOUT:  # a timeout counts as long as it lasted
-                timed[number, code] = total, code >= 0
-        belongs = [timed.get(outcome) for outcome in outcomes]
-        for total, completed in set(timed.values()):
-            mine = [place == (total, completed) for place in belongs]
-            lags_ns = compress(record.lags, mine) if record.lags else repeat(0)
-            total.took(list(compress(record.times, mine)), lags_ns, completed)
+        _add(record, facts, sum_of)
         for number, waited_ns in record.unsent:
-            sum_of(number).waited(waited_ns)
-    return {kind: total.message() for kind, total in sums.items()}
+            sum_of(facts[number][0]).waited(waited_ns)
+    return sums
+
+
+def _add(record, facts, sum_of):
+    """Add a lane's operations to the sums of their kinds.
+
+    There may be millions, so nothing here is done for each but by loops in C.
+    """
+    alike, places, place = Counter(), {}, {}
+    for outcome, times in Counter(zip(record.numbers, record.codes)).items():
+        number, code = outcome
+        alike[facts[number], code] += times
+        # Of failed calls only time-outs lasted as they say.
+        timed = (facts[number][0], code >= 0) if code >= 0 or code == TIMEOUT else None
+        place[outcome] = places.setdefault(timed, len(places))
+    for ((kind, keys, key_bytes), code), times in alike.items():
+        sum_of(kind).count(times, code, keys, key_bytes)
+    each = bytes(map(place.__getitem__, zip(record.numbers, record.codes)))
+    for timed, at in places.items():
+        if timed is None:
+            continue
+        mine = each.translate(bytes(of == at for of in range(256)))
+        lags_ns = compress(record.lags, mine) if record.lags else ()
+        sum_of(timed[0]).took(array("Q", compress(record.times, mine)), lags_ns, completed=timed[1])

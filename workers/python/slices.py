@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import resource
 import time
-from collections import Counter
-from itertools import chain, count, repeat
+from itertools import chain, compress, count, repeat
 
 import groups
 import lane_tasks
 import lane_threads
 from histogram import encode
 from lead_in import LeadIn
-from recorder import FIGURES, Recorder, summed
+from recorder import Recorder, summed
 from window import FOR_EVER_NS, Window, clock, wait_until
+
+_SWAPPED = bytes([1, 0]) + bytes(254)
 
 
 class Lane:
@@ -179,9 +180,9 @@ class Slices:
             "phase": "measure",
             "elapsed_ns": self._elapsed_ns,
             "send_elapsed_ns": self._elapsed_ns,
-            "operations": summed(counted, facts),
-            "lead_in": {kind: _untimed(sums) for kind, sums in summed(lead_in, facts).items()},
-            "send_lag": encode(sum((Counter(part.lags) for part in counted), Counter())),
+            "operations": {kind: of.message() for kind, of in summed(counted, facts).items()},
+            "lead_in": {kind: of.untimed() for kind, of in summed(lead_in, facts).items()},
+            "send_lag": encode(chain.from_iterable(part.lags for part in counted)),
             "max_in_flight": in_flight,
             "queued": sum(record.queued for record in records),
             "unsent": sum(len(record.unsent) for record in records),
@@ -211,18 +212,15 @@ def _counts(record, first, first_lead_in):
 
 def _split(record):
     """A lane's notes in two: what is counted, and the lead-ins."""
-    parts, not_counted = (Recorder(None), Recorder(None)), frozenset(record.lead_in)
-    lags = record.lags or repeat(None)
-    notes = zip(record.numbers, record.codes, record.times, lags)
-    for at, (number, code, time_ns, lag_ns) in enumerate(notes):
-        part = parts[at in not_counted]
-        part.numbers.append(number)
-        part.codes.append(code)
-        part.times.append(time_ns)
-        if lag_ns is not None:
-            part.lags.append(lag_ns)
-    return parts
+    counted = bytearray(b"\1") * len(record.codes)
+    for at in record.lead_in:
+        counted[at] = 0
+    return [_part(record, chosen) for chosen in (counted, counted.translate(_SWAPPED))]
 
 
-def _untimed(message):
-    return {name: message[name] for name in (*FIGURES, "errors")}
+def _part(record, chosen):
+    """The notes at the places that are not 0."""
+    part = Recorder(None)
+    for name in ("numbers", "codes", "times", "lags"):
+        getattr(part, name).extend(compress(getattr(record, name), chosen))
+    return part

@@ -6,6 +6,7 @@ had noted by then. Everything else comes after the window.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 
 from verify import TIMEOUT
@@ -51,7 +52,7 @@ def summarise(records, encode):
         return {"timeline": None, "sections": None}
     ok, response_ns = Counter(), Counter()
     in_section = [0] * _SECTIONS
-    times = [Counter() for _ in range(_SECTIONS)]
+    times = [array("Q") for _ in range(_SECTIONS)]
     for record in records:
         for at, first, last in record.timeline.slices(len(record.codes)):
             section = min(at // _SECTION_SLICES, _SECTIONS - 1)
@@ -59,7 +60,7 @@ def summarise(records, encode):
             ok[at] += right
             response_ns[at] += timed_ns
             in_section[section] += right
-        times[-1].update(waited_ns for _, waited_ns in record.unsent)
+        times[-1].extend(waited_ns for _, waited_ns in record.unsent)
     count = max(ok, default=0) + 1
     timeline = {
         "slice_ns": slice_ns,
@@ -79,9 +80,9 @@ def _ended(record, first, last, times):
     codes, took = record.codes[first:last], record.times[first:last]
     responses = list(map(int.__add__, took, record.lags[first:last])) if record.lags else took
     if min(codes) >= 0:
-        times.update(responses)
+        times.extend(responses)
         return len(codes), sum(responses)
     right = [response for code, response in zip(codes, responses) if code >= 0]
-    times.update(right)
-    times.update(response for code, response in zip(codes, responses) if code == TIMEOUT)
+    times.extend(right)
+    times.extend(response for code, response in zip(codes, responses) if code == TIMEOUT)
     return len(right), sum(right)

@@ -20,6 +20,16 @@ sub place ($ns) {
     return ($shift << 10) + ($ns >> $shift);
 }
 
+# Count many values by place.
+sub count ($counts, $values_ns) {
+    for my $value ($values_ns->@*) {
+        my $ns    = $value < 1 ? 1 : $value > HIGHEST_NS ? HIGHEST_NS : int $value;
+        my $high  = $ns >> 11;
+        my $shift = $SHIFT[$high] // length sprintf '%b', $high;
+        $counts->[($shift << 10) + ($ns >> $shift)]++;
+    }
+}
+
 # Counts by place, as they travel; undef if there are none.
 sub encode ($counts) {
     my ($body, $expected) = ('', 0);

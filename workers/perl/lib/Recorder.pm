@@ -6,6 +6,7 @@ use v5.36;
 use Groups;
 use Timeline;
 use Histogram;
+use Sums;
 use Verify;
 use List::Util qw(max min pairs sum0);
 use Operation;
@@ -19,7 +20,7 @@ sub new ($class, $ops, $group, $timeline) {
         # Positions from which on the operations are those from another one of the lane's on, and count or not.
         parts => [[0, 0, 1]], lead_in => {},
         ops  => $ops, groups => $group > 1 && Groups->new($group), begins => '', took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
-        left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
+        done => [], left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
     }, $class;
 }
@@ -81,7 +82,6 @@ sub ends ($self, $first, $took) {
 
 # Count everything. `$tick` is called now and then: this may take a second.
 sub count ($self, $timeout_s, $tick) {
-    my ($ops, $odd) = @$self{qw(ops odd)};
     my @parts = $self->{parts}->@*;
     while (my $part = shift @parts) {
         my ($first, $turn, $counted) = @$part;
@@ -89,63 +89,57 @@ sub count ($self, $timeout_s, $tick) {
         $self->{groups}->begin_part($counted) if $self->{groups};
         for (; $first < $last; $first += BATCH) {
             my @took = unpack 'f*', substr $self->{took}, 4 * $first, 4 * min(BATCH, $last - $first);
-            my %odd;
-            while (@$odd && $odd->[0] < $first + @took) {
-                my ($position, $code) = splice @$odd, 0, 2;
-                $odd{$position} = $code;
-            }
-            my @begins = unpack 'd*', substr $self->{begins}, 8 * $first, 8 * @took;
-            my @ends = $self->{timeline} ? $self->ends($first, \@took) : ();
-            for (0 .. $#took) {
-                my ($op, $position) = ($ops->[($turn + $_) % @$ops], $first + $_);
-                my $code = $took[$_] >= $timeout_s ? TIMEOUT : $odd{$position} // $op->[CODE];
-                $self->add_times($op, $code, $took[$_], $self->{waits}[$position], $ends[$_]) if $counted;
-                $self->{groups}->note(($turn + $_) % @$ops, $code, $begins[$_], $took[$_]) if @begins;
-                add($self->{ $counted ? 'sums' : 'lead_in' }, $op, $code, $took[$_]);
-            }
+            $self->count_batch($first, $turn, $counted, \@took, $timeout_s);
             $turn += @took;
             $tick->();
         }
     }
+    for my $counted (0, 1) {
+        my $sums = $self->{ $counted ? 'sums' : 'lead_in' };
+        my $done = $self->{done}[$counted];
+        Sums::add($sums, $self->{ops}[$_], $self->{ops}[$_][CODE], $done->[$_]) for grep { $done->[$_] } 0 .. $#$done;
+    }
     while (my ($kind, $waits) = each $self->{left}->%*) {
-        $self->{sums}{$kind} //= no_sums();
-        $self->{response}{$kind}[Histogram::place(1e9 * $_)]++ for @$waits;
+        $self->{sums}{$kind} //= Sums::none();
+        Histogram::count($self->{response}{$kind} //= [], [map { 1e9 * $_ } @$waits]);
         $self->{timeline}->waited($_) for $self->{timeline} ? @$waits : ();
     }
 }
 
-sub no_sums () {
-    return {
-        map({ $_ => 0 } qw(attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns)), errors => {},
-    };
-}
-
-sub add_times ($self, $op, $code, $took_s, $waited_s, $end_s) {
-    return if $code < 0 && $code != TIMEOUT;
-    my $kind = $op->[KIND];
-    $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
-    $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
-    $self->{timeline}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
-}
-
-sub add ($sums, $op, $code, $took_s) {
-    my $kind = $op->[KIND];
-    my $sum  = $sums->{$kind} //= no_sums();
-    $sum->{attempts}++;
-    if ($code < 0) {
-        $code == WRONG_VALUE ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;
-        return;
+# Count operations that follow each other. What came to what was expected is only counted by its position.
+sub count_batch ($self, $first, $turn, $counted, $took, $timeout_s) {
+    my ($ops, $odd, $timeline, $groups) = @$self{qw(ops odd timeline groups)};
+    my $sums = $self->{ $counted ? 'sums' : 'lead_in' };
+    my $done = $self->{done}[$counted] //= [];
+    my %odd;
+    while (@$odd && $odd->[0] < $first + @$took) {
+        my ($position, $code) = splice @$odd, 0, 2;
+        $odd{$position} = $code;
     }
-    my ($keys, $found) = (scalar $op->[KEYS]->@*, $code & FOUND_MASK);
-    $sum->{ok}++;
-    $sum->{keys}        += $keys;
-    $sum->{key_bytes}   += $op->[KEY_BYTES];
-    $sum->{value_bytes} += $code >> SIZE_BIT;
-    $sum->{busy_ns}     += 1e9 * $took_s;
-    $sum->{not_stored}++ if $code & REFUSED;
-    if ($LOOKS_UP{$kind}) {
-        $sum->{hits}   += $found;
-        $sum->{misses} += $keys - $found;
+    my @begins = unpack 'd*', substr $self->{begins}, 8 * $first, 8 * @$took;
+    my @ends   = $timeline ? $self->ends($first, $took) : ();
+    my (%timed, %busy_s);    # by kind: places in the batch, and the time of what succeeded
+    for (0 .. $#$took) {
+        my $at   = ($turn + $_) % @$ops;
+        my $op   = $ops->[$at];
+        my $code = $took->[$_] >= $timeout_s ? TIMEOUT : $odd{ $first + $_ } // $op->[CODE];
+        $code == $op->[CODE] ? $done->[$at]++ : Sums::add($sums, $op, $code, 1);
+        push $timed{ $op->[KIND] }->@*, $_ if $code >= 0 || $code == TIMEOUT;
+        $busy_s{ $op->[KIND] } += $took->[$_] if $code >= 0;
+        $groups->note($at, $code, $begins[$_], $took->[$_]) if @begins;
+        $timeline->note($ends[$_], $self->{waits}[$first + $_] // $took->[$_], $code >= 0)
+            if $timeline && $counted && ($code >= 0 || $code == TIMEOUT);
+    }
+    ($sums->{$_} //= Sums::none())->{busy_ns} += 1e9 * $busy_s{$_} for keys %busy_s;
+    $self->count_times($first, $took, \%timed) if $counted;
+}
+
+# The times of operations, by kind and their places in a batch.
+sub count_times ($self, $first, $took, $timed) {
+    while (my ($kind, $places) = each %$timed) {
+        Histogram::count($self->{service}{$kind} //= [], [map { 1e9 * $took->[$_] } @$places]);
+        my @waits = grep { defined } $self->{waits}->@[map { $first + $_ } $self->{waits}->@* ? @$places : ()];
+        Histogram::count($self->{response}{$kind} //= [], [map { 1e9 * $_ } @waits]);
     }
 }
 

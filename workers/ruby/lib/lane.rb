@@ -53,7 +53,7 @@ class Lane
     window.wait(window.start_ns)
     @open_loop ? play_open_loop : play_closed_loop
     @record.ended_ns = @record.sent_ns
-    @record.next_slice(0, @open_loop ? @response_ns : @record.busy_ns.values.sum)
+    @record.next_slice(0, @open_loop ? @response_ns : @record.busy_ns.sum)
     end_quiet if @quiet && !@prefill && @record.played.positive?
   end
 
@@ -72,7 +72,7 @@ class Lane
 
   def bind(op)
     unless op.target
-      op.base = @bases[op.kind]
+      op.slot = (op.base = @bases[op.kind]) / Histogram::PLACES
       @session.public_send(op.kind, op)
     end
     op
@@ -124,7 +124,7 @@ class Lane
       end
       took = now - began
       if now >= slice_ends_ns
-        record.next_slice(now, busy_ns.values.sum)
+        record.next_slice(now, busy_ns.sum)
         service = record.service
         slice_ends_ns = record.timeline.end_ns
       end
@@ -132,7 +132,7 @@ class Lane
       if took < timeout_ns && op.expected === answer # rubocop:disable Style/CaseEquality
         shift = took.bit_length - 11
         service[op.base + (shift.positive? ? (shift << 10) + (took >> shift) : took)] += 1
-        busy_ns[op.base] += took
+        busy_ns[op.slot] += took
         groups&.note(true, began, now)
       else
         note(op, answer, took, began)
@@ -153,7 +153,7 @@ class Lane
     @tape.accept_any_generation if code < Verify::WRONG # if it is a write, it may still come
     @record.other(op, code)
     @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT
-    @record.busy_ns[op.base] += took unless code.negative?
+    @record.busy_ns[op.slot] += took unless code.negative?
     @timed_groups&.note(!code.negative?, began, began + took)
     code
   end
@@ -211,7 +211,7 @@ class Lane
     code = 0
     if took < @timeout_ns && op.expected === answer # rubocop:disable Style/CaseEquality
       @record.service[op.base + Histogram.place(took)] += 1
-      @record.busy_ns[op.base] += took
+      @record.busy_ns[op.slot] += took
     else
       code = note(op, answer, took, began)
     end

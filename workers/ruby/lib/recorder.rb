@@ -8,7 +8,7 @@ class Recorder
   FIGURES = %i[attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns].freeze
 
   # Service and response times of all kinds, one histogram after the other: counts by place.
-  # `busy_ns`: time in the calls of the operations that are done, by where their histogram begins.
+  # `busy_ns`: time in the calls of the operations that are done, by kind in the order of the bases.
   attr_reader :service, :response, :lag, :busy_ns, :errors, :timeline
   # Where played operations began among the lane's, and how many there were, in slices.
   attr_reader :spans
@@ -24,7 +24,7 @@ class Recorder
     @service = open_loop ? Array.new(bases.size * Histogram::PLACES, 0) : @parts.first
     @response = open_loop ? @parts.first : []
     @lag = open_loop ? Array.new(Histogram::PLACES, 0) : []
-    @busy_ns = bases.values.to_h { |base| [base, 0] }
+    @busy_ns = Array.new(bases.size, 0)
     @sums = Hash.new { |sums, kind| sums[kind] = FIGURES.to_h { |name| [name, 0] } }
     @errors = Hash.new { |errors, kind| errors[kind] = Hash.new(0) }
     @spans = []
@@ -110,7 +110,7 @@ class Recorder
       base = @bases[kind]
       whole = Recorder.sum(@parts.map { |part| Recorder.counted(part, base) })
       times = @open_loop ? [Recorder.counted(@service, base), whole] : [whole, {}]
-      [kind, [sum.merge(busy_ns: @busy_ns[base]), @errors[kind], *times]]
+      [kind, [sum.merge(busy_ns: @busy_ns[base / Histogram::PLACES]), @errors[kind], *times]]
     end
   end
 

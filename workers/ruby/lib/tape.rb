@@ -215,7 +215,7 @@ class Tape
     lengths = VALUED.include?(name) ? numbers.map { |k| WRITES.include?(name) ? length : @lengths[k] } : []
     values = whole ? lengths.each_with_index.map { |bytes, i| stored(numbers[i], bytes, flags >> 1) } : []
     keys = @keys.values_at(*numbers)
-    Operation.new(nil, nil, nil, 0, nil, name, flags.even? ? name : "#{name}_noreply", numbers, keys, values,
+    Operation.new(nil, nil, nil, 0, 0, nil, name, flags.even? ? name : "#{name}_noreply", numbers, keys, values,
                   lengths.sum, keys.sum(&:bytesize), exptime_s, length, flags >> 1)
   end
 
