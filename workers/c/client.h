@@ -19,6 +19,12 @@ struct setup {
 
 /* The value of an option, or what it is where it was not given. */
 const char *option_value(const struct setup *setup, const char *name, const char *otherwise);
+/* Who logs in, as the option `auth` has it: `USER:FILE`, whose first line is the password. */
+struct login {
+  char user[256], password[1024];
+};
+/* Whether a login is asked for; with the `reason` where it cannot be read. */
+bool read_login(const struct setup *setup, struct login *login, char *reason);
 /* Whether one of `words`, with spaces between them, is `word`. */
 bool has_word(const char *words, const char *word);
 

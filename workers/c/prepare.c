@@ -32,6 +32,23 @@ static bool read_servers(json_t *servers, struct setup *setup)
   return true;
 }
 
+bool read_login(const struct setup *setup, struct login *login, char *reason)
+{
+  const char *text = option_value(setup, "auth", NULL);
+  if (!text || *reason)
+    return false;
+  const char *file = strchr(text, ':') + 1;
+  snprintf(login->user, sizeof login->user, "%.*s", (int)(file - 1 - text), text);
+  FILE *lines = fopen(file, "r");
+  bool read = lines && fgets(login->password, sizeof login->password, lines);
+  if (!read)
+    snprintf(reason, REASON_SIZE, "auth: %s cannot be read", file);
+  if (lines)
+    fclose(lines);
+  login->password[strcspn(login->password, "\r\n")] = 0;
+  return read;
+}
+
 static bool read_options(json_t *options, struct setup *setup)
 {
   const char *name;
@@ -73,12 +90,14 @@ bool read_setup(json_t *request, struct setup *setup, char *text)
   return !wrong;
 }
 
-/* Whether a text is one of the values that an option may have; N is any number. */
+/* Whether a text is one of the values that an option may have; N is any number, USER:FILE a login. */
 static bool is_value(const char *possible, const char *text)
 {
   size_t size = strlen(text);
   if (!strcmp(possible, "N"))
     return size > 0 && size < 10 && strspn(text, "0123456789") == size;
+  if (!strcmp(possible, "USER:FILE"))
+    return strchr(text, ':') > text;
   return !strcmp(possible, text);
 }
 

@@ -31,6 +31,7 @@ export class Prepare {
     this.common = this.options.profile !== 'defaults';
     this.check();
     this.tls = tlsOf(this.options);
+    this.login = loginOf(this.options);
     if (!this.playsAsMeant()) tape.anyGeneration = true;
   }
 
@@ -66,6 +67,18 @@ function tlsOf({ tls, tls_name: servername, tls_client_cert: cert, tls_client_ke
   }
 }
 
+/** User and password of the option `auth`, `USER:FILE`; undefined without it. */
+function loginOf({ auth }) {
+  if (auth === undefined) return undefined;
+  const colon = auth.indexOf(':');
+  try {
+    const [password] = readFileSync(auth.slice(colon + 1), 'utf8').split(/\r?\n/);
+    return { username: auth.slice(0, colon), password };
+  } catch (error) {
+    throw new Unsupported(`option auth: ${error.message}`);
+  }
+}
+
 /** Refuse what a client cannot do. */
 export function refuse(setup, client, kinds) {
   for (const [refused, reason] of refusals(setup, client, kinds)) {
@@ -97,10 +110,12 @@ function* refusals(setup, client, kinds) {
 
 function* optionRefusals(options, client, inProcess) {
   const encrypts = client.features.includes('tls');
+  const logsIn = client.features.includes('login_sasl');
   const known = { ...client.options, ...(inProcess ? {} : { profile: ['common', 'defaults'] }) };
   const listed = Object.entries(known).map(([name, values]) => `${name}=${values.join('|')}`);
   for (const [name, value] of Object.entries(options)) {
     if (encrypts && TLS_OPTIONS.includes(name)) continue;
+    if (logsIn && name === 'auth') continue;
     yield [!known[name]?.includes(value), `no option ${name}=${value}; it has ${listed.join(', ') || 'none'}`];
   }
 }

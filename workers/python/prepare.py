@@ -93,6 +93,13 @@ class Prepare:
             context.load_cert_chain(*own)
         return context
 
+    def login(self):
+        """User and password of the option `auth`, `USER:FILE`; None and None without it."""
+        if "auth" not in self.options:
+            return None, None
+        user, _, file = self.options["auth"].partition(":")
+        return user, Path(file).read_text(encoding="utf-8").splitlines()[0]
+
     def shared(self, make):
         """What `make` returns, made once for the sessions of all threads."""
         with self._lock:
@@ -149,6 +156,8 @@ def _options(setup, client):
     if "tls" in client.FEATURES:
         files = ("tls", "tls_client_cert", "tls_client_key")
         known.update(dict.fromkeys(files, AnyFile()), tls_name=AnyText())
+    if {"login_sasl", "login_text"} & set(client.FEATURES):
+        known["auth"] = AnyText()
     for name, value in setup.options.items():
         listed = ", ".join(sorted(known)) or "none"
         yield name not in known, f"no option {name!r}; its options: {listed}"

@@ -9,12 +9,17 @@ import msgspec
 
 from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.remote import RemoteFleet, started_or_raise, stats_of, write_tapes
+from cachemark.agents.remote import (
+    RemoteFleet,
+    StartedElsewhere,
+    started_or_raise,
+    stats_of,
+    write_tapes,
+)
 from cachemark.analysis.rounds.order import Turn
 from cachemark.analysis.verdict import Judged
 from cachemark.analysis.verdict.hosts import differing_hosts
 from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
-from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import merge, merge_slices
@@ -116,8 +121,8 @@ class FleetArm(TrialRun, SlicedArm):
             worker_cpus=workers.cpus,
             binaries=[*started.binaries, *workers.binaries],
         )
-        server = RunningServer(started.addresses, started.facts, [])
-        fleet.prepare(self.prepare_request(server, workers.ready), ready_s)
+        request = self.prepare_request(StartedElsewhere(started), workers.ready)
+        fleet.prepare(request, started, ready_s)
         if setting.workload.prefill > 0:
             self.record(prefill=run_prefill(self._prefill))
         self.start_ns = self.elapsed_ns - began_ns

@@ -105,10 +105,14 @@ class StartWorkers(HostRequest, frozen=True, kw_only=True, tag="start_workers"):
 
 
 class PrepareWorkers(HostRequest, frozen=True, kw_only=True, tag="prepare_workers"):
-    """Connect the workers. They play the segments from `first` on, of `segments`; no answer."""
+    """Connect the workers. They play the segments from `first` on, of `segments`; no answer.
+
+    `tls` is that of the `StartedServer`: the host writes the files.
+    """
 
     arm: int = 0
     request: Prepare
+    tls: dict[str, str] = {}
     first: int
     segments: int
     ready_s: float
@@ -206,11 +210,13 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 class StartedServer(msgspec.Struct, frozen=True, kw_only=True):
     """A server that answers; `empty` is its use of resources before the first operation.
 
-    `controls` are the addresses of its members that have `stats`.
+    `controls` are the addresses of its members that have `stats`. `tls` has the options of workers
+    that encrypt, with the contents of the files; empty: they do not.
     """
 
     addresses: list[str]
     controls: list[str]
+    tls: dict[str, str] = {}
     facts: outcome.ServerFacts
     empty: ProcessUse | None
     binaries: list[outcome.Binary]

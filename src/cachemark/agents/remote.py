@@ -92,14 +92,26 @@ def write_tapes(coordinator: Coordinator, setting: Setting, hosts: Sequence[Host
             )
 
 
-class RemoteServer(RunningServer):
-    """A server that the server's host has started."""
+class StartedElsewhere(RunningServer):
+    """A server that the server's host has started, as `prepare` needs to know it."""
+
+    def __init__(self, started: StartedServer) -> None:
+        super().__init__(started.addresses, started.facts, [])
+        self.started = started
+
+    def worker_options(self, wire: str) -> dict[str, str]:
+        """What workers have to know to connect, but for the files, which their hosts write."""
+        del wire
+        return dict(self.started.tls)
+
+
+class RemoteServer(StartedElsewhere):
+    """The same, with its counters."""
 
     def __init__(self, coordinator: Coordinator, server: str) -> None:
         self._coordinator = coordinator
         (start,) = start_servers(coordinator, [server])
-        self.started = started_or_raise(coordinator, start)
-        super().__init__(self.started.addresses, self.started.facts, [])
+        super().__init__(started_or_raise(coordinator, start))
 
     def member_stats(self) -> list[ServerStats]:
         """The `stats` of each member that has them. Raises TrialError."""
@@ -153,13 +165,18 @@ class RemoteFleet:
                 )
         return self.started[first]
 
-    def prepare(self, request: Prepare, ready_s: float) -> None:
+    def prepare(self, request: Prepare, server: StartedServer, ready_s: float) -> None:
         """Connect all workers. Raises TrialError, UnsupportedError."""
         segments, first = sum(one.count for one in self.started.values()), 0
         requests: dict[str, messages.PrepareWorkers] = {}
         for name in self.names:
             requests[name] = messages.PrepareWorkers(
-                arm=self._arm, request=request, first=first, segments=segments, ready_s=ready_s
+                arm=self._arm,
+                request=request,
+                tls=server.tls,
+                first=first,
+                segments=segments,
+                ready_s=ready_s,
             )
             first += self.started[name].count
         self._ask(requests, msgspec.Raw, ready_s + _START_S)

@@ -26,7 +26,7 @@ from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
-from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec, running
+from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec, running, tls
 from cachemark.host import NoiseMonitor, process
 from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
@@ -166,9 +166,12 @@ class Session:
         spec = listening_on(parse_spec(text), self._entry.address)
         server = self._trial.enter_context(running(spec, cpus=self._server_cpus))
         self._servers[number] = server
+        own = [member.control.address for member in server.members if member.control]
         return messages.StartedServer(
             addresses=server.addresses,
-            controls=[member.control.address for member in server.members if member.control],
+            # Where clients encrypt, a control connection may be one of this host alone.
+            controls=server.addresses if server.tls else own,
+            tls=server.tls.contents() if server.tls else {},
             facts=server.facts,
             empty=server.use(),
             binaries=binaries("server", server.pids),
@@ -198,8 +201,11 @@ class Session:
             raise TrialError("workers cannot be prepared without a tape")
         fleet = self._workers(request.arm)
         fleet.share = Share(first=request.first, segments=request.segments)
-        tape = str(self._tape.path)
-        fleet.prepare(msgspec.structs.replace(request.request, tape=tape), request.ready_s)
+        asked = msgspec.structs.replace(request.request, tape=str(self._tape.path))
+        if encryption := tls.written(request.tls, self._trial.enter_context(temporary_folder())):
+            options = asked.options | encryption.worker_options()
+            asked = msgspec.structs.replace(asked, options=options)
+        fleet.prepare(asked, request.ready_s)
 
     def _begin_window(self, request: messages.BeginWindow) -> messages.ServerReading:
         reading = _reading(self._only_server)

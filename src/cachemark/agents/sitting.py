@@ -14,7 +14,8 @@ import msgspec
 
 from cachemark.agents.messages import PlaySitting, SittingArm
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.servers import RunningServer, parse_spec, used_elsewhere
+from cachemark.endpoints.servers import RunningServer, parse_spec, tls, used_elsewhere
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.tapes import TapeCache
@@ -81,5 +82,8 @@ def _server_of(arm: SittingArm, place: SittingPlace) -> Generator[RunningServer]
         yield own
         return
     started = arm.started
-    with used_elsewhere(started.addresses, started.facts, started.controls) as server:
-        yield server
+    with temporary_folder() as folder:
+        encryption = tls.written(started.tls, folder)
+        there = started.addresses, started.facts, started.controls
+        with used_elsewhere(*there, encryption) as server:
+            yield server

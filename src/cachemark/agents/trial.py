@@ -138,7 +138,8 @@ class HostsTrial(TrialRun):
             worker_cpus=workers.cpus,
             binaries=[*server.started.binaries, *workers.binaries],
         )
-        fleet.prepare(side.prepare_request(server, workers.ready), ready_s)
+        request = side.prepare_request(server, workers.ready)
+        fleet.prepare(request, server.started, ready_s)
         return fleet
 
     def judged_besides(self) -> Judged:

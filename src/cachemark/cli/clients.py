@@ -16,7 +16,9 @@ from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.host import process
 
 _NOTES = ("note", "its own default settings")
-_COLUMNS = ("client", "library", "version", "released", "protocols", "TLS", "callers", "state")
+_SHOWN = ("client", "library", "version", "released", "protocols", "TLS", "login")
+_COLUMNS = (*_SHOWN, "callers", "state")
+_LOGINS = {"login_text": "text", "login_sasl": "SASL"}
 
 
 def clients(
@@ -64,13 +66,15 @@ def _asked(unknown: list[Client], folder: Path) -> dict[str, Readiness]:
 def _row(client: Client, readiness: Readiness) -> list[str]:
     ready = readiness.ready
     protocols = supported_wires(ready) if ready else []
+    claimed = ready.capabilities if ready else []
     return [
         client.id,
         ready.library if ready else "–",
         ready.library_version if ready else "–",
         client.released or "–",
         "in process" if protocols == ["none"] else " ".join(protocols) or "–",
-        "TLS" if ready and "tls" in ready.capabilities else "–",
+        "TLS" if "tls" in claimed else "–",
+        " ".join(_LOGINS[name] for name in claimed if name in _LOGINS) or "–",
         client.concurrency,
         readiness.state,
     ]

@@ -27,6 +27,12 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 _Needed = Callable[[Demand], bool]
 
+
+def _logs_in(demand: Demand, *, by_sasl: bool) -> bool:
+    request = demand.prepare
+    return "auth" in request.options and (request.wire == "binary") == by_sasl
+
+
 # A capability, when a trial needs it, and what it is in words.
 _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("threads", lambda d: d.prepare.threads > 1, "several callers at once"),
@@ -40,6 +46,8 @@ _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("cluster", lambda d: len(d.prepare.servers) > 1, "several servers"),
     ("unix", lambda d: any(s.startswith("unix:") for s in d.prepare.servers), "a Unix socket"),
     ("tls", lambda d: "tls" in d.prepare.options, "TLS"),
+    ("login_sasl", lambda d: _logs_in(d, by_sasl=True), "a login by SASL (wire binary)"),
+    ("login_text", lambda d: _logs_in(d, by_sasl=False), "a login in the text protocol"),
     ("open_loop", lambda d: d.open_loop, "an open loop"),
     ("think", lambda d: d.think, "time to think"),
     ("slices", lambda d: d.slices, "short slices in turn with other clients"),

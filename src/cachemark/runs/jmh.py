@@ -225,10 +225,11 @@ def measurements(
     lacking = missing(target)
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
-    if wants_tls((target.inner or target).options):
+    options = (target.inner or target).options
+    if wants_tls(options) or "auth" in options:
         raise UsageError(
-            f"{target.text}: JMH's benchmarks have no TLS",
-            "leave tls=yes out, or measure the same clients with `cachemark run`",
+            f"{target.text}: JMH's benchmarks have no TLS and no logins",
+            "leave tls=yes and auth out, or measure the same clients with `cachemark run`",
         )
     left = [one for one in benchmarks(spec, settings) if (spec.text, one) not in done]
     for _, group in groupby(left, lambda one: one.threads):

@@ -158,7 +158,7 @@ def test_a_run_names_the_login_that_a_server_wants(
         running(parse_spec(f"remote:{address}{options}")),
     ):
         pass
-    assert "drive --auth USER:FILE" in caught.value.remedy
+    assert "add auth=USER:FILE to its name" in caught.value.remedy
 
 
 @pytest.mark.skipif(not shutil.which("saslpasswd2"), reason="Debian's sasl2-bin is not here")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,8 @@ def test_a_certificate_that_nobody_trusts_names_the_remedy() -> None:
     assert "tls_ca=" in caught.value.remedy
 
 
-def test_other_hosts_cannot_have_its_certificates() -> None:
+def test_other_hosts_cannot_have_its_password(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("secret\n")
+    spec = parse_spec(f"cluster:2:embedded:auth=ann:{tmp_path / 'password'}")
     with pytest.raises(UsageError, match="several hosts"):
-        listening_on(parse_spec("embedded:tls=yes"), "192.0.2.1")
+        listening_on(spec, "192.0.2.1")

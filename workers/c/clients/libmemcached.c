@@ -1,15 +1,13 @@
 /* libmemcached: one handle for each thread, as a handle must not be shared.
  *
- * A get that fails is MEMCACHED_NOTFOUND to the library, as a miss is, unless its result has counted
- * something before: so each result is told that it has, and the failure keeps its own code.
- * It has no multi-key set, and `touch` always waits for its reply. `version` is no kind here: it
- * asks each connection once and answers from memory ever after; so the command that ends operations
- * without a reply is `stats`.
- * On the binary wire a quiet delete, incr or decr of a key that is not there is answered by the
- * server, and the library takes that for the answer of the next operation: refused.
- * With buffer_requests a set or delete stays in the handle until the next read or until 8 KiB are
- * full, and what comes of it is never told: only such writes without a reply are played.
- * Reconnects are seen on TCP alone. */
+ * A get that fails is MEMCACHED_NOTFOUND to the library, as a miss is, unless its result has counted something
+ * before: so each result is told that it has, and the failure keeps its own code. It has no multi-key set, and
+ * `touch` always waits for its reply. `version` is no kind here: it asks each connection once and answers from memory
+ * ever after; so the command that ends operations without a reply is `stats`. On the binary wire a quiet delete, incr
+ * or decr of a key that is not there is answered by the server, and the library takes that for the answer of the next
+ * operation: refused. With buffer_requests a set or delete stays in the handle until the next read or until 8 KiB are
+ * full, and what comes of it is never told: only such writes without a reply are played. Reconnects are seen on TCP
+ * alone. */
 // pkg-config: libmemcached
 #include "../client.h"
 
@@ -146,8 +144,7 @@ static void close_session(void *session)
   struct session *s = session;
   for (uint32_t i = 0; i < s->room; i++)
     memcached_result_free(&s->results[i]);
-  memcached_free(s->handle);
-  free(s->results), free(s->items), free(s);
+  memcached_free(s->handle), free(s->results), free(s->items), free(s);
 }
 
 static void *open_session(const struct setup *setup, const struct tape *tape, char *reason)
@@ -165,6 +162,9 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
       snprintf(reason, REASON_SIZE, "%s: no host:port or unix:/path", setup->servers[i]);
   configure(s->handle, setup);
   behave(s->handle, setup, reason);
+  struct login who;
+  if (read_login(setup, &who, reason) && memcached_set_sasl_auth_data(s->handle, who.user, who.password))
+    snprintf(reason, REASON_SIZE, "auth: this library was built without SASL");
   /* The first command connects. */
   if (!*reason && ask_each(s->handle) != MEMCACHED_SUCCESS)
     snprintf(reason, REASON_SIZE, "%s: %s", setup->servers[0], memcached_last_error_message(s->handle));
@@ -371,14 +371,14 @@ static uint64_t reconnects(void *session)
 /* clang-format off */
 static const struct client libmemcached = {
     .name = "libmemcached", .library = "libmemcached", .version = memcached_lib_version,
-    .capabilities = "text binary threads in_order open_loop unix cluster",
+    .capabilities = "text binary threads in_order open_loop unix cluster login_sasl",
     .kinds = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
              | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR) | QUIET(SET)
              | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(INCR) | QUIET(DECR),
     .options = "profile=common|defaults nodelay=on|off buffer_requests=on|off hashing=default|ketama "
                "distribution=modula|consistent no_block=on|off keepalive=on|off verify_key=on|off sort_hosts=on|off "
                "hash=default|md5|crc|fnv1_64|fnv1a_64|fnv1_32|fnv1a_32|jenkins|murmur "
-               "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N",
+               "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N auth=USER:FILE",
     .refuse = refuse, .open = open_session, .close = close_session, .begin = begin, .call = call,
     .release = release, .barrier = barrier, .reconnects = reconnects,
 };

@@ -31,7 +31,7 @@ export default {
   library: 'memjs',
   version: versionOf('memjs'),
   wires: ['binary'],
-  features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster'],
+  features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster', 'login_sasl'],
   options: { hashing: ['default'] },
   giveUpAfterTimeouts: 2,
   make: (setup) => new Memjs(setup),
@@ -43,7 +43,8 @@ class Memjs {
     if (setup === null) return;
     const seconds = setup.timeoutMs / 1000;
     const common = { timeout: seconds, conntimeout: seconds, retries: 1, logger: SILENT, serializer: RAW };
-    this.client = memjs.Client.create(setup.servers.join(','), setup.common ? common : {});
+    const options = { ...(setup.common ? common : {}), ...setup.login };
+    this.client = memjs.Client.create(setup.servers.join(','), options);
     this.expiries = new Map([...setup.tape.exptimes].map((expires) => [expires, { expires }]));
   }
 

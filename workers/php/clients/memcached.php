@@ -15,9 +15,10 @@ final class Client extends BaseClient
     public const EXTENSION = 'memcached';
     public const PACKAGE = 'php-memcached';
     public const WIRES = ['text', 'binary'];
-    public const FEATURES = ['in_order', 'unix', 'cluster'];
+    public const FEATURES = ['in_order', 'unix', 'cluster', 'login_sasl'];
     public const OPTIONS = [
         'compression' => 'on|off', 'compression_threshold' => self::COUNT, 'hashing' => 'default|ketama',
+        'auth' => '[^:]+:.+(?#USER:FILE)',
     ];
     private const FAILURES = [
         Memcached::RES_TIMEOUT => TIMEOUT,
@@ -70,6 +71,9 @@ final class Client extends BaseClient
             $options[Memcached::OPT_BINARY_PROTOCOL] = true;
         }
         $options === [] || $this->client->setOptions($options) || throw new Unsupported('the library refuses its options');
+        if ($login = $setup->login()) {
+            $this->client->setSaslAuthData(...$login);
+        }
         $this->client->addServers($setup->addresses());
         $this->barrier();
     }

@@ -52,6 +52,13 @@ final class Prepare
         return $this->options[$name] ?? $default;
     }
 
+    /** User and password of the option `auth`, `USER:FILE`; empty without it. @return list<string> */
+    public function login(): array
+    {
+        [$user, $file] = explode(':', $this->option('auth', '') . ':', 2);
+        return $user === '' ? [] : [$user, file(rtrim($file, ':'), FILE_IGNORE_NEW_LINES)[0]];
+    }
+
     /** Whether it plays the tape as its generations are for. */
     public function playsAsMeant(Tape $tape): bool
     {

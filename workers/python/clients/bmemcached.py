@@ -10,7 +10,11 @@ from __future__ import annotations
 import inspect
 
 import bmemcached
-from bmemcached.exceptions import MemcachedException
+from bmemcached.exceptions import (
+    AuthenticationNotSupported,
+    InvalidCredentials,
+    MemcachedException,
+)
 from bmemcached.protocol import Protocol
 
 from client import BaseSession
@@ -30,9 +34,9 @@ LIBRARY = "python-binary-memcached"
 API = "sync"
 KEYS = str
 WIRES = ("binary",)
-FEATURES = ("threads", "open_loop", "cluster", "tls")
+FEATURES = ("threads", "open_loop", "cluster", "tls", "login_sasl")
 OPTIONS = {"hashing": ("default",)}
-UNREACHABLE = OSError
+UNREACHABLE = (OSError, AuthenticationNotSupported, InvalidCredentials)
 # A counter that is not there is not made, but this expiry time says so.
 _MAKE_NONE = 0xFFFFFFFF
 
@@ -67,6 +71,7 @@ class Session(BaseSession):
             options["raw_data"] = True
         if "tls" in setup.options:  # older versions know no such argument
             options["tls_context"] = setup.tls_context()
+        options["username"], options["password"] = setup.login()
         one = len(setup.servers) == 1
         make = bmemcached.Client if one else bmemcached.DistributedClient
         self.client = make([server.text for server in setup.servers], **options)

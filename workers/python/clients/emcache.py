@@ -32,7 +32,7 @@ LIBRARY = "emcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop", "pipeline", "unix", "cluster", "tls")
+FEATURES = ("open_loop", "pipeline", "unix", "cluster", "tls", "login_text")
 # Autobatching is off unless asked for, as the library has it: gets of one moment go out as one.
 OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)
@@ -92,6 +92,7 @@ class Session(BaseSession):
             }
         if file := setup.options.get("tls"):
             options |= {"ssl": True, "ssl_extra_ca": file}
+        options["username"], options["password"] = setup.login()
         self.client = await emcache.create_client(
             self.addresses,
             max_connections=setup.connections,

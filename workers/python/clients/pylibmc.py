@@ -5,6 +5,8 @@ only the next call to that server raises ServerDown. Here a miss stands once the
 not said so; with several servers that call may go to another one, and such a miss stays. So does a
 get that is answered ERROR or CLIENT_ERROR, which leaves no trace at all.
 
+It has no logins here: its wheel brings a SASL library without mechanisms.
+
 Over the binary protocol its `touch` of a key that is there waits for a second reply until its
 time-out, and then is true: refused. Without a reply it can only set, and by a setting of the whole
 client: a tape that has writes with and without a reply is refused. `cas` is a setting too: with it

@@ -7,8 +7,8 @@ require_relative '../lib/dalli_gem'
 
 class Client < BaseClient
   LIBRARY = 'dalli'
-  FEATURES = %w[unix shared cluster tls].freeze
-  OPTIONS = { 'hashing' => 'default', **DalliGem::TLS, **VALUES }.freeze
+  FEATURES = %w[unix shared cluster tls login_sasl].freeze
+  OPTIONS = { 'hashing' => 'default', **DalliGem::TLS, **DalliGem::LOGIN, **VALUES }.freeze
   RAW = { raw: true }.freeze
   # A binary refusal of `replace` brings 0, and so does each answer of meta.
   STORED = { 'binary' => 1.., 'meta' => Integer }.freeze

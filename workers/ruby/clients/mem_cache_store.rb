@@ -7,8 +7,8 @@ require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
 
 class Client < RailsStore
-  FEATURES = [*superclass::FEATURES, 'tls'].freeze
-  OPTIONS = { **superclass::OPTIONS, **DalliGem::TLS }.freeze
+  FEATURES = [*superclass::FEATURES, 'tls', 'login_sasl'].freeze
+  OPTIONS = { **superclass::OPTIONS, **DalliGem::TLS, **DalliGem::LOGIN }.freeze
 
   class << self
     def load

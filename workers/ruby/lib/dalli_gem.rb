@@ -8,6 +8,7 @@
 module DalliGem
   # Options of a client that encrypts.
   TLS = { 'tls' => '/.+', 'tls_name' => '.+', 'tls_client_cert' => '/.+', 'tls_client_key' => '/.+' }.freeze
+  LOGIN = { 'auth' => '[^:]+:/.+' }.freeze
   COMMON = { compress: false, socket_max_failures: 1, down_retry_delay: 0.1 }.freeze
   SERVER_REFUSED = /error (?:3|130|131|132|133|134):|SERVER_ERROR/
   CLIENT_REFUSED = /error (?:4|6|129):|CLIENT_ERROR|over max size/
@@ -35,7 +36,8 @@ module DalliGem
     wire = at_least?('4') && !at_least?('5') ? { protocol: setup.wire.to_sym } : {}
     tls = (context = setup.ssl_context) ? { ssl_context: context } : {}
     expect_name(setup.options['tls_name'])
-    setup.common? ? { **COMMON, **wire, **tls, socket_timeout: setup.timeout_s } : { **wire, **tls }
+    own = { **wire, **tls, **%i[username password].zip(setup.login || []).to_h.compact }
+    setup.common? ? { **COMMON, **own, socket_timeout: setup.timeout_s } : own
   end
 
   # The library expects the server's address in certificates, and has no option for another name.

@@ -63,6 +63,14 @@ class Prepare
   # The servers as host:port, or as a path.
   def addresses = @servers.map { |server| server.delete_prefix('unix:') }
 
+  # User and password of the option `auth`, `USER:FILE`; nil without it.
+  def login
+    return unless (text = @options['auth'])
+
+    user, file = text.split(':', 2)
+    [user, File.foreach(file, chomp: true).first]
+  end
+
   private
 
   # The reasons for a refusal; nil or false where a reason does not apply.

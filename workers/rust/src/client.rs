@@ -75,10 +75,12 @@ pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     let unix = setup.servers.iter().any(|server| server.starts_with("unix:"));
     let can = |feature: &str| client.features.contains(&feature);
     let option = setup.options.iter().find(|(name, value)| {
-        !client
-            .options
-            .iter()
-            .any(|(known, values)| known == name && values.contains(&value.as_str()))
+        let login = *name == "auth" && can("login_text");
+        !login
+            && !client
+                .options
+                .iter()
+                .any(|(known, values)| known == name && values.contains(&value.as_str()))
     });
     let numbers = [setup.threads, setup.connections, setup.depth, setup.timeout_ms as usize];
     let checks = [

@@ -61,6 +61,16 @@ impl Prepare {
         self.is("profile", "common", "common")
     }
 
+    /// User and password of the option `auth`, `USER:FILE`, whose first line is the password.
+    pub fn login(&self) -> Result<Option<(&str, String)>, String> {
+        let Some((user, file)) = self.options.get("auth").and_then(|text| text.split_once(':'))
+        else {
+            return Ok(None);
+        };
+        let lines = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        Ok(Some((user, lines.lines().next().unwrap_or_default().to_owned())))
+    }
+
     /// What an operation or a connect may last.
     pub fn timeout(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.timeout_ms)

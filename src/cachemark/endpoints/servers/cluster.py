@@ -55,6 +55,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
                 for member in server.members
             ],
             servers[0].tls,
+            servers[0].login,
         )
 
 

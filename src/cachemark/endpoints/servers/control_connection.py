@@ -8,20 +8,20 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections.abc import Callable
 
+from cachemark.endpoints.servers.login import Login
 from cachemark.endpoints.servers.tls import Tls
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 
-_TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 _CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST another name"
 _LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
-_WITHOUT_LOGIN = (
-    "start it without one (-Y, -S, --auth-file), or use `cachemark-engine drive --auth USER:FILE`"
-)
-_SASL = "if it wants a login by SASL (memcached's -S), start it without"
+_LOGIN = "add auth=USER:FILE to its name; the first line of the file is the password"
+_SASL = "if it wants a login by SASL (memcached's -S), add auth=USER:FILE,sasl=yes"
 # Of a socket, 0 means that it does not wait at all.
 _SHORTEST_WAIT_S = 1e-6
 # Reports show the version: what is longer is none.
@@ -35,7 +35,13 @@ class ReplyTimeoutError(TrialError):
 class Control:
     """An open control connection. Methods raise TrialError for a missing or malformed reply."""
 
-    def __init__(self, address: str, timeout_s: float = _TIMEOUT_S, tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout_s: float = TIMEOUT_S,
+        tls: Tls | None = None,
+        login: Login | None = None,
+    ) -> None:
         self.address = address
         self._broken = ""
         self._has_stats = False
@@ -47,6 +53,17 @@ class Control:
         except (OSError, ValueError) as error:
             remedy = _CERTIFICATE if isinstance(error, ssl.SSLCertVerificationError) else ""
             raise TrialError(f"server {address}: cannot connect: {error}", remedy) from error
+        try:
+            if login and not self._log_in(login):
+                text = f"server {address}: it rejects the login of {login.user!r}"
+                raise TrialError(text, f"is the first line of {login.file} the password?")
+        except BaseException:
+            self.close()
+            raise
+
+    def _log_in(self, login: Login) -> bool:
+        """Whether the server accepts a login."""
+        return self._ask(login.request(), _lines(b"\r\n")) == b"STORED\r\n"
 
     def set_timeout(self, timeout_s: float) -> None:
         """Set how long a reply may take from now on."""
@@ -58,18 +75,22 @@ class Control:
 
     def version(self) -> str:
         """The version that the server reports."""
-        reply = self._ask(b"version\r\n", b"\r\n")
+        reply = self._ask(b"version\r\n", _lines(b"\r\n"))
+        if reply.startswith(_LOGIN_WANTED):
+            raise TrialError(f"server {self.address}: it wants a login", _LOGIN)
         if not reply.startswith(b"VERSION "):
             raise TrialError(f"server {self.address}: answered `version` with {reply[:60]!r}")
-        version = reply[8:].partition(b"\r\n")[0].decode("utf-8", "replace").strip()
-        return version[:_VERSION_CHARACTERS_MAX]
+        return self._shown_version(reply[8:].partition(b"\r\n")[0])
+
+    def _shown_version(self, reported: bytes) -> str:
+        return reported.decode("utf-8", "replace").strip()[:_VERSION_CHARACTERS_MAX]
 
     def stats(self) -> ServerStats:
         """The server's general statistics, by name; empty if it does not know `stats`.
 
         A server that has answered `stats` once must go on to answer it. Raises TrialError.
         """
-        reply = self._ask(b"stats\r\n", b"END\r\n")
+        reply = self._ask(b"stats\r\n", _lines(b"END\r\n"))
         if reply.startswith(b"ERROR") and not self._has_stats:
             return ServerStats()
         if not reply.endswith(b"END\r\n"):
@@ -80,43 +101,43 @@ class Control:
 
     def reset_stats(self) -> None:
         """Reset the server's counters to zero."""
-        reply = self._ask(b"stats reset\r\n", b"\r\n")
+        reply = self._ask(b"stats reset\r\n", _lines(b"\r\n"))
         if reply != b"RESET\r\n":
             raise TrialError(f"server {self.address}: answered `stats reset` with {reply[:60]!r}")
 
-    def _ask(self, request: bytes, end: bytes) -> bytes:
+    def _ask(self, request: bytes, is_whole: Callable[[bytes], bool]) -> bytes:
         if self._broken:
             # A late reply to the earlier request would be taken for the reply to this one.
             raise TrialError(self._broken)
         try:
-            return self._exchange(request, end)
+            return self._exchange(request, is_whole)
         except TrialError as error:
             self._broken = error.text
             raise
 
-    def _exchange(self, request: bytes, end: bytes) -> bytes:
-        reply = bytearray()
+    def _exchange(self, request: bytes, is_whole: Callable[[bytes], bool]) -> bytes:
+        reply = b""
         # For the whole reply: a server may send a byte now and then.
         deadline = time.monotonic() + self._timeout_s
         try:
             self._socket.settimeout(self._timeout_s)
             self._socket.sendall(request)
-            while not reply.endswith(end):
+            while not is_whole(reply):
                 self._socket.settimeout(max(_SHORTEST_WAIT_S, deadline - time.monotonic()))
                 chunk = self._socket.recv(65536)
                 if not chunk or len(reply) > _REPLY_BYTES_MAX:
                     raise TrialError(f"server {self.address}: broke off its answer", self._remedy)
                 reply += chunk
-                if reply.startswith(_LOGIN_WANTED):
-                    text = "it wants a login, which only the engine's drive has"
-                    raise TrialError(f"server {self.address}: {text}", _WITHOUT_LOGIN)
-                if reply.startswith(b"ERROR"):
-                    break
         except TimeoutError as error:
             raise ReplyTimeoutError(f"server {self.address}: timed out") from error
         except OSError as error:
             raise TrialError(f"server {self.address}: {error}", self._remedy) from error
-        return bytes(reply)
+        return reply
+
+
+def _lines(end: bytes) -> Callable[[bytes], bool]:
+    """Whether an answer in text has come to its end, or begins with an error."""
+    return lambda reply: reply.endswith(end) or reply.startswith((b"ERROR", _LOGIN_WANTED))
 
 
 def connect(address: str, timeout_s: float, tls: Tls | None = None) -> socket.socket:

@@ -6,7 +6,9 @@ import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-from cachemark.endpoints.servers import tls
+import msgspec
+
+from cachemark.endpoints.servers import login, tls
 from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
 from cachemark.endpoints.servers.memory_option import check_memory
 from cachemark.endpoints.servers.running import Member, RunningServer, wait_ready
@@ -17,7 +19,9 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
 _FLAGS = ("io", "threads", "memory", "hash_power", "traffic_log")
-OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
+OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS, "auth")
+# It takes logins in all of them.
+_WIRES = ("text", "meta", "binary")
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
 _MIN_BYTES = 64 * 1024
@@ -39,6 +43,7 @@ def parse(text: str, details: str) -> ServerSpec:
     positive(spec, "threads")
     positive(spec, "hash_power")
     tls.check(text, options)
+    login.check(text, options)
     return spec
 
 
@@ -50,9 +55,12 @@ def missing(_spec: ServerSpec) -> None:
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run the server on a port that the system picks. Raises TrialError."""
     with ExitStack() as stack:
-        folder = stack.enter_context(temporary_folder()) if tls.wanted(spec.options) else None
-        own = folder and tls.of_own(spec.options, spec.listen, folder)
+        folder = stack.enter_context(temporary_folder())
+        own = tls.of_own(spec.options, spec.listen, folder)
+        who = login.of_options(spec.options, _WIRES)
         command = _command(spec, own)
+        if who:
+            command += ["--auth-file", str(login.written_accounts(who, folder))]
         child = stack.enter_context(
             process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         )
@@ -62,12 +70,12 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
                 f"embedded: the kernel does not offer io_uring, so the server uses {listening.io}"
             )
         address, clients = listening.addresses[0], own and own.clients
-        control, version = wait_ready("embedded", address, child, ready_s, clients)
+        control, version = wait_ready("embedded", address, child, ready_s, tls=clients, login=who)
         facts = ServerFacts(
             kind="embedded", version=version, command=command, address=address, cpus=cpus
         )
         member = Member(name="embedded", control=control, child=child)
-        server = RunningServer(listening.addresses, facts, [member], clients)
+        server = RunningServer(listening.addresses, facts, [member], clients, who)
         stack.callback(server.close)
         yield server
 

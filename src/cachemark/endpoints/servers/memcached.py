@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from cachemark.endpoints.servers import tls
+from cachemark.endpoints.servers import login, tls
 from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import LOOPBACK, Missing, ServerSpec, positive, read_options
@@ -21,7 +21,8 @@ from cachemark.model.outcome import ServerFacts
 from cachemark.model.units import MIB
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
-OPTIONS = (*_FLAGS, "unix", "verbose", "binary", *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
+_OTHERS = ("unix", "verbose", "binary", *login.OPTIONS)
+OPTIONS = (*_FLAGS, *_OTHERS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS)
 _VERBOSE = ("1", "2", "3")
 _LISTENING = "TCP INET: "
 REMEDY = "apt-get install memcached"
@@ -41,6 +42,7 @@ def parse(text: str, details: str) -> ServerSpec:
     if options.get("unix", "no") not in ("yes", "no"):
         raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
     tls.check(text, options, (tls.YES, tls.MUTUAL))
+    login.check(text, options)
     return spec
 
 
@@ -66,19 +68,25 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         ports = folder / "ports"
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
         own = tls.of_own(spec.options, spec.listen, folder)
+        who = login.of_options(spec.options)
         command = _command(spec, socket, own)
+        if who and who.sasl:
+            command.append("-S")
+            env |= login.sasl_environment(who, folder)
+        elif who:
+            command += ["-Y", str(login.written_accounts(who, folder))]
         with process.start(command, cpus=cpus, env=env) as child:
             address = control_address = f"unix:{socket}"
             if socket is None:
                 control_port, port = _ports(2 if own else 1, ports, child, ready_s)
                 address = f"{spec.listen}:{port}"
                 control_address = f"{LOOPBACK}:{control_port}" if own else address
-            control, version = wait_ready("memcached", control_address, child, ready_s)
+            control, version = wait_ready("memcached", control_address, child, ready_s, login=who)
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
             )
             member = Member(name="memcached", control=control, child=child)
-            server = RunningServer([address], facts, [member], own and own.clients)
+            server = RunningServer([address], facts, [member], own and own.clients, who)
             try:
                 yield server
             finally:

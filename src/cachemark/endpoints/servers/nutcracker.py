@@ -46,6 +46,8 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
         )
     if tls.wanted((spec.inner or spec).options):
         raise UsageError(f"server {text!r}: twemproxy has no TLS", "leave tls=yes out")
+    if "auth" in (spec.inner or spec).options:
+        raise UsageError(f"server {text!r}: twemproxy does not log in", "leave auth out")
     return ServerSpec(text=text, kind="nutcracker", details=details, inner=spec)
 
 

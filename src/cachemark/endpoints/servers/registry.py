@@ -13,13 +13,13 @@ from cachemark.endpoints.servers import (
     command,
     distant,
     embedded,
+    login,
     memcached,
     no_server,
     nutcracker,
     quickcached,
     remote,
     third_party,
-    tls,
 )
 from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, memory_bytes
 from cachemark.endpoints.servers.running import RunningServer
@@ -64,7 +64,7 @@ _KINDS = (
         embedded,
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes,traffic_log=FILE]",
+        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N,tls=yes,auth=USER:FILE,traffic_log=FILE]",
         memory=MemoryModel(item_bytes=20, rounding=1.05),
         io="io",
     ),
@@ -72,7 +72,7 @@ _KINDS = (
         memcached,
         name="memcached",
         summary="memcached on PATH",
-        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls=yes|mutual]",
+        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,verbose=N,binary=/path,tls=yes|mutual,auth=USER:FILE,sasl=yes]",
         memory=MemoryModel(),
     ),
     *(
@@ -114,7 +114,7 @@ _KINDS = (
         remote,
         name="remote",
         summary="one or several that run already, here or elsewhere",
-        form="remote:HOST:PORT[,HOST:PORT…][,tls=yes] or remote:unix:/path",
+        form="remote:HOST:PORT[,HOST:PORT…][,tls=yes,auth=USER:FILE] or remote:unix:/path",
     ),
     Kind(
         name="cluster",
@@ -188,13 +188,13 @@ def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
 def listening_on(spec: ServerSpec, address: str) -> ServerSpec:
     """The same server on another address of this machine, with all that is behind it.
 
-    Raises UsageError for a Unix socket, which other hosts cannot reach, and for TLS, whose
-    certificates they have not.
+    Raises UsageError for a Unix socket, which other hosts cannot reach, and for a login, whose
+    password they have not.
     """
-    if tls.wanted(spec.options):
+    if "auth" in spec.options:
         raise UsageError(
-            f"server {spec.text!r}: no TLS to servers from several hosts",
-            "leave tls=yes out, or measure TLS from one host: `cachemark run` without --hosts",
+            f"server {spec.text!r}: no logins from several hosts",
+            "leave auth out, or measure logins from one host: `cachemark run` without --hosts",
         )
     if spec.options.get("unix") == "yes":
         raise UsageError(
@@ -246,9 +246,18 @@ def running(
 
 @contextmanager
 def running_unencrypted(spec: ServerSpec, *, cpus: str = "") -> Generator[RunningServer]:
-    """The same at addresses that take bytes without TLS; nothing may be timed there."""
-    with running(spec, cpus=cpus) as server, unencrypted(server) as open_server:
+    """The same at addresses that take bytes without TLS or login; nothing may be timed there."""
+    with running(_without_login(spec), cpus=cpus) as server, unencrypted(server) as open_server:
         yield open_server
+
+
+def _without_login(spec: ServerSpec) -> ServerSpec:
+    """The same server without accounts, where cachemark starts it: all else is the same."""
+    if spec.kind == "remote":
+        return spec
+    options = {name: value for name, value in spec.options.items() if name not in login.OPTIONS}
+    inner = spec.inner and _without_login(spec.inner)
+    return msgspec.structs.replace(spec, options=options, inner=inner)
 
 
 def _start(spec: ServerSpec, cpus: str, ready_s: float) -> AbstractContextManager[RunningServer]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from cachemark.endpoints.servers import tls
+from cachemark.endpoints.servers import login, tls
+from cachemark.endpoints.servers.binary_control import open_control
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.endpoints.servers.running import Member, RunningServer, merge_facts
 from cachemark.endpoints.servers.spec import ServerSpec, read_options
@@ -14,17 +15,21 @@ from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import ServerFacts
 
+# A server that runs already may take logins in any of them.
+_WIRES = ("text", "meta", "binary")
+
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read addresses, `host:port` or `unix:/path`, then options of TLS, separated by commas.
+    """Read addresses, `host:port` or `unix:/path`, then options of TLS and logins, with commas.
 
     Raises UsageError.
     """
     addresses = _addresses(details)
     given = ",".join(part for part in details.split(",") if part not in addresses)
-    options = read_options(text, given, tls.CLIENT_OPTIONS)
+    options = read_options(text, given, (*tls.CLIENT_OPTIONS, *login.OPTIONS))
     tls.check(text, options)
-    if options and any(address.startswith("unix:") for address in addresses):
+    login.check(text, options)
+    if tls.wanted(options) and any(address.startswith("unix:") for address in addresses):
         raise UsageError(f"server {text!r}: TLS on a Unix socket", "leave tls=yes out")
     for address in addresses:
         if reason := _invalid_address_reason(address):
@@ -66,7 +71,10 @@ def _round_trip_ns(address: str) -> int | None:
 
 @contextmanager
 def used_elsewhere(
-    addresses: list[str], facts: ServerFacts, controls: Sequence[str]
+    addresses: list[str],
+    facts: ServerFacts,
+    controls: Sequence[str],
+    encryption: tls.Tls | None = None,
 ) -> Generator[RunningServer]:
     """A server that another host has started; its `stats` are read from here, at `controls`.
 
@@ -75,21 +83,22 @@ def used_elsewhere(
     with ExitStack() as stack:
         members: list[Member] = []
         for address in controls:
-            control = Control(address)
+            control = Control(address, tls=encryption)
             stack.callback(control.close)
             members.append(Member(name=f"server {address}", control=control))
-        yield RunningServer(addresses, facts, members)
+        yield RunningServer(addresses, facts, members, encryption)
 
 
 @contextmanager
 def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Connect to each server; none is started or stopped. Raises TrialError."""
     addresses, encryption = _addresses(spec.details), tls.of_remote(spec.options)
+    who = login.of_options(spec.options, _WIRES)
     with ExitStack() as stack:
         members: list[Member] = []
         facts: list[ServerFacts] = []
         for address in addresses:
-            control = Control(address, ready_s, encryption)
+            control = open_control(address, ready_s, encryption, who)
             stack.callback(control.close)
             version = control.version()
             facts.append(
@@ -102,4 +111,4 @@ def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningSe
                 )
             )
             members.append(Member(name=f"remote {address}", control=control))
-        yield RunningServer(addresses, merge_facts("remote", facts), members, encryption)
+        yield RunningServer(addresses, merge_facts("remote", facts), members, encryption, who)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.endpoints.servers.binary_control import open_control
 from cachemark.endpoints.servers.control_connection import Control, ReplyTimeoutError
+from cachemark.endpoints.servers.login import Login
 from cachemark.endpoints.servers.tls import Tls
 from cachemark.host.files import field, kib_field
 from cachemark.host.process import Child, cpu_ns
@@ -45,8 +47,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class RunningServer:
     """The target of the clients: a server, several used as one, or none.
 
-    `tls` is how clients encrypt their connections; None: they do not. `between` has the process ids
-    of what is between clients and servers.
+    `tls` is how clients encrypt their connections, `login` how they log in; None: they do not.
+    `between` has the process ids of what is between clients and servers.
     """
 
     def __init__(
@@ -55,12 +57,19 @@ class RunningServer:
         facts: ServerFacts,
         members: Sequence[Member],
         tls: Tls | None = None,
+        login: Login | None = None,
     ) -> None:
         self.addresses = addresses
         self.tls = tls
+        self.login = login
         self.facts = facts
         self.members = list(members)
         self.between: list[int] = []
+
+    def worker_options(self, wire: str) -> dict[str, str]:
+        """What workers have to know to connect. Raises UnsupportedError for a protocol."""
+        secured = self.tls.worker_options() if self.tls else {}
+        return secured | (self.login.worker_options(wire) if self.login else {})
 
     @property
     def pids(self) -> list[int]:
@@ -160,7 +169,13 @@ def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
 
 
 def wait_ready(
-    kind: str, address: str, child: Child, timeout_s: float, tls: Tls | None = None
+    kind: str,
+    address: str,
+    child: Child,
+    timeout_s: float,
+    *,
+    tls: Tls | None = None,
+    login: Login | None = None,
 ) -> tuple[Control, str]:
     """Connect as soon as the server listens; returns the connection and the server's version.
 
@@ -172,7 +187,7 @@ def wait_ready(
         if child.exited() is not None:
             raise exited_error(kind, child)
         try:
-            control = Control(address, timeout_s, tls)
+            control = open_control(address, timeout_s, tls, login)
         except TrialError as error:
             if time.monotonic() > deadline:
                 raise TrialError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ YES, MUTUAL = "yes", "mutual"
 CLIENT_OPTIONS = ("tls", "tls_ca", "tls_name", "tls_client_cert", "tls_client_key")
 OWN_OPTIONS = ("tls_cert", "tls_key")
 _PAIRS = (("tls_cert", "tls_key"), ("tls_client_cert", "tls_client_key"))
+# Options of a worker that are files.
+_SENT = ("tls", "tls_client_cert", "tls_client_key")
 _FILES = ("tls_ca", "tls_cert", "tls_key", "tls_client_cert", "tls_client_key")
 
 
@@ -44,6 +47,16 @@ class Tls(msgspec.Struct, frozen=True, kw_only=True):
             "tls_client_key": self.client_key,
         }
         return {name: value for name, value in options.items() if value}
+
+    def contents(self) -> dict[str, str]:
+        """The same options with the contents of files, for another host. Raises UsageError."""
+        try:
+            return {
+                name: Path(value).read_text() if name in _SENT else value
+                for name, value in self.worker_options().items()
+            }
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"TLS: {error}", "they are PEM files") from error
 
     def context(self) -> ssl.SSLContext:
         """The same for a connection of this process. Raises UsageError for a file of no use."""
@@ -162,6 +175,20 @@ def _authority_file(folder: Path) -> str:
     path = folder / "authority.pem"
     path.write_bytes(_authority().pem)
     return str(path)
+
+
+def written(contents: Mapping[str, str], folder: Path) -> Tls | None:
+    """What another host's `contents` say, as files in the folder; None where they are empty."""
+    if not contents:
+        return None
+    paths = dict(contents)
+    for name in _SENT:
+        if name in contents:
+            path = folder / f"{name}.pem"
+            path.touch(mode=0o600)
+            path.write_text(contents[name])
+            paths[name] = str(path)
+    return _clients(paths, paths["tls"])
 
 
 def written_pair(folder: Path, name: str, pair: CertificatePair) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""A way without TLS to a server with TLS, for checks that send their own bytes or read others'.
+"""A way without TLS or login to a server with them, for checks with bytes of their own.
 
 Nothing may be timed through it.
 """
@@ -13,32 +13,34 @@ from contextlib import contextmanager
 
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import LOOPBACK
-from cachemark.endpoints.servers.tls import Tls
 from cachemark.model.address import parse_host_port
+from cachemark.model.errors import TrialError
 
 _CHUNK_BYTES = 1 << 16
 
 
 @contextmanager
 def unencrypted(server: RunningServer) -> Generator[RunningServer]:
-    """The same server at addresses of this machine that take bytes without TLS.
+    """The same server at addresses of this machine that take bytes without TLS and login.
 
-    A server without TLS is given back as it is.
+    A server without them is given back as it is. Raises TrialError where it takes no text.
     """
-    if server.tls is None:
+    if server.tls is None and server.login is None:
         yield server
         return
-    with _tunnels(server.addresses, server.tls) as addresses:
+    if server.login and server.login.sasl:
+        raise TrialError("its clients log in by SASL, and the checks speak text")
+    with _tunnels(server) as addresses:
         yield RunningServer(addresses, server.facts, server.members)
 
 
 @contextmanager
-def _tunnels(addresses: list[str], tls: Tls) -> Generator[list[str]]:
+def _tunnels(server: RunningServer) -> Generator[list[str]]:
     """One tunnel for each address, all in one thread."""
     loop = asyncio.new_event_loop()
     listeners = [
-        loop.run_until_complete(asyncio.start_server(_Tunnel(address, tls).carry, LOOPBACK, 0))
-        for address in addresses
+        loop.run_until_complete(asyncio.start_server(_Tunnel(address, server).carry, LOOPBACK, 0))
+        for address in server.addresses
     ]
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -63,17 +65,20 @@ async def _end_tasks() -> None:
 class _Tunnel:
     """Carries the connections to one server."""
 
-    def __init__(self, address: str, tls: Tls) -> None:
-        self._host, self._port = parse_host_port(address)
-        self._name = tls.name or self._host
-        self._context = tls.context()
+    def __init__(self, address: str, server: RunningServer) -> None:
+        self._address, self._tls, self._login = address, server.tls, server.login
+        self._context = server.tls.context() if server.tls else None
 
     async def carry(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        with contextlib.closing(back), contextlib.suppress(OSError, asyncio.CancelledError):
-            far, there = await asyncio.open_connection(
-                self._host, self._port, ssl=self._context, server_hostname=self._name
-            )
+        with (
+            contextlib.closing(back),
+            contextlib.suppress(OSError, EOFError, asyncio.CancelledError),
+        ):
+            far, there = await self._connect()
             with contextlib.closing(there):
+                if self._login:
+                    there.write(self._login.request())
+                    await far.readuntil(b"\r\n")
                 # The end of either direction ends both: TLS has no half of a connection.
                 ways = {
                     asyncio.create_task(_copy(near, there)),
@@ -83,6 +88,15 @@ class _Tunnel:
                 for way in ways:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._address.startswith("unix:"):
+            return await asyncio.open_unix_connection(self._address.removeprefix("unix:"))
+        host, port = parse_host_port(self._address)
+        if self._context is None or self._tls is None:
+            return await asyncio.open_connection(host, port)
+        name = self._tls.name or host
+        return await asyncio.open_connection(host, port, ssl=self._context, server_hostname=name)
 
 
 async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

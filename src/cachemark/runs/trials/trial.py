@@ -316,7 +316,7 @@ class TrialRun:
             timeout_ms=setting.timing.timeout_ms,
             options={
                 **options_for(quirks, ready.capabilities, client.client.id),
-                **(server.tls.worker_options() if server.tls else {}),
+                **server.worker_options(wire),
                 **client.options,
             },
         )

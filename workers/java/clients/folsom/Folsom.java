@@ -70,7 +70,16 @@ public final class Folsom implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "in_order", "open_loop", "shared", "cluster", "tls");
+        return Set.of(
+                "threads",
+                "pipeline",
+                "in_order",
+                "open_loop",
+                "shared",
+                "cluster",
+                "tls",
+                "login_sasl",
+                "login_text");
     }
 
     @Override
@@ -96,6 +105,9 @@ public final class Folsom implements Client {
         }
         if (setup.tls != null) {
             builder.withSSLEngineFactory((host, port) -> engine(setup.tls, host, port));
+        }
+        if (setup.login != null) {
+            builder.withUsernamePassword(setup.login.user(), setup.login.password());
         }
         if (setup.common()) {
             builder.withConnectionTimeoutMillis(setup.timeoutMs);

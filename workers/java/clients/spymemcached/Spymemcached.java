@@ -31,6 +31,8 @@ import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
 import net.spy.memcached.DefaultHashAlgorithm;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.OperationTimeoutException;
+import net.spy.memcached.auth.AuthDescriptor;
+import net.spy.memcached.auth.PlainCallbackHandler;
 import net.spy.memcached.internal.GetFuture;
 import net.spy.memcached.internal.OperationFuture;
 import net.spy.memcached.ops.OperationErrorType;
@@ -72,7 +74,7 @@ public class Spymemcached implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "pipeline", "in_order", "open_loop", "shared", "cluster");
+        return Set.of("threads", "pipeline", "in_order", "open_loop", "shared", "cluster", "login_sasl");
     }
 
     @Override
@@ -106,6 +108,10 @@ public class Spymemcached implements Client {
             factory.setTranscoder(new Raw());
         }
         encrypt(factory, setup);
+        if (setup.login != null) {
+            var who = new PlainCallbackHandler(setup.login.user(), setup.login.password());
+            factory.setAuthDescriptor(new AuthDescriptor(new String[] {"PLAIN"}, who));
+        }
         OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
         try {
             opened.connected(setup.connectMs());

@@ -58,7 +58,7 @@ impl Session for Memcache {
         library: "memcache",
         version: env!("MEMCACHE_VERSION"),
         wires: &["binary", "text"],
-        features: &["threads", "open_loop", "unix", "cluster"],
+        features: &["threads", "open_loop", "unix", "cluster", "login_sasl", "login_text"],
         verbs: &[
             Verb::GET,
             Verb::GETS,
@@ -220,7 +220,14 @@ fn pool(setup: &Prepare, server: &str, opened: &Arc<AtomicU64>) -> Result<memcac
         url += &format!("timeout={}", setup.timeout().as_secs_f64());
         builder = builder.connection_timeout(setup.timeout());
     }
-    let url = Url::parse(&url).map_err(|error| error.to_string())?;
+    let mut url = Url::parse(&url).map_err(|error| error.to_string())?;
+    if let Some((user, password)) = setup.login()? {
+        let taken = url.set_username(user).is_ok() && url.set_password(Some(&password)).is_ok();
+        // What a URL has to encode, the library sends encoded.
+        if !taken || url.username() != user || url.password() != Some(&password) {
+            return Err("auth: it takes no such login in its URL".into());
+        }
+    }
     builder.build(ConnectionManager::new(url)).map_err(|error| error.to_string())
 }
 

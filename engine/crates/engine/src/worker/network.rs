@@ -31,6 +31,7 @@ pub fn hello() -> Ready {
         "calls",
         "trailing_space",
     ]);
+    capabilities.extend(["login_sasl", "login_text"]);
     capabilities.extend(cfg!(feature = "tls").then_some("tls"));
     capabilities.extend(kinds);
     Ready {

@@ -28,6 +28,8 @@ public final class Prepare {
     public final Map<String, String> options = new TreeMap<>();
     /** How to encrypt; null: not at all. */
     public final Tls tls;
+    /** Who logs in on each connection; null: nobody. */
+    public final Login login;
 
     public final Tape tape;
     final int share;
@@ -50,6 +52,7 @@ public final class Prepare {
                     .forEach(each -> options.put(each.getKey(), each.getValue().getAsString()));
         }
         tls = Tls.of(options);
+        login = options.containsKey("auth") ? Login.read(options.get("auth")) : null;
         for (JsonElement server : request.getAsJsonArray("servers")) {
             servers.add(address(server.getAsString()));
         }
@@ -155,6 +158,9 @@ public final class Prepare {
     private String unknownOption(Client client) {
         for (Map.Entry<String, String> option : options.entrySet()) {
             if (client.features().contains("tls") && Tls.OPTIONS.contains(option.getKey())) {
+                continue;
+            }
+            if (client.features().contains("login_sasl") && option.getKey().equals("auth")) {
                 continue;
             }
             Set<String> values = client.options().getOrDefault(option.getKey(), Set.of());
