@@ -95,7 +95,7 @@ def write_tapes(coordinator: Coordinator, setting: Setting, hosts: Sequence[Host
 class StartedElsewhere(RunningServer):
     """A server that the server's host has started, as `prepare` needs to know it."""
 
-    def __init__(self, started: StartedServer) -> None:
+    def __init__(self, started: messages.StartedServer) -> None:
         super().__init__(started.addresses, started.facts, [])
         self.started = started
 
@@ -165,7 +165,7 @@ class RemoteFleet:
                 )
         return self.started[first]
 
-    def prepare(self, request: Prepare, server: StartedServer, ready_s: float) -> None:
+    def prepare(self, request: Prepare, server: messages.StartedServer, ready_s: float) -> None:
         """Connect all workers. Raises TrialError, UnsupportedError."""
         segments, first = sum(one.count for one in self.started.values()), 0
         requests: dict[str, messages.PrepareWorkers] = {}

@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-import msgspec
-
 from cachemark.endpoints.servers import login, tls
 from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
 from cachemark.endpoints.servers.memory_option import check_memory
