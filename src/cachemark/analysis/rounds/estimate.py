@@ -25,6 +25,9 @@ _MOST = 0.5
 # Of three or fewer, one always does.
 _LEAST_MARKED = 4
 
+# A larger number does not fit a float; two sittings can have an interval without a useful end.
+_LARGEST_LOG = 700.0
+
 
 class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """An estimate of ln(ratio) with its standard error; an error of None is not known.
@@ -50,7 +53,7 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
         return Interval(
             value=math.exp(self.value),
             low=math.exp(self.value - below),
-            high=math.exp(self.value + above),
+            high=math.exp(min(self.value + above, _LARGEST_LOG)),
             p=two_sided_p(self.reach.radius(-self.value), self.degrees_of_freedom),
         )
 

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cachemark import host
-from cachemark.checks.doctor import kernel, machine
+from cachemark.checks.doctor import kernel, machine, network, software
 from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
 from cachemark.checks.doctor.kernel import interrupts, kernel_message_checks
-from cachemark.checks.doctor.network import network, round_trip_checks
-from cachemark.checks.doctor.software import software
 from cachemark.model.machine_limits import Check
 
 
@@ -38,9 +36,9 @@ def doctor(
         *machine.clock(root),
         *machine.open_files(),
         *kernel.environment(root),
-        *network(root),
+        *network.network(root),
         *interrupts(cpus, root),
         *kernel_message_checks(root),
-        *round_trip_checks(targets),
+        *network.round_trip_checks(targets),
     ]
-    return [*before, *software(host.facts(root)), *jitter_checks(cpus, root, sample_s)]
+    return [*before, *software.software(host.facts(root)), *jitter_checks(cpus, root, sample_s)]
