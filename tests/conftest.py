@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.cli.in_process import COLOURS, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import COLOURS
+from tests.cli.in_process import inside as inside
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = ROOT / "tests" / "workers"
