@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.cli import in_process
 from tests.cli.in_process import COLOURS
-from tests.cli.in_process import inside as inside
 
+# The fixture is every test's.
+inside = in_process.inside
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = ROOT / "tests" / "workers"
 # A test that is slow on a busy machine has not failed.

@@ -78,6 +78,7 @@ ENGINE: dict[str, list[list[str]]] = {
     "fault-proxy": [["--list"], ["--upstream", "127.0.0.1:1"]],
     "distance": [["--upstream", "127.0.0.1:1", "--round-trip", "1ms"]],
     "awake": [[], ["--stop-with-stdin"]],
+    "unit-costs": [[]],
     "bench-store": [["--only", "pauses", "--memory", "16m"]],
     "store": [["init", "STORE", "--memory", "16m"]],
     "null-server": [[]],
