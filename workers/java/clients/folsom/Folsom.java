@@ -71,15 +71,7 @@ public final class Folsom implements Client {
     @Override
     public Set<String> features() {
         return Set.of(
-                "threads",
-                "pipeline",
-                "in_order",
-                "open_loop",
-                "shared",
-                "cluster",
-                "tls",
-                "login_sasl",
-                "login_text");
+                "threads", "pipeline", "in_order", "open_loop", "shared", "cluster", "tls", "login_sasl", "login_text");
     }
 
     @Override
