@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from cachemark.cli.display import RemainingTime, make_display
+from cachemark.model import suites
 from cachemark.model.outcome import Finding, Outcome
+from cachemark.model.plan import make_plan
 from tests.builders.outcomes import measured
 from tests.cli.in_process import Inside
 
@@ -55,6 +58,27 @@ def test_no_more_time_is_left_than_the_limit_leaves(monkeypatch: pytest.MonkeyPa
     assert (free.left(), limited.left()) == ("2:45 left", "0:55 left")
     now[0] += 100
     assert limited.left() == "0:00 left"
+
+
+def test_the_time_left_is_that_of_the_trials_that_are_left() -> None:
+    """Trials of other cells take other times: a trial's place in the run says nothing."""
+    asked: list[int] = []
+
+    def left_of(plan: object, ended: Sequence[Outcome]) -> float | None:
+        assert plan is the_plan
+        asked.append(len(ended))
+        return 449.0 if ended else None
+
+    the_plan = make_plan(suites.find("quick"))
+    clock = RemainingTime(None, left_of)
+    clock.planned(the_plan)
+    clock.begins(1, 4)
+    assert not clock.left()
+    clock.ends(measured("a", 0, 1000))
+    assert clock.left() == "7:29 left"
+    clock.begins(2, 4)
+    assert clock.left() == "7:29 left"
+    assert asked == [1, 1]
 
 
 def test_a_problem_that_differs_in_its_figures_only_is_told_once_and_counted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -30,17 +30,20 @@ _PART_SHOWN = 0.05
 
 # How much a plan plays, on one line.
 ExtentOf = Callable[[Plan], str]
+# About how long the trials take that these outcomes of a plan lack; None if nothing tells it.
+LeftOf = Callable[[Plan, Sequence[Outcome]], float | None]
 # The ranking after some sittings, a line for each question.
 StandingOf = Callable[[list[Outcome]], list[str]]
 
 
 @contextmanager
 def make_display(
-    console: Console, extent: ExtentOf, standing: StandingOf, limit_s: float | None = None
+    console: Console, extent: ExtentOf, standing: StandingOf, clock: RemainingTime | None = None
 ) -> Generator[Display]:
-    """A live display on a terminal, plain lines otherwise; `limit_s` is the time of the run."""
+    """A live display on a terminal, plain lines otherwise."""
+    clock = clock or RemainingTime()
     if not console.is_terminal:
-        plain = PlainDisplay(console, extent, standing, limit_s)
+        plain = PlainDisplay(console, extent, standing, clock)
         yield plain
         plain.repeat_problems()
         return
@@ -58,7 +61,7 @@ def make_display(
         refresh_per_second=1,
     )
     with progress:
-        live = LiveDisplay(console, extent, standing, limit_s, progress)
+        live = LiveDisplay(console, extent, standing, clock, progress)
         yield live
     live.repeat_problems()
 
@@ -105,15 +108,25 @@ def _kind_of_problem(outcome: Outcome) -> str:
 
 
 class RemainingTime:
-    """The remaining time, estimated from the trials of this session; never above the limit."""
+    """The remaining time, estimated from the trials of this session; never above the limit.
 
-    def __init__(self, limit_s: float | None = None) -> None:
+    Trials are as long as `left_of` says. Without it, all parts of a run are equally long.
+    """
+
+    def __init__(self, limit_s: float | None = None, left_of: LeftOf | None = None) -> None:
         self._limit_s = math.inf if limit_s is None else limit_s
+        self._left_of = left_of
+        self._plan: Plan | None = None
+        self._outcomes: list[Outcome] = []
         self._began = 0.0
         self._first: int | None = None
         self.total = 0
         self.number = 0
         self._playing = 0
+
+    def planned(self, plan: Plan) -> None:
+        """The plan is known, or what cannot be played has been taken out of it."""
+        self._plan = plan
 
     def begins(self, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
@@ -121,9 +134,11 @@ class RemainingTime:
             self._first, self._began = number, time.monotonic()
         self.number, self.total, self._playing = number, total, 1
 
-    def ends(self) -> None:
-        """The trial has ended."""
+    def ends(self, outcome: Outcome | None = None) -> None:
+        """The trial, or the sitting, has ended."""
         self._playing = 0
+        if outcome is not None:
+            self._outcomes.append(outcome)
 
     def left(self) -> str:
         """Text such as `1:42 left`; empty until a trial has ended, and after the last one."""
@@ -132,8 +147,15 @@ class RemainingTime:
         if ended < 1 or remaining < 1:
             return ""
         spent_s = time.monotonic() - self._began
-        seconds = round(min(spent_s / ended * remaining, max(0.0, self._limit_s - spent_s)))
+        left_s = self._by_plan()
+        left_s = spent_s / ended * remaining if left_s is None else left_s
+        seconds = round(min(left_s, max(0.0, self._limit_s - spent_s)))
         return f"{seconds // 60}:{seconds % 60:02} left"
+
+    def _by_plan(self) -> float | None:
+        if self._plan is None or self._left_of is None:
+            return None
+        return self._left_of(self._plan, self._outcomes)
 
 
 class RateMeter:
@@ -161,10 +183,10 @@ class _PrintingDisplay(Display):
     """Prints what stays on the screen: the plan, what is not played, the ranking so far."""
 
     def __init__(
-        self, console: Console, extent: ExtentOf, standing: StandingOf, limit_s: float | None
+        self, console: Console, extent: ExtentOf, standing: StandingOf, clock: RemainingTime
     ) -> None:
         self._console, self._extent, self._standing = console, extent, standing
-        self._problems, self._clock = _Problems(), RemainingTime(limit_s)
+        self._problems, self._clock = _Problems(), clock
 
     def repeat_problems(self) -> None:
         """Print how often each reason came, of those that came more than once."""
@@ -172,10 +194,12 @@ class _PrintingDisplay(Display):
 
     def planned(self, plan: Plan) -> None:
         """The plan is known."""
+        self._clock.planned(plan)
         _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
 
     def refused(self, plan: Plan) -> None:
         """The audit has ruled out some cells."""
+        self._clock.planned(plan)
         _print_lines(self._console, _refusals(plan))
 
     def answers(self, outcomes: list[Outcome]) -> None:
@@ -191,10 +215,10 @@ class LiveDisplay(_PrintingDisplay):
         console: Console,
         extent: ExtentOf,
         standing: StandingOf,
-        limit_s: float | None,
+        clock: RemainingTime,
         progress: Progress,
     ) -> None:
-        super().__init__(console, extent, standing, limit_s)
+        super().__init__(console, extent, standing, clock)
         self._progress, self._rate = progress, RateMeter()
         self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
@@ -248,6 +272,7 @@ class LiveDisplay(_PrintingDisplay):
 
         A short trial ends before its worker tells how it goes, so its own rate is shown meanwhile.
         """
+        self._clock.ends(outcome)
         self._progress.update(self._task, rate=f"last {rate_of(outcome)}")
         problem = problem_of(outcome)
         if problem and self._problems.first(outcome):
@@ -281,7 +306,7 @@ class PlainDisplay(_PrintingDisplay):
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
         if self._what != "sitting":  # it goes on until all its arms have been told
-            self._clock.ends()
+            self._clock.ends(outcome)
         left = self._clock.left()
         head = f"{self._what} {self._clock.number} of {self._clock.total}"
         problem = problem_of(outcome)

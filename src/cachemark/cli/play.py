@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from cachemark.analysis.rate_search import Search, bounds, searches
-from cachemark.cli.display import make_display
+from cachemark.cli.display import RemainingTime, make_display
 from cachemark.cli.logged_display import logged
 from cachemark.host.atomic_file import replace_file
 from cachemark.host.temporary import temporary_folder
@@ -16,8 +17,9 @@ from cachemark.model.plan import Plan
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.report.rounds import QuestionStandings, standing, standing_lines
+from cachemark.runs.next_trials.schedule import trials_left
 from cachemark.runs.planning.plan_text import extent
-from cachemark.runs.planning.planned_time import Tapes
+from cachemark.runs.planning.planned_time import Tapes, left_s
 from cachemark.runs.play import Job, planned, play
 from cachemark.runs.stage import Parties, parties_of
 from cachemark.runs.storage.store import Run
@@ -53,12 +55,17 @@ def play_shown(job: Job) -> list[Outcome]:
     def lines(outcomes: list[Outcome]) -> list[str]:
         return standing_lines(ranked(outcomes))
 
-    def extent_line(plan: Plan) -> str:
-        played = extent(plan, tapes_of_traces(plan, job.parties))
-        return f"{experiment.name}: {played}, kept in {run.folder}"
+    tapes, earlier = tapes_of_traces(job.plan, job.parties), run.outcomes()
 
-    limit_s = experiment.rounds.max_s if job.plan.sittings else None
-    display = make_display(plain_console(stderr=True), extent_line, lines, limit_s)
+    def extent_line(plan: Plan) -> str:
+        return f"{experiment.name}: {extent(plan, tapes)}, kept in {run.folder}"
+
+    def left_of(plan: Plan, ended: Sequence[Outcome]) -> float | None:
+        outcomes = [*earlier, *ended]
+        return left_s(plan, tapes, trials_left(plan, outcomes), outcomes)
+
+    clock = RemainingTime(experiment.rounds.max_s if job.plan.sittings else None, left_of)
+    display = make_display(plain_console(stderr=True), extent_line, lines, clock)
     try:
         return play(job, logged(display, run, ranked), write_report)
     except KeyboardInterrupt:

@@ -13,14 +13,24 @@ from cachemark.analysis.rounds.order import random_square, squares_for, turns
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Keys, RoundsTiming, Timing, Values, Workload
+from cachemark.model.experiment import Keys, Load, RoundsTiming, Timing, Values, Workload
 from cachemark.model.experiment_file import parse
+from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
+from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.next_trials.questions import check_looks
-from cachemark.runs.planning.plan_text import busy_note
-from cachemark.runs.planning.planned_time import block_s, planned_s, sitting_time
+from cachemark.runs.next_trials.schedule import trials_left
+from cachemark.runs.planning.plan_text import busy_note, extent
+from cachemark.runs.planning.planned_time import (
+    block_s,
+    counted_time,
+    left_s,
+    planned_s,
+    sitting_time,
+)
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS
+from tests.builders.outcomes import measured
 
 TEXT = """
 name = "x"
@@ -261,3 +271,76 @@ def test_every_suite_has_time_for_its_first_look(name: str, *, quick: bool) -> N
 def test_the_small_grid_of_every_suite_is_planned_for_five_minutes_at_most(name: str) -> None:
     plan = make_plan(expand(suites.find(name, quick=True), process.binary_path()))
     assert planned_s(plan, cpus=2) <= 300
+
+
+def plan_of_trace(schedule: str = "closed", *, clients: Sequence[str] = ("a", "b")) -> Plan:
+    found = parse(TEXT, "x.toml")
+    workload = Workload(name="trace", trace="day.csv", passes=1, prefill=0.0, warmup_ms=0)
+    return make_plan(
+        msgspec.structs.replace(
+            found,
+            clients=list(clients),
+            design="trials",
+            blocks=4,
+            workloads=[workload],
+            loads=[Load(name="one", schedule=schedule)],
+        )
+    )
+
+
+TRACE_OPS = 800_000
+TAPES = {
+    ("trace", "one"): TapeFacts(
+        seed=1, sha256="", ops=TRACE_OPS, keys=9, period_ns=60_000_000_000, arguments=[]
+    )
+}
+
+
+def test_a_paced_trace_is_planned_by_its_own_time() -> None:
+    plan = plan_of_trace("replay")
+    assert planned_s(plan, 2, TAPES) == pytest.approx(8 * 60, rel=0.05)
+    assert "ops/s" not in extent(plan, TAPES)
+
+
+def test_a_closed_trace_is_planned_by_a_rate_that_is_named() -> None:
+    plan = plan_of_trace()
+    assert counted_time(plan, TAPES) == (8 * TRACE_OPS, 8 * TRACE_OPS / 8_000)
+    assert "at 8.00 k ops/s (the first trials tell the rate" in extent(plan, TAPES)
+
+
+def test_windows_of_a_given_time_name_no_rate() -> None:
+    assert counted_time(plan_of("trials")) == (0, 0)
+    assert "ops/s" not in extent(plan_of("trials"))
+
+
+def walls_s(rates: dict[str, float], plan: Plan) -> list[Outcome]:
+    """The outcomes of a plan, in its order, for clients that have these rates."""
+    return [
+        msgspec.structs.replace(
+            measured(trial.cell.client, trial.block, 1, index=trial.index),
+            trial=trial,
+            wall_ms=round(300 + TRACE_OPS / rates[trial.cell.client] * 1e3),
+        )
+        for trial in plan.trials
+    ]
+
+
+@pytest.mark.parametrize("rate", [2_000, 8_000, 90_000])
+def test_the_first_trial_of_a_closed_trace_tells_the_time_that_is_left(rate: float) -> None:
+    plan = plan_of_trace(clients=["a"])
+    outcomes = walls_s({"a": rate}, plan)
+    assert left_s(plan, TAPES, plan.trials, []) is None
+    for played in (1, 2, 3):
+        left = trials_left(plan, outcomes[:played])
+        truth = sum(one.wall_ms for one in outcomes[played:]) / 1e3
+        assert left_s(plan, TAPES, left, outcomes[:played]) == pytest.approx(truth, rel=0.05)
+    assert left_s(plan, TAPES, [], outcomes) is None
+
+
+def test_clients_of_other_rates_are_told_apart_after_a_block() -> None:
+    plan = plan_of_trace(clients=["a", "b"])
+    outcomes = walls_s({"a": 90_000, "b": 6_000}, plan)
+    for played in range(2, 8):
+        left = trials_left(plan, outcomes[:played])
+        truth = sum(one.wall_ms for one in outcomes[played:]) / 1e3
+        assert left_s(plan, TAPES, left, outcomes[:played]) == pytest.approx(truth, rel=0.05)

@@ -125,6 +125,14 @@ def _sittings(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
             )
 
 
+def trials_left(plan: Plan, outcomes: list[Outcome]) -> list[Trial]:
+    """The trials that are still to be played, without replays; empty for sittings and searches."""
+    if plan.sittings or plan.experiment.search:
+        return []
+    done, lost = _done(outcomes), given_up(outcomes)
+    return [one for one in plan.trials if one.index not in done and one.cell not in lost]
+
+
 def _done(outcomes: list[Outcome]) -> frozenset[int]:
     return frozenset(outcome.trial.index for outcome in outcomes)
 

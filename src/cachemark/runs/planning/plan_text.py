@@ -12,7 +12,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import MOST_TRIES, Plan
 from cachemark.model.search_steps import TYPICAL_TRIALS
 from cachemark.runs.generations import lines_about_order
-from cachemark.runs.planning.planned_time import Tapes, planned_s
+from cachemark.runs.planning.planned_time import Tapes, counted_time, planned_s
 from cachemark.runs.tapes import Tape
 
 _MAX_LINES = 6
@@ -21,6 +21,8 @@ _EXACT_BELOW = 1000
 _MOST_KEYS = 0.8
 # A load average of so many times the CPUs: what is planned takes longer then.
 _BUSY = 1.5
+# A plan names the rate that it assumes if this part of its time depends on it.
+_COUNTED_PART = 0.1
 
 
 def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -100,7 +102,8 @@ def extent(plan: Plan, tapes: Tapes | None = None) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
     busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
-    seed = f"{_about(_planned_s(plan, tapes))}{busy}{_replays(plan, tapes)}, seed {experiment.seed}"
+    long = f"{_about(_planned_s(plan, tapes))}{busy}{_assumed_rate(plan, tapes)}"
+    seed = f"{long}{_replays(plan, tapes)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
         each = "1 search" if experiment.blocks == 1 else f"{experiment.blocks} searches"
@@ -117,6 +120,15 @@ def extent(plan: Plan, tapes: Tapes | None = None) -> str:
         f"{count_of(arms, 'cell')} in turns of {experiment.rounds.slice_ms:g} ms, "
         f"{most}{count_of(len(plan.sittings), 'sitting')}, {seed}"
     )
+
+
+def _assumed_rate(plan: Plan, tapes: Tapes | None) -> str:
+    """At which rate numbers of operations take what is planned, in words; empty without them."""
+    counted = counted_time(plan, tapes)
+    if plan.sittings or counted.seconds < _COUNTED_PART * _planned_s(plan, tapes):
+        return ""
+    rate = number(counted.ops / counted.seconds)
+    return f" at {rate} ops/s (the first trials tell the rate, and the time that is left)"
 
 
 def _replays(plan: Plan, tapes: Tapes | None) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from cachemark.analysis.rounds.order import squares_for, williams
 from cachemark.endpoints.servers import ServerSpec, memory_limit, parse_spec
 from cachemark.model.experiment import Load, Timing, Workload
-from cachemark.model.outcome import Trial
+from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
 from cachemark.model.tape_facts import TapeFacts
 from cachemark.model.units import parse_size
@@ -67,6 +68,51 @@ def planned_s(plan: Plan, cpus: int, tapes: Tapes | None = None) -> float:
         return first + (whole if limit_s is None else min(whole, limit_s))
     each_s = plan.typical_trials / max(1, len(plan.trials))
     return first + sum(_trial_s(plan, trial, tapes or {}) for trial in plan.trials) * each_s
+
+
+class CountedTime(NamedTuple):
+    """The windows of a plan that end after a number of operations: their time in seconds."""
+
+    ops: float
+    seconds: float
+
+
+def counted_time(plan: Plan, tapes: Tapes | None = None) -> CountedTime:
+    """What a plan assumes of the clients' rate. Only trials tell how long these windows are."""
+    ops = seconds = 0.0
+    for trial in plan.trials:
+        workload, load = plan.workload(trial.cell), plan.load(trial.cell)
+        tape = (tapes or {}).get((workload.name, load.name))
+        counted = _counted_ops(trial, workload, load, tape)
+        if counted is not None:
+            ops += counted
+            seconds += counted / ops_per_s(trial, workload, load)
+    return CountedTime(ops, seconds)
+
+
+def left_s(
+    plan: Plan, tapes: Tapes, left: Sequence[Trial], played: Sequence[Outcome]
+) -> float | None:
+    """About how long the trials `left` take, in seconds; None if there are none, or no outcomes.
+
+    A trial takes as long as those of its cell. One of another cell takes its planned time, times
+    by how much the trials of its workload and load were longer than planned, or all trials.
+    """
+    taken = [(one.trial, one.wall_ms / 1e3) for one in played if one.state == "measured"]
+    if not taken or not left:
+        return None
+
+    def work(trial: Trial) -> tuple[str, str]:
+        return trial.cell.workload, trial.cell.load
+
+    def one_s(trial: Trial) -> float:
+        if same := [wall_s for other, wall_s in taken if other.cell == trial.cell]:
+            return fmean(same)
+        alike = [one for one in taken if work(one[0]) == work(trial)] or taken
+        planned = sum(_trial_s(plan, other, tapes) for other, _ in alike)
+        return _trial_s(plan, trial, tapes) * sum(wall_s for _, wall_s in alike) / planned
+
+    return sum(map(one_s, left))
 
 
 def block_s(plan: Plan, cpus: int) -> float:
@@ -165,18 +211,27 @@ def window_s(
     trial: Trial, workload: Workload, load: Load, timing: Timing, tape: TapeFacts | None = None
 ) -> float:
     """The measured window, with the warm-up before it. Of a trace, the tape says what it has."""
-    rate = ops_per_s(trial, workload, load)
-    if workload.fill_percent is not None:
-        return (fill_sample_ops(workload) + _fill_ops(trial, workload)) / rate
-    warm_up_s = warmup_ms(workload, timing) / 1e3
-    if workload.ops is not None:
-        return warm_up_s + workload.ops / rate
-    if workload.passes is not None and load.schedule == "closed":
-        records = tape.ops if tape else records_of(workload)
-        return warm_up_s + workload.passes * records / rate
+    # A fill plays a part of its own as its warm-up.
+    warm_up_s = 0.0 if workload.fill_percent else warmup_ms(workload, timing) / 1e3
+    counted = _counted_ops(trial, workload, load, tape)
+    if counted is not None:
+        return warm_up_s + counted / ops_per_s(trial, workload, load)
     if workload.passes is not None and tape:
         return warm_up_s + workload.passes * tape.period_ns / 1e9
     return warm_up_s + timing.measure_ms / 1e3
+
+
+def _counted_ops(
+    trial: Trial, workload: Workload, load: Load, tape: TapeFacts | None
+) -> float | None:
+    """The operations that a window plays, however long they take; None if its time is known."""
+    if workload.fill_percent is not None:
+        return fill_sample_ops(workload) + _fill_ops(trial, workload)
+    if workload.ops is not None:
+        return workload.ops
+    if workload.passes is not None and load.schedule == "closed":
+        return workload.passes * (tape.ops if tape else records_of(workload))
+    return None
 
 
 def _kinds(workload: Workload) -> Iterator[tuple[str, int, float]]:
