@@ -32,11 +32,10 @@ _MAVEN = "Maven"
 _REPOSITORY = Path.home() / ".m2/repository"
 _HEAD = """# Packages of others
 
-cachemark and its workers use these packages. None of them is in this repository: the package
-managers fetch what the lock files name. The program `cachemark-engine` has crates of crates.io.
-The documentation site, which the wheel of cachemark contains, has scripts and styles of zensical.
-Of RubyGems only the packages are listed that the workers name themselves.
-`make third-party` prints this page.
+cachemark and its workers use these packages. This repository contains none of them: the package
+managers fetch what the lock files name. The program `cachemark-engine` contains crates of
+crates.io. The documentation site in the wheel of cachemark contains scripts and styles of zensical.
+Packages that Ruby's gems need themselves are not listed. `make third-party` prints this page.
 
 """
 
@@ -261,19 +260,22 @@ def listed() -> dict[Part, str]:
 
 def rows(page: str) -> dict[Part, str]:
     """The packages of a page, and their licences."""
+    found = re.findall(r"^\| ([\w.]+) \| (.+) \| (.+) \|$", page.partition("|---")[2], re.M)
     return {
-        Part(registry, name, version): licence
-        for registry, name, version, licence in re.findall(
-            r"^\| ([\w.]+) \| (\S+) \| (\S+) \| (.+) \|$", page.partition("|---")[2], re.M
-        )
+        Part(registry, *package.rsplit("@", 1)): licence
+        for registry, licence, packages in found
+        for package in packages.split(", ")
     }
 
 
 def page(parts: set[Part], known: dict[Part, str]) -> str:
-    """The page, in the order of registries and names."""
-    lines = ["| registry | package | version | licence |", "|---|---|---|---|"]
+    """The page: a row for each registry and licence, with its packages as NAME@VERSION."""
+    packages: dict[tuple[str, str], list[str]] = {}
     for part in sorted(parts):
-        lines.append(f"| {' | '.join(part)} | {known.get(part, UNKNOWN)} |")
+        row = packages.setdefault((part.registry, known.get(part, UNKNOWN)), [])
+        row.append(f"{part.name}@{part.version}")
+    lines = ["| registry | licence | packages |", "|---|---|---|"]
+    lines += [f"| {' | '.join(row)} | {', '.join(packages[row])} |" for row in sorted(packages)]
     return _HEAD + "\n".join(lines) + "\n"
 
 
