@@ -71,14 +71,19 @@ def _table(table: type[msgspec.Struct]) -> str:
     text = inspect.cleandoc(table.__doc__ or "")
     shapes = schema_of(table)
     rows = [_row(field, shapes[field.name]) for field in msgspec.structs.fields(table)]
-    head = "| setting | value | default | example | meaning |\n|---|---|---|---|---|"
+    head = "| setting | value (default) | meaning |\n|---|---|---|"
     return f"{text}\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
 def _row(field: msgspec.structs.FieldInfo, shape: dict[str, Any]) -> str:
-    examples = [f"`{_cell(to_toml(value))}`" for value in shape.get("examples", [])]
-    cells = [f"`{field.name}`", _kind(shape), _default(field), ", ".join(examples[:3])]
-    return f"| {' | '.join([*cells, _cell(shape['description'])])} |"
+    meaning, default = shape["description"], _default(field)
+    # Numbers and choices need no example.
+    texts = [each for each in shape.get("examples", []) if isinstance(each, str | list | dict)]
+    examples = [f"`{_cell(to_toml(each))}`" for each in texts if each and "enum" not in shape]
+    told = [each for each in examples if each != default and each.strip('`"') not in meaning]
+    such_as = f", such as {', '.join(told[:3])}" if told else ""
+    value = f"{_kind(shape)}{f' ({default})' if default else ''}"
+    return f"| `{field.name}` | {value} | {_cell(meaning)}{such_as} |"
 
 
 def _kind(shape: dict[str, Any]) -> str:
@@ -112,11 +117,12 @@ def _limits(shape: dict[str, Any]) -> str:
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
+    """The default value as TOML; empty if there is none."""
     if field.required:
         return "required"
     value = default_of(field)
     if value is None or isinstance(value, msgspec.Struct) or value in ("", [], {}):
-        return "–"
+        return ""
     return f"`{to_toml(value)}`"
 
 

@@ -79,8 +79,8 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     preset: Annotated[
         str | None,
         _is(
-            "a named workload (`cachemark-engine tape presets`); it fills in every setting that "
-            "has its default value here",
+            "a named workload (`cachemark-engine tape presets`), for all settings that have their "
+            "defaults here",
             "etc",
         ),
     ] = None
@@ -97,7 +97,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = None
     trace_gets: Annotated[
         Literal["as-logged", "cache-aside"],
-        _is("what a get of a trace does that misses: nothing, or it stores the value"),
+        _is("a get of a trace that misses does nothing, or stores the value"),
     ] = "as-logged"
     trace_left_out: Annotated[
         float,
@@ -118,14 +118,14 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     key_step: Annotated[
         int, _is("each repetition of the sequence advances its keys by this number", 6, ge=0)
     ] = 0
-    keys: Annotated[Keys, _is("a table, see `keys`")] = Keys()
-    values: Annotated[Values, _is("a table, see `values`")] = Values()
+    keys: Annotated[Keys, _is("see `keys`")] = Keys()
+    values: Annotated[Values, _is("see `values`")] = Values()
     run: Annotated[int, _is("keys in each mget or mset", 10, ge=1, le=65535)] = 10
     prefill: Annotated[
         float,
         _is(
-            "part of the keys that is stored before the window; of a trace, its first keys; "
-            "default of a trace: 0, a cold cache",
+            "part of the keys that the prefill stores; of a trace, its first keys "
+            "(default 0: a cold cache)",
             0.5,
             ge=0,
             le=1,
@@ -148,7 +148,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("play until the server's `bytes` are this part of its memory", 80.0),
     ] = None
     passes: Annotated[
-        Positive | None, _is("play the whole tape so often; default of a trace: 1", 1)
+        Positive | None, _is("number of plays of the whole tape; default of a trace: 1", 1)
     ] = None
     ops: Annotated[Positive | None, _is("play this number of operations", 100_000)] = None
     warmup_ms: Annotated[
@@ -229,7 +229,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
     ] = "own"
     measure: Annotated[
         Measure | None,
-        _is("a measuring client beside this load: a table, see `measure`", {"rate": 1000}),
+        _is("a measuring client beside this load: see `measure`", {"rate": 1000}),
     ] = None
 
 
@@ -243,7 +243,7 @@ class Timing(TomlTable, frozen=True, kw_only=True):
         Positive, _is("a trial fails if a worker needs longer to be ready", 30_000)
     ] = 30_000
     silence_ms: Annotated[
-        Positive, _is("a trial fails if a worker sends no message for so long", 15_000)
+        Positive, _is("a trial fails if a worker sends no message for longer", 15_000)
     ] = 15_000
 
 
@@ -297,8 +297,8 @@ class QuickGrid(TomlTable, frozen=True, kw_only=True):
     scale: Annotated[
         float, _is("multiplies the length of workloads that end by themselves", 0.1, gt=0, le=1)
     ] = 1.0
-    timing: Annotated[Timing | None, _is("a table, see `timing`")] = None
-    rounds: Annotated[RoundsTiming | None, _is("a table, see `rounds`")] = None
+    timing: Annotated[Timing | None, _is("see `timing`")] = None
+    rounds: Annotated[RoundsTiming | None, _is("see `rounds`")] = None
 
 
 class Experiment(TomlTable, frozen=True, kw_only=True):
@@ -332,7 +332,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     ] = 5
     until_valid: Annotated[
         Positive | None,
-        _is("trials: replay trials that the machine spoiled, until each cell has N valid", 5),
+        _is("trials: replay disturbed trials until each cell has N valid ones", 5),
     ] = None
     margin_percent: Annotated[
         float, _is("the smallest difference that matters to you", 5.0, ge=0)
@@ -340,8 +340,8 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     noise: Annotated[
         NoisePolicy,
         _is(
-            "a trial on a noisy machine: `refuse` makes it INVALID, `note` only says so, `auto` "
-            "refuses open loops, and noise that affects some clients more than others"
+            "a trial on a noisy machine: `refuse`: INVALID; `note`: the report says so; `auto`: "
+            "refuses open loops, and noise that affects some clients more"
         ),
     ] = "auto"
     twice: Annotated[
@@ -351,23 +351,22 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     awake: Annotated[bool, _is("keep idle CPUs out of sleep states, with low-priority threads")] = (
         False
     )
-    timing: Annotated[Timing, _is("a table, see `timing`")] = Timing()
+    timing: Annotated[Timing, _is("see `timing`")] = Timing()
     design: Annotated[
         Literal["auto", "rounds", "trials"],
         _is(
-            "`rounds`: all cells that are compared take short turns; `trials`: one after the "
-            "other; `auto`: rounds where that is possible"
+            "`rounds`: cells take short turns; `trials`: one after the other; `auto`: rounds where "
+            "possible"
         ),
     ] = "auto"
-    rounds: Annotated[RoundsTiming, _is("a table, see `rounds`")] = RoundsTiming()
-    placement: Annotated[Placement, _is("a table, see `placement`")] = Placement()
+    rounds: Annotated[RoundsTiming, _is("see `rounds`")] = RoundsTiming()
+    placement: Annotated[Placement, _is("see `placement`")] = Placement()
     search: Annotated[
         str,
         _is(
-            "find the highest rate that meets this objective for the response time, for each "
-            "client and server; loads are open loops without a rate",
+            "find the highest rate that meets this objective; loads are open loops without a rate",
             "p99<1ms",
             "p99.9<500us",
         ),
     ] = ""
-    quick: Annotated[QuickGrid | None, _is("a table, see `quick`")] = None
+    quick: Annotated[QuickGrid | None, _is("see `quick`")] = None

@@ -67,8 +67,8 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     servers: Annotated[
         list[str],
         _is(
-            "`host:port` or `unix:/path`. With several, the library distributes the "
-            "keys over them. An empty list: the client is a cache inside the worker's own process"
+            "`host:port` or `unix:/path`; the library distributes the keys over several. "
+            "Empty: the client is a cache inside the worker's own process"
         ),
     ]
     wire: Annotated[str, _is("`text`, `binary` or `meta`; `none` if there are no servers")] = "text"
@@ -106,9 +106,9 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     options: Annotated[
         dict[str, str],
         _is(
-            "options of this client; an unknown one is `unsupported`. Every client of "
-            "a library has `profile`: `common` (the settings that all clients share), `defaults` "
-            "(the library's own settings) or, if its documents recommend settings, `tuned` (these)"
+            "options of this client; an unknown one is `unsupported`. Every client of a library "
+            "has `profile`: `common` (settings that all clients share), `defaults` (the library's "
+            "own) or `tuned` (that its documents recommend)"
         ),
     ] = {}
 
@@ -132,10 +132,9 @@ class RunRequest(Message, frozen=True, kw_only=True, tag="run"):
 class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
     """Get ready to play slices: short parts of the tape, in turn with other clients.
 
-    The worker prepares everything that slices need: it starts its callers, which then wait; it
-    allocates the memory for all results; and it collects garbage once. Between slices it does none
-    of this. The first slice begins at the tape's start. Another `begin_slices`, a `run` or a
-    `prepare` discards the slices that were played.
+    The worker starts its callers, which then wait, allocates the memory for all results, and
+    collects garbage once; between slices it does none of this. The first slice begins at the tape's
+    start. Another `begin_slices`, a `run` or a `prepare` discards the slices that were played.
 
     Answer: `ready`, or `error`.
     """
@@ -144,21 +143,19 @@ class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
 class Slice(Message, frozen=True, kw_only=True, tag="slice"):
     """Play a slice of the tape. Each caller continues where its last slice ended.
 
-    A caller is a thread, a task, or a connection of the native client. Its slice has two parts: the
-    lead-in, which is not counted, and the counted part.
+    A caller is a thread, a task, or a connection of the native client.
 
-    Closed loop: when `length_us` has passed since the start of the slice, a caller starts no more
-    operations. It waits for the outstanding ones and, after operations without a reply, for a
-    barrier. Its counted part begins with its first completion at or after `lead_in_us`. If it did
-    not wait for a server at that time (it got no CPU, or its cache is in the process), the counted
-    part begins at `lead_in_us`. Later completions count. The counted part ends with the last
-    completion or the barrier, but not before the end of the slice.
+    Closed loop: after `length_us` a caller starts no more operations. It waits for the outstanding
+    ones and, after operations without a reply, for a barrier. Its counted part begins with its
+    first completion at or after `lead_in_us`; at `lead_in_us`, if it did not wait for a server then
+    (it got no CPU, or its cache is in the process). Later completions count. The counted part ends
+    with the last completion or the barrier, but not before the end of the slice.
 
-    Open loop: the tape's time stands still between slices. An operation is counted if its intended
-    start is `lead_in_us` after the start of the slice, or later. Operations that are due in the
-    slice end in the same way as in a run.
+    Open loop: the tape's time stands still between slices. An operation counts if its intended
+    start is `lead_in_us` or more after the start of the slice. Operations that are due in the slice
+    end as in a run.
 
-    If `lead_in_us` is `length_us`, nothing is counted: such slices are a warm-up.
+    If `lead_in_us` is `length_us`, nothing counts: a warm-up.
 
     Answer: `slice_done`, or `error`; without `begin_slices`, an error of the kind `protocol`.
     """
@@ -173,11 +170,11 @@ class Slice(Message, frozen=True, kw_only=True, tag="slice"):
 class EndSlices(Message, frozen=True, kw_only=True, tag="end_slices"):
     """End the slices.
 
-    Answer: `done` with the phase `measure`, the sum of all slices; or `error`. Without
-    `begin_slices`, the error has the kind `protocol`. In this `done`, `elapsed_ns` and
-    `send_elapsed_ns` are the sum of `elapsed_ns` of all slices. `cpu_user_ns`, `cpu_system_ns`,
-    `reconnects` and `barriers` include the lead-ins. All other fields are about the counted parts
-    only. There are no `timeline` and no `sections`.
+    Answer: `done` with the phase `measure`, the sum of all slices; or `error` (without
+    `begin_slices`, of the kind `protocol`). `elapsed_ns` and `send_elapsed_ns` are both the sum of
+    `elapsed_ns` of all slices. `cpu_user_ns`, `cpu_system_ns`, `reconnects` and `barriers` include
+    the lead-ins; all other fields are about the counted parts. There are no `timeline` and no
+    `sections`.
     """
 
 

@@ -27,23 +27,22 @@ _INTRODUCTION = """\
 
 A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the clock,
 the loop and the histograms. cachemark starts the worker, sends it requests, and judges its results.
-To add a language, write a worker.
+[An example](workers/reference/worker.py) has 250 lines of plain Python.
 
-This page is generated from `src/cachemark/model/protocol.py` (`cachemark protocol`). The JSON
-Schema [docs/protocol.schema.json](docs/protocol.schema.json) has the same source.
+`cachemark protocol` prints this page from `src/cachemark/model/protocol.py`, and the JSON Schema
+[docs/protocol.schema.json](docs/protocol.schema.json).
 
 ## Rules
 
-- **Messages** are JSON lines: one object for each line, UTF-8. Requests arrive on stdin, answers go
-  to stdout. stderr is the worker's log; the outcome of the trial keeps it.
-- **Fields.** Every message has a `type`. Unknown fields are ignored. A field may be left out if it
-  has its default value.
+- **Messages** are JSON lines in UTF-8. Requests arrive on stdin, answers go to stdout. stderr is
+  the worker's log, which the outcome keeps.
+- **Fields.** Every message has a `type`. Unknown fields are ignored. A field with its default value
+  (in brackets below, or null) may be left out; all others are required.
 - **Failures** are answers (`unsupported`, `error`), not crashes. The end of stdin means `bye`.
 - **No retries.** A failed operation counts as an error, never as an operation. A miss is an answer.
 - **Kinds.** The kind of an operation is its verb on the tape, followed by `_noreply` if it asks for
   no reply.
-- **Verification.** The worker compares every byte of a value with the tape. A reply with a wrong
-  value counts as a `wrong_value`.
+- **Verification.** The worker compares every byte of a value with the tape: `wrong_values`.
 - **Operations without a reply.** After them, the worker sends a command with a reply (`version`) on
   each connection, and waits for it inside the window. This command is called a barrier.
 - **Histograms** are {histogram}.
@@ -71,9 +70,6 @@ cachemark                            worker
    │ ◀──────────────────────── done   │
    │ bye ───────────────────────────▶ │ exits with status 0
 ```
-
-An example of a whole worker, in 250 lines of plain Python:
-[workers/reference/worker.py](workers/reference/worker.py).
 """
 
 
@@ -133,7 +129,7 @@ def _body(struct: type[msgspec.Struct]) -> str:
     rows = _rows(struct)
     if not rows:
         return f"{text}\n"
-    head = "| field | type | default | meaning |\n|---|---|---|---|"
+    head = "| field | type (default) | meaning |\n|---|---|---|"
     return f"{text}\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
@@ -143,7 +139,7 @@ def _rows(struct: type[msgspec.Struct]) -> list[str]:
     for field in msgspec.structs.fields(struct):
         shape = shapes[field.encode_name]
         meaning = shape.get("description", "").replace("|", "\\|")
-        rows.append(f"| `{field.name}` | {_kind(shape)} | {_default(field)} | {meaning} |")
+        rows.append(f"| `{field.name}` | {_kind(shape)}{_default(field)} | {meaning} |")
     return rows
 
 
@@ -167,10 +163,9 @@ def _kind(shape: dict[str, Any]) -> str:
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return "required"
-    value = default_of(field)
-    return "–" if value is None else f"`{json.dumps(value)}`"
+    """Such as ` (0)`; empty for a required field, and for null, which the type names."""
+    value = None if field.required else default_of(field)
+    return "" if value is None else f" (`{json.dumps(value)}`)"
 
 
 def _main(arguments: list[str]) -> int:

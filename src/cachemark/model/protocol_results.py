@@ -16,8 +16,8 @@ from cachemark.model.setting_types import described as _is
 CAPABILITIES = (
     "wire protocols, the library's default first (`text`, `binary`, `meta`, or only `none`); "
     "kinds of operations (`get`, `set_noreply` …); and any of `threads`, `pipeline`, `in_order` "
-    "(a caller's operations on a key reach the server in their order, also those that are "
-    "outstanding together or have no reply), `refill_all` (it can wait for all outstanding "
+    "(a caller's operations on a key reach the server in their order, even outstanding together "
+    "or without a reply), `refill_all` (it can wait for all outstanding "
     "operations before it begins the next ones), `open_loop`, `unix`, `shared` (callers may share "
     "a connection), `cluster` (several servers), `tls` (it encrypts connections if the option "
     "`tls` is a PEM file with the certificates to trust; `tls_name` is the name that the server's "
@@ -119,9 +119,8 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
 
     Only closed loops without think time have them.
 
-    A group is counted if all of its operations were `ok`, and all were counted in the same run or
-    slice. A group is not counted if the end of a run or slice cuts it, or if it began in a
-    lead-in.
+    A group counts if all of its operations were `ok` and counted in the same run or slice: not if
+    the end of a run or slice cuts it, or if it began in a lead-in.
     """
 
     length: Annotated[int, _is("number of operations in each group", ge=2)]
@@ -198,21 +197,17 @@ HalfTime = Annotated[
 class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
     """Callers give up some of their calls in a part of the window.
 
-    `cancel`: the task, the future or the context of the call is cancelled; the call is a `timeout`.
-    `kill`: the thread of the call is killed; the call is a `timeout`. `interrupt`: the handler of a
-    signal ends the call with an exception; the call is a `timeout`. Where signals reach one thread
-    only, the callers in other threads make their calls as usual. `fork`: before a `get`, a child
-    process begins the same call on the same connection and is killed; then the caller makes its
-    call. `exhaust`: before a `get`, once in the life of a caller, its process reaches its memory
-    limit within the reply to a longer read on the same connection; then the caller makes its call.
-    A call that cannot be given up counts, and is made as usual. Tasks that share one list of
-    operations are one caller.
+    After `cancel` (of the task, the future or the context), `kill` (of the thread) and `interrupt`
+    (a signal's handler ends the call with an exception) the call is a `timeout`. Where signals
+    reach one thread only, other callers make their calls as usual. `fork`: before a `get`, a child
+    process begins the same call on the same connection and is killed. `exhaust`: before a `get`,
+    once in the life of a caller, its process reaches its memory limit within the reply to a longer
+    read on the same connection. Then the caller makes its call. A call that cannot be given up
+    counts, and is made as usual. Tasks that share one list of operations are one caller.
     """
 
     way: Annotated[Way, _is("how they give up")]
-    every: Annotated[
-        int, _is("of each caller every how many-th of the calls that begin in the part", ge=1)
-    ]
+    every: Annotated[int, _is("every n-th call of each caller that begins in the part", ge=1)]
     after_ms: Annotated[int, _is("how long after the begin of the call; not with `exhaust`", ge=1)]
     begin_ms: Annotated[int, _is("begin of the part, from the window's start", ge=0)]
     end_ms: Annotated[int, _is("end of the part, from the window's start", ge=0)]
