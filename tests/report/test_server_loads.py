@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.model.outcome import Outcome, ServerLoad
+from cachemark.model.outcome import Outcome
+from cachemark.model.server_stats import ServerLoad
 from cachemark.report.server_loads import server_load_lines
 from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes

@@ -11,6 +11,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome_format_1 import from_format_1
 from cachemark.model.protocol import Done, Ready
 from cachemark.model.rounds import Rounds
+from cachemark.model.server_stats import ServerLoad, SlabClass
 from cachemark.model.tape_facts import TapeFacts
 
 OUTCOME_FORMAT = 2
@@ -270,16 +271,6 @@ class Generators(Record, frozen=True, kw_only=True):
     observed: Observed | None = None
 
 
-class ServerLoad(Record, frozen=True, kw_only=True):
-    """One of several servers: its commands in a window, and the items that it held at the end.
-
-    `items` is None if the server does not say it.
-    """
-
-    commands: int
-    items: int | None
-
-
 class _Format(Record, frozen=True, kw_only=True):
     format: int = OUTCOME_FORMAT
 
@@ -294,7 +285,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     `generators`: others made the `load`; `measure` is then the measuring client's alone.
     `web_cpu_ns`: the CPU time that the server of the run's own pages used while the trial, or its
     sitting, was played; None without such pages. `server_loads`: each server of several, if all of
-    them tell their commands; in turns, those of lead-ins are in them.
+    them tell their commands; in turns, those of lead-ins are in them. `slab_classes`: where
+    items were evicted, and the servers tell them.
     """
 
     format: int = OUTCOME_FORMAT
@@ -332,6 +324,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     stats_after: dict[str, str] = {}
     server_use: ServerUse | None = None
     server_loads: list[ServerLoad] = []
+    slab_classes: list[SlabClass] = []
     samples: list[Sample] = []
     noise: HostNoise | None = None
     rounds: Rounds | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 # Integers in `stats` whose sum over several servers has no meaning.
 _NOT_ADDITIVE = frozenset(
     {"pid", "uptime", "time", "pointer_size", "hash_power_level", "time_since_server_start"}
@@ -65,3 +67,22 @@ def _merge_values(name: str, values: list[str]) -> str | None:
         except ValueError:
             pass
     return values[0] if len(set(values)) == 1 else None
+
+
+class ServerLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several servers: its commands in a window, and the items that it held at the end.
+
+    `items` is None if the server does not say it.
+    """
+
+    commands: int
+    items: int | None
+
+
+class SlabClass(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of one size class of the servers after a window; evictions since their start."""
+
+    chunk_bytes: int
+    items: int
+    memory_bytes: int
+    evictions: int

@@ -45,7 +45,7 @@ from cachemark.report.groups import alone_text, make_groups, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.search_answer import search_answer
-from cachemark.report.server_loads import server_lines
+from cachemark.report.server_loads import server_lines, server_sections
 from cachemark.report.trials import replay_lines, trial_rows
 
 # A number that is no part of a name such as p99.
@@ -100,6 +100,7 @@ def _grid_report(
             *default_settings.sections(experiment, summaries, outcomes, own_settings),
             *round_sections.sections(in_turns),
             *within_trial.sections(summaries),
+            *server_sections(experiment, summaries, outcomes),
             *_published_sections(header, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),

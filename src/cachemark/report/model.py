@@ -18,7 +18,9 @@ Metric = Literal["rate", "p99"]
 # The version of the columns of a search's rows.
 SEARCH_ROWS_VERSION = 1
 # What a section is about.
-Topic = Literal["search", "defaults", "published", "loops", "audit", "within", "rounds", "hosts"]
+Topic = Literal[
+    "search", "defaults", "published", "loops", "audit", "within", "rounds", "servers", "hosts"
+]
 
 
 def ranked_figure(summary: CellSummary, metric: Metric) -> Interval | None:
@@ -169,8 +171,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
     `topic` says what it is about: a search for a rate, the libraries' own settings, published
-    figures, the workers' loops, the audit, single trials, sittings, or hosts. `unit` is the unit of
-    all bars, `more_is_better` their direction. With `prose`, the columns are text, not figures.
+    figures, the workers' loops, the audit, single trials, sittings, servers, or hosts. `unit` is
+    the unit of all bars, `more_is_better` their direction. With `prose`, columns are text.
     `rate_points` are the steps of a search, whose percentile is the `unit`; `capacity_points` are
     the answers of several searches. `client_lines` has a line about some clients, for the last
     screen of a run.

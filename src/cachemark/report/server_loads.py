@@ -1,15 +1,22 @@
-"""Servers: distances, evictions, and how a client distributes its keys over several of them."""
+"""Servers: distances, evictions, refused operations, and how keys are spread over several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
 
-from cachemark.analysis.number_format import counted, time
-from cachemark.analysis.statistics import CellSummary
+from cachemark.analysis.number_format import count_of, counted, size, time
+from cachemark.analysis.statistics import CellSummary, KindSummary
 from cachemark.model.distance import Distance
-from cachemark.model.outcome import Cell, Outcome, ServerLoad
+from cachemark.model.experiment import Experiment, Load
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER, is_repeat
+from cachemark.model.search_steps import besides_callers
+from cachemark.model.server_stats import ServerLoad, SlabClass
+from cachemark.report.model import Section
+
+# A client, a server, a workload, and all of a load besides its callers.
+_Work = tuple[str, str, str, Load]
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
@@ -86,3 +93,94 @@ def _server_text(server: str, counts: Sequence[int | None]) -> str:
     if len(known) < len(counts):
         return f"{server} not known"
     return f"{server} {counted(sum(known)) if sum(known) else 'none'}"
+
+
+def server_sections(
+    experiment: Experiment, summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]
+) -> list[Section]:
+    """The tables of servers that refused operations, or that evicted items from several classes."""
+    return [*_refused_by_callers(experiment, summaries), *_size_classes(outcomes)]
+
+
+def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[Section]:
+    """One row for each client and kind of operation, one column for each number of callers."""
+    loads = {load.name: load for load in experiment.loads}
+    works: dict[_Work, dict[int, CellSummary]] = {}
+    for summary in summaries:
+        cell, load = summary.cell, loads.get(summary.cell.load)
+        if load is None:
+            continue
+        work = (cell.client, cell.server, cell.workload, besides_callers(load))
+        works.setdefault(work, {})[load.threads * load.processes] = summary
+    compared = {work: of for work, of in works.items() if len(of) > 1}
+    callers = sorted({callers for of in compared.values() for callers in of})
+    rows = [
+        [*work[:3], kind, *(_refused(of.get(count), kind) for count in callers)]
+        for work, of in compared.items()
+        for kind in _refused_kinds(of.values())
+    ]
+    if not rows:
+        return []
+    return [
+        Section(
+            title="Refused operations by callers",
+            topic="servers",
+            columns=["client", "server", "workload", "operation"]
+            + [count_of(count, "caller") for count in callers],
+            rows=rows,
+            notes=[
+                "The part of all answers that the server refused: of cas, another caller wrote "
+                "the key between the read and the swap."
+            ],
+        )
+    ]
+
+
+def _refused_kinds(summaries: Sequence[CellSummary]) -> list[str]:
+    names = [kind.kind for of in summaries for kind in of.kinds if kind.not_stored]
+    return list(dict.fromkeys(names))
+
+
+def _refused(summary: CellSummary | None, name: str) -> str:
+    kind = next((one for one in summary.kinds if one.kind == name), None) if summary else None
+    return "–" if kind is None else _share(kind)
+
+
+def _share(kind: KindSummary) -> str:
+    answered = kind.ok + kind.not_stored
+    return f"{100 * kind.not_stored / answered:.1f} %" if answered else "–"
+
+
+def _size_classes(outcomes: Sequence[Outcome]) -> list[Section]:
+    """A table for each server, workload and load: its last valid trial with several classes."""
+    last: dict[tuple[str, str, str], Outcome] = {}
+    for outcome in outcomes:
+        if outcome.verdict == "VALID" and len(outcome.slab_classes) > 1:
+            cell = outcome.trial.cell
+            last[cell.server, cell.workload, cell.load] = outcome
+    return [_size_class_table(place, outcome) for place, outcome in last.items()]
+
+
+def _size_class_table(place: tuple[str, str, str], outcome: Outcome) -> Section:
+    classes = [one for one in outcome.slab_classes if one.memory_bytes]
+    total = sum(one.memory_bytes for one in classes)
+    return Section(
+        title=f"Memory by size class · {' · '.join(place)}",
+        topic="servers",
+        columns=["class up to", "items", "memory", "of the memory", "evicted"],
+        rows=[_size_class_row(one, total) for one in classes],
+        notes=[
+            f"After the last valid trial of {outcome.trial.cell.client}. Evictions are since the "
+            "server's start, so those of the prefill are among them."
+        ],
+    )
+
+
+def _size_class_row(one: SlabClass, total: int) -> list[str]:
+    return [
+        f"{one.chunk_bytes:,} B",
+        counted(one.items),
+        size(one.memory_bytes),
+        f"{100 * one.memory_bytes / total:.1f} %",
+        counted(one.evictions),
+    ]

@@ -34,7 +34,12 @@ class BinaryControl(Control):
 
     def stats(self) -> ServerStats:
         """The server's general statistics, by name."""
-        texts = [(each.key.decode(), each.value.decode()) for each in self._packets(_STAT, b"")]
+        return self.stats_about("")
+
+    def stats_about(self, what: str) -> ServerStats:
+        """What the server tells about `items` or `slabs`."""
+        packets = self._packets(_STAT, what.encode())
+        texts = [(each.key.decode(), each.value.decode()) for each in packets]
         return ServerStats({name: text for name, text in texts if name})
 
     def reset_stats(self) -> None:

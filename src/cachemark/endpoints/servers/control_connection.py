@@ -96,8 +96,16 @@ class Control:
         if not reply.endswith(b"END\r\n"):
             raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
         self._has_stats = True
-        rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
-        return ServerStats({row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"})
+        return _table(reply)
+
+    def stats_about(self, what: str) -> ServerStats:
+        """What the server tells about `items` or `slabs`; empty if it does not know them."""
+        errors = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
+        whole = _lines(b"END\r\n")
+        reply = self._ask(
+            f"stats {what}\r\n".encode(), lambda reply: whole(reply) or reply.startswith(errors)
+        )
+        return ServerStats() if reply.startswith(errors) else _table(reply)
 
     def reset_stats(self) -> None:
         """Reset the server's counters to zero."""
@@ -133,6 +141,11 @@ class Control:
         except OSError as error:
             raise TrialError(f"server {self.address}: {error}", self._remedy) from error
         return reply
+
+
+def _table(reply: bytes) -> ServerStats:
+    rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
+    return ServerStats({row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"})
 
 
 def _lines(end: bytes) -> Callable[[bytes], bool]:

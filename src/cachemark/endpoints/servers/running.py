@@ -97,6 +97,14 @@ class RunningServer:
         self.check()
         return [self._stats_of(member) for member in self.members if member.control]
 
+    def stats_about(self, what: str) -> list[ServerStats]:
+        """What each member tells about `items` or `slabs`; empty if one of them does not."""
+        try:
+            told = [one.control.stats_about(what) for one in self.members if one.control]
+        except TrialError:
+            return []
+        return told if all(told) else []
+
     def use(self) -> ProcessUse | None:
         """The resource use of all members so far; None unless all run and are ours."""
         uses = [process_use(member.child.pid) for member in self.members if member.child]

@@ -38,7 +38,7 @@ from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice, is_warm, most_rounds, operation_ns
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
-from cachemark.runs.trials.window import Window, use_between
+from cachemark.runs.trials.window import Window, slab_classes, use_between
 
 _EMPTY_SLICES = 5
 
@@ -209,11 +209,13 @@ class _Sitting:
     def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:
         done = ends.fleet.end_slices()
         rounds = arm.rounds(labels, self._counted)
+        after = ends.server.member_stats()
         window = Window(
             done=done,
             began_unix_ns=arm.began_unix_ns,
             before=arm.before,
-            after=ends.server.member_stats(),
+            after=after,
+            slab_classes=slab_classes(ends.server, arm.before, after),
             use=_server_use(ends, sum(rounds.slices.server_cpu_ns) + arm.log.void_cpu_ns),
             command_counts=[],
             noise=noise,

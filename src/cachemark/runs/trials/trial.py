@@ -203,6 +203,7 @@ class TrialRun:
             stats_after=dict(merge_stats(window.after)),
             server_use=use,
             server_loads=server_loads(window),
+            slab_classes=window.slab_classes,
             noise=window.noise,
             rounds=window.rounds,
             generators=self._generated(window.generated, window.generated_observed),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -11,10 +11,16 @@ from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.merging import merge_kinds
-from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerLoad, ServerUse
+from cachemark.model.outcome import (
+    CommandCount,
+    HostNoise,
+    Observed,
+    Sample,
+    ServerUse,
+)
 from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds
-from cachemark.model.server_stats import ServerStats
+from cachemark.model.server_stats import ServerLoad, ServerStats, SlabClass
 from cachemark.runs.trials.sampler import Sampler
 
 # Readings of the server's counters in a window, and how close they may come.
@@ -27,7 +33,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
     window that was played in turns with others. `generated` is what load generators did beside.
-    `observed` and `generated_observed` are what was seen of both from outside.
+    `observed` and `generated_observed` are what was seen of both from outside. `slab_classes` has
+    the size classes of servers that evicted items.
     """
 
     done: Done
@@ -41,6 +48,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     command_counts: list[CommandCount]
     noise: HostNoise
     rounds: Rounds | None = None
+    slab_classes: list[SlabClass] = []
 
 
 def play_window(
@@ -70,6 +78,7 @@ def play_window(
             done = fleet.run(request, watched)
         finally:
             keep(sampler.samples)
+    after, used = server.member_stats(), server.use()
     return Window(
         done=done,
         observed=fleet.observed,
@@ -77,9 +86,10 @@ def play_window(
         generated_observed=generators.observed if generators else None,
         began_unix_ns=fleet.began_unix_ns,
         noise=noise.stop(),
-        use=use_between(use, server.use()),
+        use=use_between(use, used),
         before=before,
-        after=server.member_stats(),
+        after=after,
+        slab_classes=slab_classes(server, before, after),
         command_counts=counts_since(
             fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts
         ),
@@ -117,6 +127,43 @@ def server_loads(window: Window) -> list[ServerLoad]:
         for count, stats in zip(commands, window.after, strict=bool(commands))
     ]
     return loads if len(loads) > 1 else []
+
+
+def slab_classes(
+    server: RunningServer, before: Sequence[ServerStats], after: Sequence[ServerStats]
+) -> list[SlabClass]:
+    """The size classes of servers that have evicted items since `before`; else empty."""
+    evicted = [now.delta(then, "evictions") for then, now in zip(before, after, strict=True)]
+    if not any(evicted):
+        return []
+    told = zip(server.stats_about("slabs"), server.stats_about("items"), strict=False)
+    classes: dict[int, list[SlabClass]] = {}
+    for slabs, items in told:
+        for one in _classes(slabs, items):
+            classes.setdefault(one.chunk_bytes, []).append(one)
+    return [
+        SlabClass(
+            chunk_bytes=size,
+            items=sum(one.items for one in alike),
+            memory_bytes=sum(one.memory_bytes for one in alike),
+            evictions=sum(one.evictions for one in alike),
+        )
+        for size, alike in sorted(classes.items())
+    ]
+
+
+def _classes(slabs: ServerStats, items: ServerStats) -> Iterator[SlabClass]:
+    """The classes of one server, from `stats slabs` and `stats items`."""
+    for name in slabs:
+        number, _, what = name.partition(":")
+        size, pages = slabs.number(name), slabs.number(f"{number}:total_pages")
+        if what == "chunk_size" and size is not None and pages is not None:
+            yield SlabClass(
+                chunk_bytes=size,
+                items=items.number(f"items:{number}:number") or 0,
+                memory_bytes=size * pages * (slabs.number(f"{number}:chunks_per_page") or 1),
+                evictions=items.number(f"items:{number}:evicted") or 0,
+            )
 
 
 def counts_since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
