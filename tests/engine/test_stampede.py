@@ -11,6 +11,7 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
+from tests.cli.in_process import Inside
 
 needs_memcached = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -64,3 +65,8 @@ def test_bad_input_is_one_clear_error(words: tuple[str, str], says: str) -> None
     ended = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert says in ended.stderr
+
+
+def test_the_help_of_cachemark_leads_to_it(inside: Inside) -> None:
+    told = " ".join(inside("--help").stdout.split())
+    assert "`cachemark-engine --help` has tools that need no Python, such as `stampede`" in told

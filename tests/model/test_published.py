@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from cachemark.model import suites
+from cachemark.model.plan import make_plan
 from cachemark.model.published import PublishedTable, Row, published_files
 
 SUITES = ("emcache", "inprocess-vs-network", "java-clients", "ruby-clients", "server-modes")
@@ -151,6 +152,40 @@ def test_the_small_grid_of_java_clients_has_every_published_cell() -> None:
     for _, row in rows("java-clients"):
         assert row.client in grid.clients, row.label
         assert row.load in loads & set(workloads[row.workload]), row.label
+
+
+@pytest.mark.parametrize("suite", ["java-clients", "ruby-clients", "server-modes"])
+def test_the_small_grid_plays_a_row_of_each_table(suite: str) -> None:
+    planned = small_grid(suite)
+    played = {
+        table.title: any((row.client, row.workload, row.load) in planned for row in table.row)
+        for table, _ in rows(suite)
+    }
+    assert played
+    assert [title for title, is_played in played.items() if not is_played] == []
+
+
+def test_the_small_grid_of_processes_plays_writes_of_20_and_reads() -> None:
+    """A hundred processes take longer than a small grid may."""
+    planned = small_grid("inprocess-vs-network")
+    played = {
+        table.title
+        for table, row in rows("inprocess-vs-network")
+        if (row.client, row.workload, row.load) in planned
+    }
+    assert played == {"Write, 1 process", "Write, 20 processes", "Read, 1 process"}
+
+
+def test_the_small_grid_of_emcache_plays_its_rates_and_its_fill() -> None:
+    """Its tables have columns by workload; memory is read from the fill."""
+    workloads = {workload for _, workload, _ in small_grid("emcache")}
+    assert workloads == {"get", "set-noreply", "fill"}
+
+
+def small_grid(suite: str) -> set[tuple[str, str, str]]:
+    """Client, workload and load of each cell that `--quick` plans."""
+    plan = make_plan(suites.find(suite, quick=True))
+    return {(cell.client, cell.workload, cell.load) for cell in plan.cells}
 
 
 def test_totals_are_user_and_system() -> None:
