@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -14,10 +17,18 @@ from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.client_readiness import Readiness, query_workers, recorded_readiness
 from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.host import process
+from cachemark.report.console import print_words
 
-_NOTES = ("note", "its own default settings")
+_NOTES = ("note", "its own default settings", "lacks")
 _SHOWN = ("client", "library", "version", "released", "protocols", "TLS", "login")
 _COLUMNS = (*_SHOWN, "callers", "state")
+# A narrow terminal does without these, in this order; what is left is whole.
+_SPARE = ("library", "callers", "released", "login", "version")
+# Below it, notes are lines below the table.
+_ROOM_FOR_NOTES = 160
+# Of a column that may be folded.
+_LEAST = 20
+_GAP = 2
 _LOGINS = {"login_text": "text", "login_sasl": "SASL"}
 
 
@@ -25,7 +36,10 @@ def clients(
     *,
     notes: Annotated[
         bool,
-        Parameter(negative="", help="show a note on each client, and its own settings"),
+        Parameter(
+            negative="",
+            help="show a note on each client, its own settings, and why it has no TLS or no logins",
+        ),
     ] = False,
     check: Annotated[
         bool,
@@ -41,13 +55,49 @@ def clients(
     known = list(registry(process.binary_path(), folder).values())
     found = {} if check else recorded_readiness(known, folder)
     found |= _asked([client for client in known if client.id not in found], folder)
+    out = console()
+    beside = notes and out.width >= _ROOM_FOR_NOTES
+    columns = (*_COLUMNS, *(_NOTES if beside else ()))
+    rows = [_row(client, found[client.id]) + _notes(client) * beside for client in known]
+    _print(out, columns, rows)
+    for client in known if notes and not beside else ():
+        told = [
+            f"{name}: {text}" for name, text in zip(_NOTES, _notes(client), strict=True) if text
+        ]
+        print_words(out, f"{client.id}: {'; '.join(told) or '–'}", wrapped=True)
+
+
+def _notes(client: Client) -> list[str]:
+    return [client.note, client.defaults, client.lacks]
+
+
+def _print(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print the columns that fit; a line says which do not."""
+    shown = fitting(columns, rows, out.width)
     table = Table(box=None, pad_edge=False)
-    for column in (*_COLUMNS, *(_NOTES if notes else ())):
-        table.add_column(column, overflow="fold", no_wrap=column not in ("state", *_NOTES))
-    for client in known:
-        row = _row(client, found[client.id])
-        table.add_row(*row, *([client.note, client.defaults] if notes else []))
-    console().print(table)
+    for index in shown:
+        folds = columns[index] in ("state", *_NOTES)
+        table.add_column(columns[index], overflow="fold", no_wrap=not folds)
+    for row in rows:
+        table.add_row(*(escape(row[index]) for index in shown))
+    out.print(table)
+    if hidden := [name for index, name in enumerate(columns) if index not in shown]:
+        print_words(out, f"A wider terminal, or a pipe, also has: {', '.join(hidden)}.")
+
+
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The columns that fit side by side into `width`, by index. Pure."""
+
+    def least(index: int) -> int:
+        longest = max(map(len, [columns[index], *(row[index] for row in rows)]))
+        return min(longest, _LEAST) if columns[index] in ("state", *_NOTES) else longest
+
+    shown = list(range(len(columns)))
+    for spare in _SPARE:
+        if sum(map(least, shown)) + _GAP * (len(shown) - 1) <= width:
+            break
+        shown.remove(columns.index(spare))
+    return shown
 
 
 def _asked(unknown: list[Client], folder: Path) -> dict[str, Readiness]:

@@ -36,7 +36,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     own worker. `needs` is a file that set-up creates; `setup` is the command that does so.
     `defaults` says, in words, how the library's own settings differ from those that all clients
     share; empty if they do not, or if this is not known. `tuned` says which settings the library's
-    documents recommend; empty if they recommend none. `install_version` is the program that
+    documents recommend; empty if they recommend none. `lacks` says why the client has no TLS or no
+    logins. `install_version` is the program that
     installs another version of `package`, and `version_path` the environment variable in which the
     worker then finds it; without one, it makes a whole worker. `problem` is why the `worker.toml`
     cannot be read: such a file becomes one client without a command, so that other languages still
@@ -51,6 +52,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     defaults: str = ""
     tuned: str = ""
+    lacks: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -114,6 +116,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     note: str = ""
     defaults: str = ""
     tuned: str = ""
+    lacks: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -198,6 +201,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         note=entry.note,
         defaults=entry.defaults,
         tuned=entry.tuned,
+        lacks=entry.lacks,
         released=entry.released,
         in_process=entry.in_process,
         concurrency=entry.concurrency,

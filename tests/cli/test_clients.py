@@ -1,0 +1,57 @@
+"""`cachemark clients`: names are whole in a narrow terminal; what a client lacks has a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachemark.cli.clients import fitting
+from cachemark.endpoints.clients import registry
+from cachemark.host import process
+from cachemark.model.protocol import Ready
+from tests.workers import worker_driver
+
+COLUMNS = (
+    "client",
+    "library",
+    "version",
+    "released",
+    "protocols",
+    "TLS",
+    "login",
+    "callers",
+    "state",
+)
+NETWORK = [one for one in registry(process.binary_path()).values() if not one.in_process]
+LIBRARY = ["library-of-20-bytes", "v0.0.0-20260422231931-4d751bb6e37c", "2026-10"]
+ROWS = [
+    [one.id, *LIBRARY, "text", "TLS", "SASL", one.concurrency, "ready " * 20] for one in NETWORK
+]
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (240, set[str]()),
+        (140, {"library"}),
+        (80, {"library", "callers", "released", "login", "version"}),
+    ],
+)
+def test_a_narrow_terminal_has_whole_columns(width: int, left_out: set[str]) -> None:
+    shown = fitting(COLUMNS, ROWS, width)
+    assert set(COLUMNS) - {COLUMNS[index] for index in shown} == left_out
+    whole = sum(max(len(row[index]) for row in ROWS) + 2 for index in shown[:-1])
+    assert whole + 20 <= width
+
+
+def test_a_client_without_tls_or_logins_has_a_reason() -> None:
+    told: dict[str, Ready] = {
+        one.id: ready for one in NETWORK if (ready := worker_driver.claims(one.id))
+    }
+    assert told
+    for one in NETWORK:
+        if one.id not in told or one.language in ("native", "reference"):
+            continue
+        claimed = told[one.id].capabilities
+        logs_in = {"login_sasl", "login_text"} & set(claimed)
+        assert ("TLS" in one.lacks) == ("tls" not in claimed), one.id
+        assert logs_in or "logins" in one.lacks, one.id
