@@ -151,6 +151,72 @@ def test_a_call_is_so_many_commands(
         assert hits % settings.batch == 0
 
 
+def short(wire: Wire, **changed: Any) -> JmhSettings:
+    """A few hundred milliseconds of set-get, with eight commands outstanding in each thread."""
+    settings = JmhSettings(
+        operations=("set-get",),
+        modes=("throughput",),
+        wires=(wire,),
+        keys=300,
+        depth=8,
+        threads=(2,),
+        warmups=0,
+        iterations=1,
+        iteration_ms=300,
+    )
+    return msgspec.structs.replace(settings, **changed)
+
+
+@slow
+@runs_java
+@pytest.mark.parametrize("client", ["java/folsom", "java/spymemcached"])
+def test_several_servers_share_keys_and_calls(client: str) -> None:
+    with running(parse_spec(f"cluster:3:{MEMCACHED}")) as servers:
+        (came,) = played(client, short("text"), f"remote:{','.join(servers.addresses)}")
+        each = servers.member_stats()
+    assert came.failure == ""
+    assert came.results[0].metric.score > 0
+    items = [stats.number("curr_items") or 0 for stats in each]
+    assert sum(items) == 300
+    assert min(items) > 0
+    hits = sum(stats.number("get_hits") or 0 for stats in each)
+    sets = sum(stats.number("cmd_set") or 0 for stats in each)
+    assert (hits > 0, hits) == (True, sets - 300)
+
+
+@slow
+@runs_java
+@pytest.mark.parametrize(
+    ("client", "wire", "options"),
+    [
+        ("java/folsom", "text", "tls=yes"),
+        ("java/elasticache", "binary", "tls=yes"),
+        ("java/folsom", "text", "auth=ann:{file}"),
+        ("java/spymemcached", "binary", "auth=ann:{file},sasl=yes"),
+    ],
+)
+def test_clients_encrypt_and_log_in_under_jmh(
+    client: str, wire: Wire, options: str, tmp_path: Path
+) -> None:
+    if "sasl" in options and shutil.which("saslpasswd2") is None:
+        pytest.skip("apt-get install sasl2-bin")
+    (tmp_path / "password").write_text("correct-horse\n")
+    server = f"{MEMCACHED},{options.format(file=tmp_path / 'password')}"
+    (came,) = played(client, short(wire), server)
+    assert came.failure == ""
+    assert came.results[0].metric.score > 0
+    assert "correct-horse" not in str(came)
+
+
+@runs_java
+def test_a_login_that_the_protocol_has_not_is_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("correct-horse\n")
+    server = f"{MEMCACHED},auth=ann:{tmp_path / 'password'}"
+    (came,) = played("java/folsom", short("binary"), server)
+    assert came.results == []
+    assert "the server takes no login in the binary protocol" in came.failure
+
+
 @slow
 @runs_java
 def test_a_call_that_fails_is_no_figure() -> None:

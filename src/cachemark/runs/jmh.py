@@ -17,11 +17,10 @@ import msgspec
 
 from cachemark.analysis.number_format import count_of
 from cachemark.endpoints.clients import ClientSpec, workers_folder
-from cachemark.endpoints.servers import missing, parse_spec, running
-from cachemark.endpoints.servers.tls import wanted as wants_tls
+from cachemark.endpoints.servers import RunningServer, missing, parse_spec, running
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
 from cachemark.model.plan import NO_SERVER
 
 Mode = Literal["throughput", "latency"]
@@ -40,6 +39,10 @@ _POLL_S = 0.5
 _START_S = 60.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
+# Between several servers: JMH takes a comma for another value of the parameter.
+_JOIN = "+"
+# The variable with the clients' options for TLS and logins, as JSON.
+_OPTIONS = "CACHEMARK_JMH_OPTIONS"
 
 
 class JmhSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,37 +228,41 @@ def measurements(
     lacking = missing(target)
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
-    options = (target.inner or target).options
-    if wants_tls(options) or "auth" in options:
-        raise UsageError(
-            f"{target.text}: JMH's benchmarks have no TLS and no logins",
-            "leave tls=yes and auth out, or measure the same clients with `cachemark run`",
-        )
     left = [one for one in benchmarks(spec, settings) if (spec.text, one) not in done]
     for _, group in groupby(left, lambda one: one.threads):
         with running(target, cpus=cpus[0]) as started:
-            address = _address(spec, started.addresses)
+            address = _JOIN.join(started.addresses) or NO_SERVER
             for benchmark in group:
                 words = ["-jar", str(path), *arguments(spec, settings, benchmark, address)]
-                entries, results, printed = _run_jmh(words, cpus[1], on_output, timeout_s(settings))
+                try:
+                    env = _environment(started, benchmark.wire)
+                except UnsupportedError as error:
+                    entries, results, why = [], [], error.text
+                else:
+                    entries, results, printed = _run_jmh(
+                        words, env, cpus[1], on_output, timeout_s(settings)
+                    )
+                    why = "" if results else failure_reason(printed)
                 yield JmhMeasurement(
                     client=spec.text,
                     entries=entries,
                     results=results,
-                    failure="" if results else f"{benchmark.name}: {failure_reason(printed)}",
+                    failure=f"{benchmark.name}: {why}" if why else "",
                 )
 
 
-def _address(spec: ClientSpec, addresses: list[str]) -> str:
-    if spec.client.in_process:
-        return NO_SERVER
-    if len(addresses) != 1:
-        raise UsageError("JMH's clients are told of one server", "choose one that is no cluster")
-    return addresses[0]
+def _environment(server: RunningServer, wire: str) -> dict[str, str]:
+    """How the clients encrypt and log in. Raises UnsupportedError for a protocol without it."""
+    options = server.worker_options(wire)
+    return {_OPTIONS: msgspec.json.encode(options).decode()} if options else {}
 
 
 def _run_jmh(
-    words: Sequence[str], cpus: str, on_output: Callable[[bytes], None] | None, limit_s: float
+    words: Sequence[str],
+    env: dict[str, str],
+    cpus: str,
+    on_output: Callable[[bytes], None] | None,
+    limit_s: float,
 ) -> tuple[list[Any], list[Result], str]:
     """Run JMH; its entries, the same decoded, and its output. Raises TrialError."""
     with temporary_folder() as folder:
@@ -263,22 +270,24 @@ def _run_jmh(
         # A folder of its own: JMH lets one run at a time use the common one.
         command = ["java", f"-Djava.io.tmpdir={folder}", *words]
         command += ["-rf", "json", "-rff", str(result)]
-        printed = _output_of(command, cpus, folder / "log", on_output, limit_s)
+        printed = _output_of(command, env, cpus, folder / "log", on_output, limit_s=limit_s)
         return *parse_results(result.read_bytes() if result.exists() else b""), printed
 
 
 def _output_of(
     command: list[str],
+    env: dict[str, str],
     cpus: str,
     log: Path,
     on_output: Callable[[bytes], None] | None,
+    *,
     limit_s: float,
 ) -> str:
     """Run a command to its end. Raises TrialError."""
     with (
         log.open("wb") as out,
         log.open("rb") as printed,
-        process.start(command, cpus=cpus, stdout=out.fileno()) as child,
+        process.start(command, cpus=cpus, env=env, stdout=out.fileno()) as child,
     ):
         until = time.monotonic() + limit_s
         ended = False

@@ -2,6 +2,7 @@ package cachemark.worker;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,16 +28,17 @@ public final class Calls implements AutoCloseable {
     private final Op[][] scripts;
     private final List<Session> sessions = new ArrayList<>();
 
-    /** Connect. Raises Unsupported for what the client cannot do. */
+    /** Connect; `moreOptions` is a JSON object. Raises Unsupported for what the client cannot do. */
     public Calls(
             String name,
-            String server,
+            String[] addresses,
             String wire,
             Path tapePath,
             int threads,
             boolean shared,
             int depth,
             String profile,
+            String moreOptions,
             int timeoutMs)
             throws Exception {
         LOG.setLevel(Level.WARNING);
@@ -46,9 +48,11 @@ public final class Calls implements AutoCloseable {
         JsonObject request = new JsonObject();
         JsonArray servers = new JsonArray();
         if (!inside) {
-            servers.add(server);
+            for (String address : addresses) {
+                servers.add(address);
+            }
         }
-        JsonObject options = new JsonObject();
+        JsonObject options = JsonParser.parseString(moreOptions).getAsJsonObject();
         options.addProperty("profile", profile);
         request.add("servers", servers);
         request.add("options", options);
@@ -58,7 +62,8 @@ public final class Calls implements AutoCloseable {
         request.addProperty("timeout_ms", timeoutMs);
         boolean pipelines = client.features().contains("pipeline");
         request.addProperty("depth", pipelines ? depth : 1);
-        Prepare setup = new Prepare(request, tape);
+        // A harness times whole groups, so futures of several servers may be awaited in any order.
+        Prepare setup = new Prepare(request, tape, false);
         setup.check(client);
         this.setup = setup;
         scripts = tape.scripts(0, threads, threads);

@@ -32,11 +32,18 @@ public final class Prepare {
     public final Login login;
 
     public final Tape tape;
+    private final boolean timesEach;
     final int share;
     final int shares;
 
     public Prepare(JsonObject request, Tape tape) {
+        this(request, tape, true);
+    }
+
+    /** `timesEach`: each operation has a time of its own, not only a group of them. */
+    Prepare(JsonObject request, Tape tape, boolean timesEach) {
         this.tape = tape;
+        this.timesEach = timesEach;
         wire = request.has("wire") ? request.get("wire").getAsString() : "text";
         threads = number(request, "threads", 1);
         connections = number(request, "connections", 1);
@@ -116,6 +123,20 @@ public final class Prepare {
         }
     }
 
+    /** Why the client cannot have several operations outstanding here; null if it can. */
+    private String depthRefusal(Client client) {
+        if (!client.features().contains("pipeline")) {
+            return "its calls block: one operation at a time for each caller (depth 1)";
+        }
+        if (servers.size() > 1 && timesEach) {
+            return "depth 1 with several servers: futures are awaited in order";
+        }
+        if (tape.file.openLoop) {
+            return "depth 1 in an open loop; raise threads instead";
+        }
+        return null;
+    }
+
     private String refusal(Client client) {
         if (!client.wires().contains(wire)) {
             return "no wire `" + wire + "`, only " + String.join(", ", client.wires());
@@ -129,14 +150,9 @@ public final class Prepare {
         if (tape.file.thinks) {
             return "no time to think between operations";
         }
-        if (depth > 1 && !client.features().contains("pipeline")) {
-            return "its calls block: one operation at a time for each caller (depth 1)";
-        }
-        if (depth > 1 && servers.size() > 1) {
-            return "depth 1 with several servers: futures are awaited in order";
-        }
-        if (depth > 1 && tape.file.openLoop) {
-            return "depth 1 in an open loop; raise threads instead";
+        String depths = depth > 1 ? depthRefusal(client) : null;
+        if (depths != null) {
+            return depths;
         }
         if (!wire.equals("none") && threads % connections != 0) {
             return "as many connections as threads, or so many threads share each";

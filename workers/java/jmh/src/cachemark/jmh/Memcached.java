@@ -39,6 +39,7 @@ public class Memcached {
     @Param({"spymemcached", "xmemcached", "folsom"})
     public String client;
 
+    /** Several are joined by a plus sign. CACHEMARK_JMH_OPTIONS has options for TLS and logins, as JSON. */
     @Param("127.0.0.1:11211")
     public String server;
 
@@ -100,13 +101,14 @@ public class Memcached {
             TapeWriter.write(tape, operation, stored, batch, sameKeys);
             calls = new Calls(
                     client,
-                    server,
+                    server.split("\\+"),
                     wire,
                     tape,
                     params.getThreads(),
                     connection.equals("shared"),
                     depth,
                     profile,
+                    System.getenv().getOrDefault("CACHEMARK_JMH_OPTIONS", "{}"),
                     timeoutMs);
         } finally {
             Files.delete(tape);
