@@ -18,6 +18,7 @@ from histogram import encode
 from main_thread import MAIN_THREAD
 from operation import Operations
 from recorder import Recorder, summed
+from renewal import RenewedSession, renewed
 from timeline import Timeline, summarise
 from window import Window, clock, wait_until
 
@@ -54,6 +55,9 @@ class Player:
         return [future.result() for future in self.begin(function, arguments)]
 
     def _open(self):
+        if self.setup.reconnect_after:
+            after, servers = self.setup.reconnect_after, len(self.setup.servers)
+            return RenewedSession(lambda: self.client.Session(self.setup), after, servers)
         if self.loop is None:
             return self.client.Session(self.setup)
         asyncio.set_event_loop(self.loop)  # up to Python 3.9 a queue takes it when it is made
@@ -64,6 +68,8 @@ class Player:
     def _script(self, session, place):
         """A function that gives a lane's calls from the first record on."""
         operations = self.operations.lane(place, self.lanes)
+        if self.setup.reconnect_after:
+            return lambda: session.calls(operations(), self._call)
         made = operations()
         if not isinstance(made, list):
             return lambda: (self._call(session, op) for op in operations())
@@ -101,6 +107,7 @@ class Player:
             self.tape.begin_prefill()
         with_begins = bool(calls_path) or (self.tape.grouped and phase != "prefill")
         self.records = [Recorder(Timeline(window), with_begins) for _ in self.sessions]
+        renewed(self.sessions)
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
@@ -198,6 +205,7 @@ class Player:
             "unsent": sum(len(record.unsent) for record in records),
             # A library that connects again does not say so: these are the worker's own, none.
             "reconnects": 0,
+            "renewed": renewed(self.sessions),
             "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),

@@ -33,6 +33,16 @@ class AnyFile(tuple):
         return iter(("a PEM file",))
 
 
+class Count(tuple):
+    """The values of an option that is a number of operations."""
+
+    def __contains__(self, value):
+        return value.isascii() and value.isdigit() and 1 <= int(value[:20]) < 1 << 63
+
+    def __iter__(self):
+        return iter(("a number from 1 on",))
+
+
 class TlsContext(ssl.SSLContext):
     """It expects one name in certificates, if it is told one, whatever the server's address is."""
 
@@ -62,6 +72,7 @@ class Prepare:
         self.options = request.get("options", {})
         self.common = self.options.get("profile", "common") == "common"
         self.tuned = self.options.get("profile") == "tuned"
+        self.reconnect_after = 0  # read when the options have been checked
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
         # What has no reply, or is outstanding with others, could be overtaken on its way.
@@ -121,6 +132,7 @@ def check(setup, client, tape):
     for refused, reason in _refusals(setup, client, tape):
         if refused:
             raise Unsupported(f"{client.LIBRARY}: {reason}")
+    setup.reconnect_after = int(setup.options.get("reconnect_after", 0))
 
 
 def _refusals(setup, client, tape):
@@ -153,6 +165,8 @@ def _options(setup, client):
     if client.WIRES != ("none",):
         tuned = ("tuned",) if hasattr(client, "TUNED") else ()
         known["profile"] = ("common", "defaults", *tuned)
+        if client.API == "sync":
+            known["reconnect_after"] = Count()
     if "tls" in client.FEATURES:
         files = ("tls", "tls_client_cert", "tls_client_key")
         known.update(dict.fromkeys(files, AnyFile()), tls_name=AnyText())

@@ -16,6 +16,7 @@ import lane_threads
 from histogram import encode
 from lead_in import LeadIn
 from recorder import Recorder, summed
+from renewal import renewed
 from window import FOR_EVER_NS, Window, clock, wait_until
 
 _SWAPPED = bytes([1, 0]) + bytes(254)
@@ -53,6 +54,7 @@ class Slices:
         self._origin_ns = 0  # open loop: the instant of the tape's time 0, which moves in pauses
         self._tape_ns = self._elapsed_ns = self._user_s = self._system_s = 0
         self._in_process = player.client.WIRES == ("none",)
+        renewed(player.sessions)
         self._lanes = [
             Lane(session, self._calls(t), self._has_calls(t), player.tape.grouped)
             for t, session in enumerate(player.sessions)
@@ -187,6 +189,7 @@ class Slices:
             "queued": sum(record.queued for record in records),
             "unsent": sum(len(record.unsent) for record in records),
             "reconnects": 0,
+            "renewed": renewed(self._player.sessions),
             "cpu_user_ns": int(self._user_s * 1e9),
             "cpu_system_ns": int(self._system_s * 1e9),
             "barriers": sum(record.barriers for record in records),
