@@ -121,12 +121,19 @@ def section(suite: str, report: Report) -> str:
         *("```sh", command, "```", ""),
         _wrapped(f"Played on {played}"),
         "",
-        *(_wrapped(answer, "- ") for answer in report.answers),
+        *answers_of(suite, report),
         "",
         f"![{SUITES[suite].picture}](pictures/{suite}.png)",
         "",
     ]
     return "\n".join(lines)
+
+
+def answers_of(suite: str, report: Report) -> list[str]:
+    """The lines of a suite's answers. README has those of `quick`."""
+    if suite == "quick":
+        return ["[README](../README.md#what-make-bench-prints) has the answers of this run."]
+    return [_wrapped(answer, "- ") for answer in report.answers]
 
 
 def _wrapped(text: str, bullet: str = "") -> str:
