@@ -146,10 +146,8 @@ def with_tables(page: str) -> str:
 
 
 def _faults(faults: Iterable[Fault]) -> str:
-    head = "| fault | what happens | `--quick` |\n|---|---|---|\n"
-    rows = (
-        f"| `{each.name}` | {each.about} | {'yes' if each.quick else ''} |\n" for each in faults
-    )
+    head = "| fault (* with `--quick`) | what happens |\n|---|---|\n"
+    rows = (f"| `{each.name}`{' *' if each.quick else ''} | {each.about} |\n" for each in faults)
     return head + "".join(rows)
 
 
