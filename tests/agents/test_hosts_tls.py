@@ -9,9 +9,7 @@ import pytest
 
 from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import ROUNDS, TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 APART = (("both", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 

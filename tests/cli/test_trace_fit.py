@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 
 @pytest.fixture(scope="module")

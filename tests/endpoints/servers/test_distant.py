@@ -14,10 +14,8 @@ from cachemark.model.errors import TrialError
 from cachemark.model.histogram import decode
 from cachemark.model.outcome import Outcome
 from tests.builders.small_experiments import read_outcomes
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.endpoints.servers.raw_requests import ask
-
-__all__ = ["inside"]
 
 ROUND_TRIP_NS = 2_000_000
 RUN = (
