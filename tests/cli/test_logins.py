@@ -9,9 +9,7 @@ import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
-from tests.cli.in_process import Inside, inside
-
-__all__ = ["inside"]
+from tests.cli.in_process import Inside
 
 SECRET = "correct-horse"
 needs_sasl = pytest.mark.skipif(
@@ -41,6 +39,7 @@ def where_told(folder: Path) -> list[Path]:
     [
         ("embedded:memory=16m,auth=ann:{}", "text"),
         ("embedded:memory=16m,auth=ann:{}", "binary"),
+        ("distant:100us:embedded:memory=16m,auth=ann:{}", "text"),
         pytest.param("memcached:memory=16,auth=ann:{}", "meta", marks=needs_sasl),
         pytest.param("memcached:memory=16,auth=ann:{},sasl=yes", "binary", marks=needs_sasl),
         pytest.param(

@@ -50,7 +50,7 @@ class _DistantServer(RunningServer):
         self._distance = Distance(round_trip_ns=said.round_trip_ns, floor_ns=said.floor_ns)
         facts = merge_facts("distant", [behind.facts], command)
         facts = replace(facts, address=",".join(said.listening), distance=self._distance)
-        super().__init__(said.listening, facts, behind.members, behind.tls)
+        super().__init__(said.listening, facts, behind.members, behind.tls, behind.login)
         self.between = [proxy.pid]
 
     def check(self) -> None:
