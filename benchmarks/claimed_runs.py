@@ -38,6 +38,7 @@ from cachemark.analysis.stored_runs import RunValue, compare_run_values
 from cachemark.model import histogram
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
+from cachemark.model.plan import repetition_of
 from cachemark.model.protocol import Operation
 
 RATE = ROUND_FIGURES["rate"]
@@ -155,12 +156,16 @@ def own_error(groups: int) -> Callable[[Random], bool]:
     return wrong
 
 
-def table(arms: int) -> Callable[[Random], bool]:
-    """Whether all intervals beside the first of a table of equal arms hold."""
+def table(arms: int, *, twice: bool = False) -> Callable[[Random], bool]:
+    """Whether all intervals beside the first of a table of equal arms hold.
+
+    `twice`: one of them is played twice, and compared by both of its arms.
+    """
     cells = [cell(f"c{number}") for number in range(arms)]
+    played = [*cells, *([repetition_of(cells[0])] if twice else [])]
 
     def holds(draw: Random) -> bool:
-        run = looked(dict.fromkeys(cells, 1.0), dict.fromkeys(cells, 0.05), draw)
+        run = looked(dict.fromkeys(played, 1.0), dict.fromkeys(played, 0.05), draw)
         first, *others = standing(run, cells, RATE).ranks
         rows = [
             holding_together(

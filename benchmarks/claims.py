@@ -106,6 +106,7 @@ def _equal() -> list[Claim]:
         Claim("A/A: any of 8 intervals leaves 1 out", 0.05, own_error(8)),
         Claim("table: all intervals of 8 equal arms hold", 0.95, table(8)),
         Claim("table: all intervals of 13 equal arms hold", 0.95, table(13)),
+        Claim("table: the same of 8, one played twice", 0.95, table(8, twice=True)),
     ]
 
 

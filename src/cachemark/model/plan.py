@@ -52,6 +52,11 @@ def is_repeat(cell: Cell) -> bool:
     return parse_client_name(cell.client).again
 
 
+def repetition_of(cell: Cell) -> Cell:
+    """The cell in which a client that is played twice is played again."""
+    return msgspec.structs.replace(cell, client=cell.client + REPEAT_SUFFIX)
+
+
 def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:
     """Cells without a server: once for all loads that differ only in their wire protocol."""
     first = loads_differing_only_in_wire(experiment, workload, load.name)[0]

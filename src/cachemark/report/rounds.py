@@ -144,20 +144,27 @@ def ordered_places(ranking: Ranking) -> list[Place]:
 
 
 def adjustment_notes(answers: Answers) -> list[str]:
-    """That rates are not the plain means of a client's sittings, where that is so."""
-    places = [
-        place
+    """Why figures are not the plain means of a client's own sittings, where that is so."""
+    adjusted = [
+        (place, answer.question.twice)
         for answer in answers.groups
         if (ranking := answer.ranking(answer.primary)) is not None
         for place in (*ranking.places, *ranking.beside)
+        if abs(place.value / place.own - 1) >= _ROUNDING
     ]
-    if all(abs(place.value / place.own - 1) < _ROUNDING for place in places):
-        return []
-    return [
-        f"Not all clients have valid figures of the same {answers.rule.unit}s, so the ranked "
-        "figures are at the level that all have in common: they stand to each other as the ratios "
-        "say."
+    twice = dict.fromkeys(place.cell.client for place, of in adjusted if of and place.cell in of)
+    notes = [
+        f"{client} is played twice in each {answers.rule.unit}: its rate, and its ratios of rates, "
+        "are the geometric means of both."
+        for client in twice
     ]
+    if any(place.cell.client not in twice for place, _ in adjusted):
+        notes.append(
+            f"Not all clients have valid figures of the same {answers.rule.unit}s, so the ranked "
+            "figures are at the level that all have in common: they stand to each other as the "
+            "ratios say."
+        )
+    return notes
 
 
 def answer_of(group: Group, answers: Answers) -> GroupAnswer | None:

@@ -95,6 +95,41 @@ def test_the_reference_meets_its_own_pair_in_every_set() -> None:
     assert found.sittings == 12
 
 
+def test_a_client_that_is_played_twice_is_compared_by_both_of_its_arms() -> None:
+    made = run({"a": 30_000, "b": 10_000, "b#again": 14_400}, 6, deviation=0.001)
+    sittings = read_sittings(made)
+    found = estimate_pair(sittings, A, B, "rate").estimate
+    # The geometric mean of 10,000 and 14,400 is 12,000.
+    assert found is not None
+    assert math.exp(found.value) == pytest.approx(2.5, rel=0.01)
+    same = estimate_pair(sittings, cell("b#again"), B, "rate").estimate
+    assert same is not None
+    assert math.exp(same.value) == pytest.approx(1.44, rel=0.01)
+    cpu = estimate_pair(sittings, A, B, "client-cpu").estimate
+    alone = estimate_pair(
+        read_sittings([of for of in made if of.trial.cell != cell("b#again")]), A, B, "client-cpu"
+    ).estimate
+    assert cpu == alone
+
+
+def test_ratios_to_a_client_that_is_played_twice_are_narrower() -> None:
+    made = run(dict.fromkeys(["a", "b", "b#again", "c"], 10_000.0), 60, deviation=0.05)
+    sittings = read_sittings(made)
+    once, twice = (estimate_pair(sittings, A, of, "rate").estimate for of in (C, B))
+    assert once is not None
+    assert twice is not None
+    # By the square root of 3 / 4, and chance.
+    assert twice.error < 0.95 * once.error
+
+
+def test_a_repetition_that_failed_leaves_the_other_arm() -> None:
+    made = run({"a": 30_000, "b": 10_000, "b#again": 14_400}, 6, deviation=0.001)
+    left = [of for of in made if of.trial.cell != cell("b#again") or of.trial.block < 3]
+    found = estimate_pair(read_sittings(left), A, B, "rate").estimate
+    assert found is not None
+    assert [math.exp(log) for log in found.logs] == pytest.approx([2.5] * 3 + [3] * 3, rel=0.01)
+
+
 def test_a_reference_that_failed_costs_only_its_sitting() -> None:
     made = sets(6)
     made[0] = msgspec.structs.replace(made[0], verdict="INVALID")

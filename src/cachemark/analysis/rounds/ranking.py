@@ -32,7 +32,8 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True):
     """An arm of a ranking, best first.
 
     `value` is its figure at the level that is common to all arms. `own` is the geometric mean of
-    its own sittings: the machine may have been faster in these than in those of other arms.
+    its own sittings: the machine may have been faster in these than in those of other arms. A
+    client that was played twice has a repetition, which is in its `value` only.
     """
 
     cell: Cell
@@ -61,7 +62,8 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[Rank
 
 
 def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[list[Rank], NoFirst]:
-    logs = _logs(sittings, cells, figure.name)
+    own = _logs(sittings, cells, figure.name)
+    logs = _logs(sittings, list(own), figure.name, of_both=True)
     if not logs:
         return [], ""
     sign = 1 if figure.more_is_better else -1
@@ -86,7 +88,7 @@ def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[li
     order = sorted(compared, key=lambda cell: (-compared[cell], cell != champion))
     order += sorted(apart, key=lambda cell: -sign * apart[cell])
     return [
-        Rank(cell=cell, value=math.exp({**values, **apart}[cell]), own=math.exp(logs[cell]))
+        Rank(cell=cell, value=math.exp({**values, **apart}[cell]), own=math.exp(own[cell]))
         for cell in order
     ], no_first
 
@@ -101,9 +103,11 @@ def beside(sittings: Sittings, first: Rank, cells: Sequence[Cell], figure: Figur
     return found
 
 
-def _logs(sittings: Sittings, cells: Sequence[Cell], figure: str) -> dict[Cell, float]:
+def _logs(
+    sittings: Sittings, cells: Sequence[Cell], figure: str, *, of_both: bool = False
+) -> dict[Cell, float]:
     """ln of each arm's own figure. An arm that lacks it in a sitting has none."""
-    own = {cell: own_figure(sittings, cell, figure) for cell in cells}
+    own = {cell: own_figure(sittings, cell, figure, of_both=of_both) for cell in cells}
     return {cell: log for cell, log in own.items() if log is not None}
 
 

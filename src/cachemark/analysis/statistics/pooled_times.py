@@ -44,8 +44,9 @@ class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     `step` is the distance to the next time that occurred, relative to it. `own`: ln of the least
     and of the greatest percentile of a single trial. `share` of all operations are below. `parts`:
-    by how much that of each trial differs from it, on logits. `logits` and `logs`: the part of all
-    operations up to each time that occurred, and ln of that time.
+    by how much that of each trial differs from it, on logits; `least_error` is what their mean has
+    at least, as operations that do not depend on each other vary so much (binomial). `logits` and
+    `logs`: the part of all operations up to each time that occurred, and ln of that time.
     """
 
     value: float
@@ -53,6 +54,7 @@ class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     own: tuple[float, float]
     share: float
     parts: NDArray[np.float64]
+    least_error: float
     logits: NDArray[np.float64]
     logs: NDArray[np.float64]
 
@@ -109,6 +111,7 @@ def _pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> Pooled
         own=(min(alone), max(alone)),
         share=percent / 100,
         parts=_parts_below(trials, ns, percent / 100),
+        least_error=(merged.count * percent / 100 * (1 - percent / 100)) ** -0.5,
         logits=np.log(up_to / (1 - up_to)),
         logs=np.array([_log(histogram.bucket_highest_ns(int(bucket))) for bucket in used]),
     )
