@@ -175,7 +175,7 @@ def test_the_second_arm_of_the_same_client_is_told_beside_it() -> None:
     wrong = answered(run({**RATES, "slow#again": 32_000}, 6))
     ranking = wrong.groups[0].rankings[0]
     assert ranking.bound > 1.55
-    assert twice_text(ranking, question).endswith("and so is the lead of 50 %.")
+    assert twice_text(ranking, question).endswith("and so is the lead of 18 %.")
     assert ranking.lead is not None
     assert ranking.lead.answer == "open"
 

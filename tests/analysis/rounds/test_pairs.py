@@ -112,14 +112,16 @@ def test_a_client_that_is_played_twice_is_compared_by_both_of_its_arms() -> None
     assert cpu == alone
 
 
-def test_ratios_to_a_client_that_is_played_twice_are_narrower() -> None:
-    made = run(dict.fromkeys(["a", "b", "b#again", "c"], 10_000.0), 60, deviation=0.05)
-    sittings = read_sittings(made)
-    once, twice = (estimate_pair(sittings, A, of, "rate").estimate for of in (C, B))
-    assert once is not None
-    assert twice is not None
-    # By the square root of 3 / 4, and chance.
-    assert twice.error < 0.95 * once.error
+def test_each_sitting_has_the_mean_of_both_log_ratios() -> None:
+    sittings = read_sittings(run(dict.fromkeys(["a", "b", "b#again"], 10_000.0), 6))
+    found = estimate_pair(sittings, A, B, "rate").estimate
+    again = estimate_pair(sittings, A, cell("b#again"), "rate").estimate
+    assert found is not None
+    assert again is not None
+    rates = [[arms[of].figures["rate"] or 0.0 for of in (A, B)] for arms in sittings.values()]
+    alone = [math.log(own / other) for own, other in rates]
+    both = [(one + two) / 2 for one, two in zip(alone, again.logs, strict=True)]
+    assert found.logs == pytest.approx(both)
 
 
 def test_a_repetition_that_failed_leaves_the_other_arm() -> None:

@@ -37,8 +37,8 @@ def pooled(trials: Sequence[Sequence[int]], percent: float = 99.0) -> PooledPerc
 
 
 def even(around_us: float, speed: float = 1.0) -> list[int]:
-    """2,000 times that are evenly spread by half around one."""
-    return [round(at * US / speed) for at in np.linspace(0.5, 1.5, 2000) * around_us]
+    """Times that are evenly spread by half around one: so many that chance moves none of them."""
+    return [round(at * US / speed) for at in np.linspace(0.5, 1.5, 2000) * around_us] * 100
 
 
 def with_pauses(pauses: int) -> list[int]:
@@ -91,3 +91,10 @@ def test_the_difference_of_two_has_the_far_ends_of_both() -> None:
     found = Reach(3 * ones, 1 * ones).minus(Reach(2 * ones, 4 * ones))
     assert found.below == pytest.approx(5 * ones)
     assert found.above == pytest.approx(5**0.5 * ones)
+
+
+def test_trials_that_agree_by_chance_are_no_surer_than_their_operations() -> None:
+    """Three trials with the same part of pauses: of 3,000 operations, 33 have one, give or take."""
+    of = pooled([with_pauses(11) for _ in range(3)])
+    low, _ = percentile_reach(of).ends(t_quantile(0.975, 2))
+    assert low == pytest.approx(math.log(25), abs=0.001)
