@@ -1,11 +1,13 @@
-"""`cachemark clients`: names are whole in a narrow terminal; what a client lacks has a reason."""
+"""`cachemark clients` and `servers` in narrow terminals; what a client lacks has a reason."""
 
 from __future__ import annotations
 
 import pytest
 
 from cachemark.cli.clients import fitting
+from cachemark.cli.servers import form_lines
 from cachemark.endpoints.clients import registry
+from cachemark.endpoints.servers import kinds
 from cachemark.host import process
 from cachemark.model.protocol import Ready
 from tests.workers import worker_driver
@@ -55,3 +57,12 @@ def test_a_client_without_tls_or_logins_has_a_reason() -> None:
         logs_in = {"login_sasl", "login_text"} & set(claimed)
         assert ("TLS" in one.lacks) == ("tls" not in claimed), one.id
         assert logs_in or "logins" in one.lacks, one.id
+
+
+def test_the_form_of_a_server_breaks_between_options() -> None:
+    for kind in kinds():
+        lines = form_lines(kind.form, 80)
+        assert max(map(len, lines)) <= 78, kind.name
+        assert "".join(lines).replace(" ", "") == kind.form.replace(" ", "")
+    first, *rest = form_lines("memcached[:threads=N,memory=64m,connections=N]", 30)
+    assert (first, rest) == ("memcached[:threads=N,", ["memory=64m,connections=N]"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cachemark.cli.overrides import Overrides, apply
+from cachemark.cli.run_options import RunOptions
 from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -226,3 +227,11 @@ def test_replays_that_make_no_sense_are_refused(settings: str, says: str) -> Non
     with pytest.raises(UsageError) as refused:
         parse(settings + text, "e.toml")
     assert says in f"{refused.value.text} {refused.value.remedy}"
+
+
+def test_a_duration_is_the_length_of_the_window() -> None:
+    assert RunOptions(duration="1s").overrides() == RunOptions(measure_ms=1000).overrides()
+    with pytest.raises(UsageError, match="--duration and --measure-ms are one setting"):
+        RunOptions(duration="1s", measure_ms=1000).overrides()
+    with pytest.raises(UsageError, match="--duration: '1 hour' is no time"):
+        RunOptions(duration="1 hour").overrides()

@@ -11,7 +11,7 @@ import pytest
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
-from cachemark.model.outcome import Finding, HostNoise, Outcome
+from cachemark.model.outcome import Finding, HostNoise, Outcome, Verdict
 from cachemark.model.plan import make_plan
 from cachemark.report.build import build
 from cachemark.report.compare.selection import trials_by_cell
@@ -126,10 +126,10 @@ def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:
 
 
 def test_the_answers_say_that_the_machine_was_loaded() -> None:
-    def beside(percent: float) -> list[str]:
+    def beside(percent: float, verdict: Verdict = "VALID") -> list[str]:
         noise = HostNoise(cpus=2, foreign_cpu_percent=percent)
         outcomes = [
-            msgspec.structs.replace(measured(client, block, 1000), noise=noise)
+            msgspec.structs.replace(measured(client, block, 1000), noise=noise, verdict=verdict)
             for client in ("a", "b")
             for block in range(3)
         ]
@@ -138,3 +138,5 @@ def test_the_answers_say_that_the_machine_was_loaded() -> None:
     (line,) = [of for of in beside(85.0) if "loaded" in of]
     assert "other programs used 85 % of its CPUs" in line
     assert not any("loaded" in of for of in beside(0.5))
+    # Without a valid trial there is no ratio that the machine could have moved.
+    assert not any("loaded" in of for of in beside(85.0, "INVALID"))

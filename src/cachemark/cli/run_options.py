@@ -11,6 +11,7 @@ from cachemark.cli import completers
 from cachemark.cli.overrides import Overrides
 from cachemark.cli.set_option import set_paths, typed_settings
 from cachemark.model.errors import UsageError
+from cachemark.model.units import parse_ms
 
 _GRID = Group("What is compared", sort_key=1)
 _WORK = Group("The work and its load", sort_key=2)
@@ -82,6 +83,7 @@ class RunOptions:
     measure_ms: Annotated[
         int | None, _work("length of the measured window of each trial, in ms")
     ] = None
+    duration: Annotated[str | None, _work("the same with a unit, as `drive` has it: 10s")] = None
     set: Annotated[
         tuple[str, ...],
         Parameter(
@@ -110,6 +112,10 @@ class RunOptions:
             for field in fields(self)
             if field.name != "set" and (value := getattr(self, field.name)) != field.default
         }
+        if text := typed.pop("duration", None):
+            if "measure_ms" in typed:
+                raise UsageError("--duration and --measure-ms are one setting", "leave out one")
+            typed["measure_ms"] = parse_ms(text, "--duration")
         added = tuple(name[1:] for name in self.server if name.startswith("+"))
         if added:
             typed |= {"server": tuple(name for name in self.server if not name.startswith("+"))}

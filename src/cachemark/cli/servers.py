@@ -11,7 +11,11 @@ from cachemark.cli.output import console
 from cachemark.endpoints.servers import kinds, readiness
 from cachemark.endpoints.servers.third_party import FOLDER
 from cachemark.model.errors import TrialError, UsageError
+from cachemark.report.console import print_words, word_lines
 from cachemark.report.terminal import print_table
+
+# A narrower terminal has a paragraph for each kind: in a table, options would be cut in two.
+_ROOM_FOR_TABLE = 160
 
 
 def servers(
@@ -26,7 +30,21 @@ def servers(
         [kind.name, "; ".join(filter(None, (kind.summary, kind.note))), kind.form, readiness(kind)]
         for kind in kinds()
     ]
-    print_table(console(), ("server", "what", "write", "state"), rows)
+    out = console()
+    if out.width >= _ROOM_FOR_TABLE:
+        print_table(out, ("server", "what", "write", "state"), rows)
+        return
+    for name, what, form, state in rows:
+        print_words(out, f"{name}: {what}", wrapped=True)
+        for line in form_lines(form, out.width):
+            out.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        print_words(out, f"  {state}", wrapped=True)
+
+
+def form_lines(form: str, width: int) -> list[str]:
+    """The form of a server in lines that end between its options, to be copied. Pure."""
+    lines = word_lines(form.replace(",", ", "), width - 2)
+    return [line.replace(", ", ",") for line in lines]
 
 
 def _set_up(name: str) -> None:

@@ -38,6 +38,8 @@ def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
     ]
     if not shares or median(shares) < _LOADED_PERCENT:
         return []
+    if not any(outcome.verdict == "VALID" for outcome in outcomes):
+        return []  # the reasons of the trials say it, and there are no ratios
     return [
         f"The machine was loaded: other programs used {median(shares):.0f} % of its CPUs in the "
         "median trial. The ratios are those of a machine that is so busy; on a quiet one they may "
