@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachemark_server::{Endpoint, IoMode, Settings, State, start};
+use cachemark_storage::Store;
 use targets::{Target, VERSION, embedded, memcached_with, serving, settings};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,6 +93,133 @@ fn gets_of_flushed_items_are_counted_as_by_memcached() {
     }
 }
 
+/// A text reply to these bytes.
+fn replied(target: &Target, request: &str) -> String {
+    let reply = target.exchange(request.as_bytes(), usize::MAX, false);
+    String::from_utf8(reply).expect("text")
+}
+
+#[test]
+fn flushed_items_are_reclaimed_as_by_memcached() {
+    let (_server, embedded) = embedded(IoMode::Events);
+    let (_memcached, memcached) = memcached_with(&[]);
+    for target in [embedded, memcached] {
+        replied(&target, "set a 0 0 1\r\nx\r\nset b 0 0 1\r\nx\r\nget b\r\nget b\r\n");
+        let began = Instant::now();
+        // memcached flushes what is older than the present second, and removes it in the background.
+        while counted(&target, "reclaimed") < 2 {
+            replied(&target, "flush_all\r\n");
+            assert!(began.elapsed() < PATIENCE, "{}", target.told);
+        }
+        assert_eq!(counted(&target, "curr_items"), 0, "{}", target.told);
+        assert_eq!(counted(&target, "reclaimed"), 2, "{}", target.told);
+        assert_eq!(counted(&target, "expired_unfetched"), 1, "{}", target.told);
+    }
+}
+
+/// Commands for items of the first, a middle and the last class of sizes.
+fn sized_commands() -> String {
+    let value = |bytes: usize| "x".repeat(bytes);
+    let set = |key: &str, flags: u32, bytes: usize| {
+        format!("set {key} {flags} 0 {bytes}\r\n{}\r\n", value(bytes))
+    };
+    [
+        set("a", 0, 1),
+        set("edge", 0, 33),
+        // The flags move it to the next class.
+        set("past", 1, 33),
+        set("n", 0, 2).replace("xx", "98"),
+        set("middle", 0, 66_560),
+        set("again", 0, 66_560),
+        set("again", 0, 5),
+        set("gone", 0, 66_560),
+        set("large", 7, 500_000),
+        "get a middle gone none\r\nmg large\r\nmg middle t\r\ngat 0 middle\r\ntouch a 0\r\n"
+            .to_owned(),
+        "delete gone\r\nincr n 1\r\ndecr n 1\r\nincr n 5\r\ncas middle 0 0 1 1\r\nx\r\n".to_owned(),
+        "add middle 0 0 70\r\n".to_owned()
+            + &value(70)
+            + "\r\nmd edge q\r\nappend past 0 0 9\r\n123456789\r\n",
+    ]
+    .concat()
+}
+
+/// The rows of `stats items` and `stats slabs` that count by size.
+fn counted_by_size(target: &Target) -> Vec<String> {
+    const NAMES: [&str; 17] = [
+        "number",
+        "mem_requested",
+        "evicted",
+        "outofmemory",
+        "reclaimed",
+        "expired_unfetched",
+        "chunk_size",
+        "chunks_per_page",
+        "get_hits",
+        "cmd_set",
+        "delete_hits",
+        "incr_hits",
+        "decr_hits",
+        "cas_hits",
+        "cas_badval",
+        "touch_hits",
+        "active_slabs",
+    ];
+    let reply = replied(target, "stats items\r\nstats slabs\r\n");
+    let name = |line: &str| {
+        line.split(' ').nth(1).and_then(|name| name.rsplit(':').next().map(str::to_owned))
+    };
+    let mut rows: Vec<String> = reply
+        .lines()
+        .filter(|line| name(line).is_some_and(|name| NAMES.contains(&name.as_str())))
+        // memcached 1.6.18 also says how much of the chunks is asked for.
+        .filter(|line| !line.contains("mem_requested") || line.contains("items:"))
+        .map(str::to_owned)
+        .collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn items_are_counted_by_size_as_by_memcached() {
+    let (_server, embedded) = embedded(IoMode::Events);
+    let (_memcached, memcached) = memcached_with(&[]);
+    let [ours, expected] = [embedded, memcached].map(|target| {
+        replied(&target, &sized_commands());
+        let counted = counted_by_size(&target);
+        let dumped = replied(&target, "lru_crawler metadump 31\r\n");
+        assert!(dumped.contains("key=middle") && !dumped.contains("key=a "), "{dumped}");
+        let classes = replied(&target, "me a\r\nme past\r\nme middle\r\n");
+        let classes: Vec<String> = classes
+            .split([' ', '\n'])
+            .filter(|word| word.starts_with("cls=") || word.starts_with("size="))
+            .map(str::to_owned)
+            .collect();
+        // memcached's background threads may move an item meanwhile, which then is missing there.
+        let listed = replied(&target, "stats cachedump 31 0\r\n");
+        assert!(target.memcached.is_some() || listed.contains("ITEM middle "), "{listed}");
+        assert!(!listed.contains("ITEM a "), "{listed}");
+        (counted, classes)
+    });
+    assert_eq!(ours, expected);
+    assert!(ours.0.len() > 30, "{ours:?}");
+}
+
+#[test]
+fn without_cas_no_comparison_succeeds_as_in_memcached() {
+    let store = Store::new(64 << 20);
+    store.disable_cas();
+    let (_server, embedded) = serving(State::with_store(store, settings(IoMode::Events), VERSION));
+    let (_memcached, memcached) = memcached_with(&["-C"]);
+    let long = "x".repeat(20_000);
+    let request = format!(
+        "set a 0 0 1\r\nx\r\ngets a\r\ncas a 0 0 1 0\r\ny\r\ncas a 0 0 1 5\r\ny\r\nmg a c v\r\n\
+         ms a 1 c C5\r\nq\r\nms a 1 C0\r\nw\r\nms a 1 c\r\nz\r\nmd a C7\r\nincr a 1\r\nset n 0 0 1\r\n5\r\nincr n 1\r\n\
+         mg n c\r\nms b 20000 c\r\n{long}\r\nmg b c\r\nma n C1\r\nma n c\r\n"
+    );
+    assert_eq!(replied(&embedded, &request), replied(&memcached, &request));
+}
+
 /// The number behind a name in the reply to `stats`.
 fn counted(target: &Target, name: &str) -> u64 {
     let reply = String::from_utf8(target.exchange(b"stats\r\n", usize::MAX, false)).expect("text");
@@ -115,7 +243,8 @@ fn items_that_have_expired_are_removed_without_being_asked_for() {
         assert!(began.elapsed() < PATIENCE, "they are still there");
         thread::yield_now();
     }
-    assert_eq!(counted(&target, "crawler_reclaimed"), 5000);
+    assert_eq!(counted(&target, "reclaimed"), 5000);
+    assert_eq!(counted(&target, "crawler_reclaimed"), 0);
     assert_eq!(counted(&target, "expired_unfetched"), 4999);
     assert_eq!(counted(&target, "get_expired"), 0);
     assert_eq!(

@@ -294,7 +294,7 @@ fn dumps_begin_with_ok() {
         assert_eq!(lines, ["EN\r\n", "OK\r\n", "mg YSBi b\r\n", "mg a\r\n"]);
         let details = dump("lru_crawler metadump all");
         assert!(details.contains("key=a exp=-1 la="), "{details}");
-        assert!(details.contains(" fetch=no cls=1 size=61 flags=5 \n"), "{details}");
+        assert!(details.contains(" fetch=no cls=1 size=65 flags=5 \n"), "{details}");
         let switched =
             dump("lru_crawler disable\r\nlru_crawler metadump all\r\nlru_crawler enable");
         assert_eq!(switched, "OK\r\nCLIENT_ERROR lru crawler disabled\r\nOK\r\n");

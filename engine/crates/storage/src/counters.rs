@@ -23,10 +23,16 @@ pub struct Counters {
     pub total_items: u64,
     pub evictions: u64,
     pub evicted_unfetched: u64,
+    /// Evicted items that would have expired later.
+    pub evicted_with_expiry: u64,
     /// Items that nobody had read when they expired, and that were removed without a request for them.
     pub expired_unfetched: u64,
-    /// Expired items whose memory was needed.
+    /// Items for which there was no room.
+    pub no_room: u64,
+    /// Items that had expired or were flushed, and that the store removed by itself.
     pub reclaimed: u64,
+    /// Items that had expired, and that were removed because a user asked for it.
+    pub crawler_reclaimed: u64,
 }
 
 impl Counters {
@@ -50,7 +56,10 @@ impl Counters {
         self.total_items += other.total_items;
         self.evictions += other.evictions;
         self.evicted_unfetched += other.evicted_unfetched;
+        self.evicted_with_expiry += other.evicted_with_expiry;
         self.expired_unfetched += other.expired_unfetched;
+        self.no_room += other.no_room;
         self.reclaimed += other.reclaimed;
+        self.crawler_reclaimed += other.crawler_reclaimed;
     }
 }

@@ -85,6 +85,7 @@ pub use memory::layout::LIMIT_BYTES_MIN;
 pub use region::EvictionObserver;
 pub use region::lookup::Lookup;
 pub use region::optimistic_read::SharedValue;
+pub use region::size_classes::{ClassUsage, SizeClasses};
 pub use store::Store;
 pub use store::entry::{Content, Entry};
 pub use store::file::Owner;

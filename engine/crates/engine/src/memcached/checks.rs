@@ -11,14 +11,8 @@ const PAGE_BYTES: i64 = 1 << 20;
 
 /// Complete the configuration, or say why it is refused.
 pub fn completed(mut from: Configuration) -> Result<Configuration, Ending> {
-    let (ids, threads) = (from.tuning.napi_ids as usize, from.threads);
-    if ids > threads {
-        return usage(&format!(
-            "Number of napi_ids({ids}) cannot be greater than number of threads({threads})"
-        ));
-    }
     check_item_size(&mut from)?;
-    check_slab_sizes(&from)?;
+    check_slab_sizes(&mut from)?;
     if from.tuning.hot_percent + from.tuning.warm_percent > 80 {
         return usage("hot_lru_pct + warm_lru_pct cannot be more than 80% combined");
     }
@@ -105,7 +99,7 @@ const SLAB_CLASSES_MAX: usize = 63;
 const CHUNK_ALIGN_BYTES: u32 = 8;
 
 /// The sizes must be in order and apart from each other, as memcached's slab classes are.
-fn check_slab_sizes(from: &Configuration) -> Result<(), Ending> {
+fn check_slab_sizes(from: &mut Configuration) -> Result<(), Ending> {
     let Some(sizes) = &from.slab_sizes else { return Ok(()) };
     let mut last = 0;
     for (number, text) in sizes.split('-').filter(|text| !text.is_empty()).enumerate() {
@@ -126,6 +120,7 @@ fn check_slab_sizes(from: &Configuration) -> Result<(), Ending> {
         if number + 1 >= SLAB_CLASSES_MAX {
             return usage("too many slab classes specified");
         }
+        from.tuning.slab_sizes.push(size);
         last = size;
     }
     if last == 0 {

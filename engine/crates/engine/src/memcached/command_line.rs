@@ -48,9 +48,6 @@ fn apply(
         Action::License => return Err(Ending::Printed(text::license())),
         Action::Version => return Err(Ending::Printed(text::version())),
     }
-    if !option.works {
-        to.without_effect.push(format!("-{}", option.short));
-    }
     Ok(())
 }
 

@@ -45,11 +45,14 @@ pub struct Configuration {
     pub counts_prefixes: bool,
     /// `-o no_hashexpand`: the hash table keeps its size.
     pub fixed_table: bool,
+    pub backlog: i32,
+    /// `-L`.
+    pub huge_pages: bool,
     pub slab_chunk_given: bool,
-    /// `-o slab_sizes`, which is only checked.
+    /// `-o slab_sizes`, before it is checked.
     pub slab_sizes: Option<String>,
     pub tuning: Tuning,
-    /// The options that are accepted and do nothing.
+    /// The options that tune what this server has not.
     pub without_effect: Vec<String>,
 }
 
@@ -91,6 +94,8 @@ impl Default for Configuration {
             prefix_delimiter: settings.prefix_delimiter,
             counts_prefixes: false,
             fixed_table: false,
+            backlog: settings.backlog,
+            huge_pages: false,
             slab_chunk_given: false,
             slab_sizes: None,
             tuning: Tuning::default(),

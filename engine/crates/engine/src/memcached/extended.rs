@@ -1,8 +1,8 @@
 //! The options of `-o`, as a table.
 
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, failed};
-use crate::memcached::extended_option::Takes::{Checked, Nothing, Optional, Value};
-use crate::memcached::extended_option::{Extended, ignored, works};
+use crate::memcached::extended_option::Takes::{Checked, Nothing, Optional, Refused, Value};
+use crate::memcached::extended_option::{Effect, Extended, always, ignored, refused, works};
 use crate::memcached::extended_tls;
 use crate::memcached::numbers::{decimal, integer, unsigned};
 
@@ -33,8 +33,13 @@ static TABLE: [Extended; 42] = [
     works("lru_crawler", Nothing(|to| to.tuning.crawler = true)),
     works("no_lru_crawler", Nothing(|to| to.tuning.crawler = false)),
     works("debugtime", Nothing(|to| to.commands.debug = true)),
-    works("modern", Nothing(|_| ())),
-    works("no_drop_privileges", Nothing(|_| ())),
+    always("modern"),
+    always("no_drop_privileges"),
+    always("relaxed_privileges"),
+    // memcached, too, knows only their names.
+    always("inline_ascii_resp"),
+    always("no_inline_ascii_resp"),
+    always("resp_obj_mem_limit"),
     works("maxconns_fast", Nothing(|to| to.tuning.rejects_at_once = true)),
     ignored("no_maxconns_fast", Nothing(|to| to.tuning.rejects_at_once = false)),
     ignored("slab_reassign", Nothing(|to| to.tuning.slab_reassign = true)),
@@ -76,15 +81,15 @@ static TABLE: [Extended; 42] = [
             true
         }),
     ),
-    ignored(
+    works(
         "slab_sizes",
         Value("Missing slab_sizes argument", "", |text, to| {
             to.slab_sizes = Some(text.to_owned());
             true
         }),
     ),
-    ignored("slab_chunk_max", Checked("Missing slab_chunk_max argument", slab_chunk_max)),
-    ignored("no_chunked_items", Nothing(|to| to.tuning.slab_chunk_max = 1 << 20)),
+    works("slab_chunk_max", Checked("Missing slab_chunk_max argument", slab_chunk_max)),
+    works("no_chunked_items", Nothing(|to| to.tuning.slab_chunk_max = 1 << 20)),
     ignored(
         "tail_repair_time",
         Value(
@@ -126,11 +131,11 @@ static TABLE: [Extended; 42] = [
             |text, to| unsigned(text).map(|most| to.tuning.crawler_items_max = most).is_some(),
         ),
     ),
-    ignored(
+    works(
         "lru_maintainer",
         Nothing(|to| (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (true, true)),
     ),
-    ignored(
+    works(
         "no_lru_maintainer",
         Nothing(|to| (to.tuning.lru_maintainer, to.tuning.lru_segmented) = (false, false)),
     ),
@@ -182,24 +187,19 @@ static TABLE: [Extended; 42] = [
             },
         ),
     ),
-    ignored(
+    refused(
         "read_buf_mem_limit",
-        Value(
-            "Missing read_buf_mem_limit argument",
-            "could not parse argument to read_buf_mem_limit",
-            |text, to| {
-                unsigned(text)
-                    .map(|mebibytes| to.tuning.read_buffer_mebibytes = mebibytes)
-                    .is_some()
-            },
-        ),
+        "read_buf_mem_limit: here buffers have a limit for each connection; leave it out, and lower -c",
     ),
-    ignored("resp_obj_mem_limit", Optional("", |_, _| true)),
-    ignored("sock_cookie_id", Optional("", |_, _| true)),
-    ignored("inline_ascii_resp", Nothing(|_| ())),
-    ignored("no_inline_ascii_resp", Nothing(|_| ())),
-    ignored("drop_privileges", Nothing(|to| to.tuning.drop_privileges = true)),
-    ignored("relaxed_privileges", Nothing(|_| ())),
+    refused(
+        "sock_cookie_id",
+        "sock_cookie_id: this server marks no sockets; leave it out, and filter by address",
+    ),
+    refused(
+        "drop_privileges",
+        "drop_privileges: this server has no filter of system calls; leave it out, and let the service \
+         manager filter (SystemCallFilter= of systemd)",
+    ),
     ignored("no_modern", Nothing(no_modern)),
 ];
 
@@ -276,11 +276,12 @@ fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
         }
         (Value(_, wrong, set), Some(value)) => (set(value, to), *wrong),
         (Optional(wrong, set), value) => (set(value, to), *wrong),
+        (Refused(message), _) => return Err(failed(FAILURE, *message)),
     };
     if !valid {
         return Err(failed(FAILURE, wrong));
     }
-    if !option.works {
+    if option.effect == Effect::Nothing {
         to.without_effect.push(format!("-o {name}"));
     }
     Ok(())
@@ -288,8 +289,10 @@ fn apply_one(item: &str, to: &mut Configuration) -> Result<(), Ending> {
 
 /// The names for the help: those that do something, and the others.
 pub fn names() -> (Vec<&'static str>, Vec<&'static str>) {
-    let named = |works: bool| {
-        all().filter(|option| option.works == works).map(|option| option.name).collect()
+    let named = |effect: Effect| {
+        let such = all().filter(|option| option.effect == effect);
+        let accepted = such.filter(|option| !matches!(option.takes, Refused(_)));
+        accepted.map(|option| option.name).collect()
     };
-    (named(true), named(false))
+    (named(Effect::Works), named(Effect::Nothing))
 }

@@ -57,7 +57,8 @@ pub static TABLE: [Extended; 10] = [
             },
         ),
     ),
-    ignored("ssl_session_cache", Nothing(|to| to.tuning.tls_session_cache = true)),
+    // Sessions are resumed in any case.
+    works("ssl_session_cache", Nothing(|to| to.tuning.tls_session_cache = true)),
     ignored("ssl_kernel_tls", Nothing(|to| to.tuning.tls_kernel = true)),
 ];
 

@@ -1,5 +1,6 @@
 //! The verb `memcached`: the embedded server behind memcached's own command line, with its defaults, messages and
-//! exit statuses. Options that have no meaning here are accepted, and named once on stderr.
+//! exit statuses. Options that tune what this server has not are accepted, and named once on stderr; options whose
+//! promise it would not keep are refused.
 
 mod checks;
 mod command_line;
@@ -8,6 +9,7 @@ mod endpoints;
 mod extended;
 mod extended_option;
 mod extended_tls;
+mod memory_file;
 mod numbers;
 mod options;
 mod port_file;

@@ -21,8 +21,6 @@ pub struct CommandOption {
     /// Without the dashes; empty if there is none.
     pub long: &'static str,
     pub help: &'static str,
-    /// Whether it changes anything here.
-    pub works: bool,
     pub action: Action,
 }
 
@@ -32,17 +30,7 @@ const fn option(
     help: &'static str,
     action: Action,
 ) -> CommandOption {
-    CommandOption { short, long, help, works: true, action }
-}
-
-/// An option that is accepted and does nothing, or next to nothing.
-const fn ignored(
-    short: char,
-    long: &'static str,
-    help: &'static str,
-    action: Action,
-) -> CommandOption {
-    CommandOption { short, long, help, works: false, action }
+    CommandOption { short, long, help, action }
 }
 
 use Action::{Argument, Flag};
@@ -150,19 +138,24 @@ pub static OPTIONS: [CommandOption; 37] = [
             Ok(())
         }),
     ),
-    ignored(
+    option(
         'f',
         "slab-growth-factor",
-        "no effect: there are no slab classes",
+        "ratio between the sizes by which \"stats items\" counts (default: 1.25)",
         Argument("num", growth_factor),
     ),
-    ignored(
+    option(
         'n',
         "slab-min-size",
-        "no effect: there are no slab classes",
+        "room for key and value in the first of these sizes (default: 48)",
         Argument("bytes", chunk_size),
     ),
-    ignored('L', "enable-largepages", "no effect", Flag(|_| ())),
+    option(
+        'L',
+        "enable-largepages",
+        "let the system use huge pages for items",
+        Flag(|to| to.huge_pages = true),
+    ),
     option(
         'D',
         "",
@@ -176,18 +169,18 @@ pub static OPTIONS: [CommandOption; 37] = [
         "requests of one connection before others come first (default: until replies are long)",
         Argument("num", requests_per_event),
     ),
-    ignored(
+    option(
         'C',
         "disable-cas",
-        "no effect but in \"stats settings\"",
+        "let all cas numbers be 0, so that no comparison succeeds",
         Flag(|to| to.tuning.cas = false),
     ),
-    ignored(
+    option(
         'b',
         "listen-backlog",
-        "no effect but in \"stats settings\"",
+        "how many clients may wait until they are accepted (default: 1024)",
         Argument("num", |text, to| {
-            to.tuning.backlog = integer(text).max(0) as u32;
+            to.backlog = integer(text).clamp(0, i64::from(i32::MAX)) as i32;
             Ok(())
         }),
     ),
@@ -237,9 +230,13 @@ pub static OPTIONS: [CommandOption; 37] = [
     option(
         'e',
         "memory-file",
-        "refused: nothing is kept over a restart",
-        Argument("file", |_, _| {
-            Err(failed(FAILURE, "-e: this server keeps no items over a restart; leave -e out"))
+        "file for the items, which stay there over a graceful restart (SIGUSR1)",
+        Argument("file", |text, to| {
+            // A daemon has another working directory.
+            let path = std::path::absolute(text);
+            to.tuning.memory_file =
+                Some(path.map_err(|error| failed(FAILURE, format!("-e: {error}")))?);
+            Ok(())
         }),
     ),
     option('Z', "enable-ssl", "use TLS", Flag(|to| to.tls = true)),
@@ -249,7 +246,14 @@ pub static OPTIONS: [CommandOption; 37] = [
         "further options, with commas between:",
         Argument("list", extended::apply),
     ),
-    ignored('N', "napi-ids", "no effect", Argument("num", napi_ids)),
+    option(
+        'N',
+        "napi-ids",
+        "refused: event loops take connections in turn",
+        Argument("num", |_, _| {
+            Err(failed(FAILURE, "-N: event loops take connections in turn here; leave -N out"))
+        }),
+    ),
 ];
 
 fn unix_mask(text: &str, to: &mut Configuration) -> Result<(), Ending> {
@@ -326,10 +330,5 @@ fn protocol(text: &str, to: &mut Configuration) -> Result<(), Ending> {
             return Err(failed(USAGE, message));
         }
     });
-    Ok(())
-}
-
-fn napi_ids(text: &str, to: &mut Configuration) -> Result<(), Ending> {
-    to.tuning.napi_ids = positive(text, "Maximum number of NAPI IDs")?;
     Ok(())
 }

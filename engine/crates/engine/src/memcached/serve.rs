@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGUSR1;
 
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, SYSTEM, failed};
-use crate::memcached::{endpoints, port_file, system};
+use crate::memcached::{endpoints, memory_file, port_file, system};
 use crate::process::{StopSignals, print_error};
 use crate::serve::embedded::{VERSION, read_accounts, reread_accounts, return_large_blocks};
 
@@ -38,10 +38,14 @@ pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
             print_error(&format!("the certificate is still the old one: {error}"));
         }
     });
-    if signal == Some(SIGUSR1) {
+    let graceful = signal == Some(SIGUSR1);
+    if graceful {
         print_error("Gracefully stopping");
     }
     server.stop();
+    if let (true, Some(path)) = (graceful, &configuration.tuning.memory_file) {
+        memory_file::close(path, configuration).map_err(|error| failed(FAILURE, error))?;
+    }
     if let (true, Some(path)) = (configuration.daemon, &configuration.pid_file) {
         // Somebody may have removed it already.
         let _ = std::fs::remove_file(path);
@@ -49,7 +53,7 @@ pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
     Ok(())
 }
 
-/// Say once which options do nothing.
+/// Say once which options tune what this server has not.
 fn report_without_effect(configuration: &Configuration) {
     let mut names = configuration.without_effect.clone();
     names.dedup();
@@ -64,13 +68,7 @@ fn state(
     tls: Option<Tls>,
 ) -> Result<State, Ending> {
     let settings = settings(configuration);
-    let power = configuration.tuning.hash_power;
-    let fixed = (configuration.fixed_table && power > 0).then_some(power);
-    // Locked memory would include the addresses for a higher limit.
-    let make = if configuration.locks_memory { Store::with_hash_power } else { Store::adjustable };
-    let store = make(settings.memory_bytes, fixed)
-        .map_err(|error| failed(FAILURE, format!("-m, -o hashpower: {error}")))?;
-    store.set_evicts(configuration.evicts);
+    let store = store(configuration, settings.memory_bytes)?;
     let state = State::with_store(store, settings, VERSION)
         .with_tuning(configuration.tuning.clone())
         .with_shutdown(end_process);
@@ -83,6 +81,44 @@ fn state(
         Some(tls) => state.with_tls(tls),
         None => state,
     })
+}
+
+fn store(configuration: &Configuration, memory_bytes: usize) -> Result<Store, Ending> {
+    let power = configuration.tuning.hash_power;
+    let fixed = (configuration.fixed_table && power > 0).then_some(power);
+    // Locked memory would include the addresses for a higher limit.
+    let make = if configuration.locks_memory { Store::with_hash_power } else { Store::adjustable };
+    let store = match &configuration.tuning.memory_file {
+        None => make(memory_bytes, fixed)
+            .map_err(|error| failed(FAILURE, format!("-m, -o hashpower: {error}")))?,
+        Some(path) => memory_file::open(path, configuration, memory_bytes, fixed)
+            .map_err(|error| failed(FAILURE, error))?,
+    };
+    store.set_evicts(configuration.evicts);
+    if !configuration.tuning.cas {
+        store.disable_cas();
+    }
+    if configuration.huge_pages
+        && let Err(error) = store.use_huge_pages()
+    {
+        print_error(&format!("-L: the system gives no huge pages: {error}"));
+    }
+    if fixed.is_none() {
+        let power = if power > 0 { power } else { table_power(memory_bytes) };
+        store.grow_table_to(power, 0);
+    }
+    Ok(store)
+}
+
+/// memcached's table begins with 2 to this power slots.
+const HASH_POWER: u32 = 16;
+/// A table that nobody asked for begins with at most one in so many bytes of the memory.
+const TABLE_SHARE: usize = 64;
+const SLOT_BYTES: usize = 8;
+
+/// With how many slots a table of this memory begins, as a power of two.
+fn table_power(memory_bytes: usize) -> u32 {
+    (memory_bytes / TABLE_SHARE / SLOT_BYTES).max(1).ilog2().min(HASH_POWER)
 }
 
 /// Send this process the signal that ends it.
@@ -108,6 +144,7 @@ fn settings(configuration: &Configuration) -> Settings {
         requests_per_event: configuration.requests_per_event,
         idle_timeout_s: configuration.idle_timeout_s,
         families_apart: true,
+        backlog: configuration.backlog,
         unix_mode: configuration.unix_mode,
         watcher_buffer_bytes: configuration.watcher_buffer_bytes,
         prefix_delimiter: configuration.prefix_delimiter,

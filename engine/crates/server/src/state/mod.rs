@@ -9,6 +9,7 @@ pub mod peer;
 pub mod prefixes;
 pub mod server_state;
 pub mod settings;
+pub mod size_classes;
 pub mod stats;
 pub mod tls;
 mod tls_ciphers;

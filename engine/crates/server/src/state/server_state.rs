@@ -57,9 +57,8 @@ pub struct State {
     pub idle_kicks: AtomicU64,
     /// How often a connection with more requests than are carried out at once let others come first.
     pub yields: AtomicU64,
-    /// How often expired items were removed by the crawler, or by `lru_crawler crawl`, and how many.
+    /// How often `lru_crawler crawl` removed expired items.
     pub crawls: AtomicU64,
-    pub crawled: AtomicU64,
     /// Where the server listens.
     pub listening: OnceLock<Vec<ListeningSocket>>,
     pub clock: Clock,
@@ -108,7 +107,6 @@ impl State {
             idle_kicks: AtomicU64::new(0),
             yields: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
-            crawled: AtomicU64::new(0),
             listening: OnceLock::new(),
             clock: Clock::default(),
             log: Arc::default(),
@@ -303,7 +301,6 @@ impl State {
             &self.idle_kicks,
             &self.yields,
             &self.crawls,
-            &self.crawled,
             &self.bytes_read,
             &self.bytes_written,
             &self.flushes,

@@ -39,6 +39,9 @@ impl IoMode {
 /// What memcached's own header adds to key and value when it checks an item's size.
 pub const ITEM_HEADER_BYTES: u64 = 59;
 
+/// The size of a slab page of memcached.
+pub const PAGE_BYTES: u64 = 1 << 20;
+
 /// Which protocols a connection may speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -78,6 +81,8 @@ pub struct Settings {
     pub idle_timeout_s: u32,
     /// A socket of IPv6 takes no IPv4, and a name is bound to all its addresses.
     pub families_apart: bool,
+    /// How many clients may wait until they are accepted.
+    pub backlog: i32,
     /// The permissions of the files of Unix sockets.
     pub unix_mode: u32,
     /// How many bytes of log lines wait for one watcher that does not read.
@@ -106,6 +111,7 @@ impl Default for Settings {
             requests_per_event: None,
             idle_timeout_s: 0,
             families_apart: false,
+            backlog: 1024,
             unix_mode: 0o700,
             watcher_buffer_bytes: 256 << 10,
             prefix_delimiter: b':',

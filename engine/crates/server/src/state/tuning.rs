@@ -1,14 +1,14 @@
-//! memcached's settings that have no effect on this server's store, which has no slab classes and no LRU lists.
-//! They are accepted on the command line and by commands, and `stats settings` shows them.
+//! memcached's settings of its memory and its threads, which `stats settings` shows. Most of them have no effect on this
+//! server's store, which has no slab pages and no LRU lists.
+
+use std::path::PathBuf;
 
 /// The settings, with memcached's defaults.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// `-f`, `-n`: the sizes of slab classes.
+    /// `-f`, `-n`: the sizes by which items are counted.
     pub growth_factor: f64,
     pub chunk_size: u32,
-    /// `-b`.
-    pub backlog: u32,
     /// `-C` switches this off.
     pub cas: bool,
     pub verbosity: u32,
@@ -21,6 +21,8 @@ pub struct Tuning {
     pub slab_automove_window: u32,
     pub slab_automove_free_ratio: f64,
     pub slab_chunk_max: u32,
+    /// The sizes themselves; empty to let them grow by the factor.
+    pub slab_sizes: Vec<u32>,
     pub crawler: bool,
     pub crawler_sleep_us: u32,
     pub crawler_items_max: u32,
@@ -34,13 +36,12 @@ pub struct Tuning {
     pub temporary_lru: bool,
     pub temporary_ttl_s: u32,
     pub worker_log_bytes: u32,
-    pub read_buffer_mebibytes: u32,
     pub track_sizes: bool,
-    pub drop_privileges: bool,
     pub tls_buffer_kibibytes: u32,
     pub tls_session_cache: bool,
     pub tls_kernel: bool,
-    pub napi_ids: u32,
+    /// The file that has the items.
+    pub memory_file: Option<PathBuf>,
 }
 
 impl Default for Tuning {
@@ -48,7 +49,6 @@ impl Default for Tuning {
         Tuning {
             growth_factor: 1.25,
             chunk_size: 48,
-            backlog: 1024,
             cas: true,
             verbosity: 0,
             rejects_at_once: true,
@@ -60,6 +60,7 @@ impl Default for Tuning {
             slab_automove_window: 10,
             slab_automove_free_ratio: 0.01,
             slab_chunk_max: 512 << 10,
+            slab_sizes: Vec::new(),
             crawler: true,
             crawler_sleep_us: 100,
             crawler_items_max: 0,
@@ -73,13 +74,11 @@ impl Default for Tuning {
             temporary_lru: false,
             temporary_ttl_s: 61,
             worker_log_bytes: 64 << 10,
-            read_buffer_mebibytes: 0,
             track_sizes: false,
-            drop_privileges: false,
             tls_buffer_kibibytes: 16,
             tls_session_cache: false,
             tls_kernel: false,
-            napi_ids: 0,
+            memory_file: None,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::state::server_state::State;
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// How much of each second may pass while expired items are removed: a segment in which one item has expired is read
 /// as a whole, so that a store of items with many different exptimes would keep a CPU busy.
-const CRAWL: Duration = Duration::from_millis(10);
+const REMOVAL: Duration = Duration::from_millis(10);
 
 pub struct Housekeeping {
     wake: Arc<OwnedFd>,
@@ -34,8 +34,8 @@ impl Housekeeping {
                 if state.settings.idle_timeout_s > 0 {
                     shut_down_idle(&state);
                 }
-                if state.tuning().crawler {
-                    next_segment = crawl(&state, next_segment);
+                if state.tuning().lru_maintainer {
+                    next_segment = remove_expired(&state, next_segment);
                 }
             }
         })?;
@@ -73,13 +73,7 @@ fn shut_down_idle(state: &State) {
 }
 
 /// Remove expired items from this segment on, for a while. Returns where to go on.
-fn crawl(state: &State, first: usize) -> usize {
+fn remove_expired(state: &State, first: usize) -> usize {
     let began = Instant::now();
-    let goes_on = || began.elapsed() < CRAWL;
-    let (expired, next) = state.store.remove_expired_from(first, state.now_s(), goes_on);
-    if expired > 0 {
-        state.crawls.fetch_add(1, Ordering::Relaxed);
-        state.crawled.fetch_add(expired, Ordering::Relaxed);
-    }
-    next
+    state.store.remove_expired_from(first, state.now_s(), || began.elapsed() < REMOVAL)
 }

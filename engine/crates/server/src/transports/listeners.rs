@@ -117,18 +117,19 @@ impl Bound {
         &mut self,
         endpoint: &Endpoint,
         tls: Option<&Tls>,
-        &Settings { unix_mode, families_apart: apart, .. }: &Settings,
+        settings: &Settings,
     ) -> Result<(), ServerError> {
+        let &Settings { unix_mode, families_apart: apart, backlog, .. } = settings;
         let (what, bound) = match endpoint {
             Endpoint::Tcp(address) => {
-                (address.clone(), self.bind_tcp(address, tls.cloned(), apart))
+                (address.clone(), self.bind_tcp(address, tls.cloned(), settings))
             }
             Endpoint::TcpWith(address, security) => {
                 let tls = tls.and_then(|tls| security.of(tls));
-                (address.clone(), self.bind_tcp(address, tls, apart))
+                (address.clone(), self.bind_tcp(address, tls, settings))
             }
             Endpoint::Unix(path) => {
-                let bound = unix::bind(path, unix_mode).map(|(at, file)| {
+                let bound = unix::bind(path, unix_mode, backlog).map(|(at, file)| {
                     self.listeners.push(Listener::Unix(at, path.clone()));
                     self.unix_files.push(file);
                 });
@@ -142,9 +143,9 @@ impl Bound {
         })
     }
 
-    fn bind_tcp(&mut self, address: &str, tls: Option<Tls>, apart: bool) -> io::Result<()> {
-        let bound = match apart {
-            true => bind_each(address, Type::STREAM)?,
+    fn bind_tcp(&mut self, address: &str, tls: Option<Tls>, settings: &Settings) -> io::Result<()> {
+        let bound = match settings.families_apart {
+            true => bind_each(address, Type::STREAM, settings.backlog)?,
             false => vec![TcpListener::bind(address)?],
         };
         self.listeners.extend(bound.into_iter().map(|at| Listener::Tcp(at, tls.clone())));
@@ -153,18 +154,15 @@ impl Bound {
 
     fn bind_udp(&mut self, address: &str, apart: bool) -> io::Result<()> {
         match apart {
-            true => self.sockets.extend(bind_each::<UdpSocket>(address, Type::DGRAM)?),
+            true => self.sockets.extend(bind_each::<UdpSocket>(address, Type::DGRAM, 0)?),
             false => self.sockets.push(UdpSocket::bind(address)?),
         }
         Ok(())
     }
 }
 
-/// As many connections wait to be accepted, as in memcached.
-const BACKLOG: i32 = 1024;
-
 /// Bind a socket to each address that a name has; it is enough if one of them works. A socket of IPv6 takes no IPv4.
-fn bind_each<S: From<Socket>>(address: &str, kind: Type) -> io::Result<Vec<S>> {
+fn bind_each<S: From<Socket>>(address: &str, kind: Type, backlog: i32) -> io::Result<Vec<S>> {
     let bind = |at: SocketAddr| -> io::Result<S> {
         let socket = Socket::new(Domain::for_address(at), kind, None)?;
         if at.is_ipv6() {
@@ -175,7 +173,7 @@ fn bind_each<S: From<Socket>>(address: &str, kind: Type) -> io::Result<Vec<S>> {
         }
         socket.bind(&at.into())?;
         if kind == Type::STREAM {
-            socket.listen(BACKLOG)?;
+            socket.listen(backlog)?;
         }
         Ok(socket.into())
     };

@@ -10,6 +10,7 @@ use rustix::fd::OwnedFd;
 
 use crate::state::server_state::{ListeningSocket, State};
 use crate::state::settings::IoMode;
+use crate::state::size_classes;
 use crate::transports::acceptor::Acceptor;
 use crate::transports::blocking::ConnectionThreads;
 use crate::transports::event_loop::EventLoop;
@@ -53,6 +54,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     let listening =
         named.map(|(socket, address)| ListeningSocket { socket, address: address.clone() });
     state.is_shared();
+    state.store.count_by_size(size_classes::of(&state.tuning()), state.now_s());
     // A state belongs to one server.
     let _ = state.listening.set(listening.collect());
     let datagrams = sockets

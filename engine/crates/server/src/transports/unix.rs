@@ -18,29 +18,26 @@ impl Drop for SocketFile {
     }
 }
 
-/// How many clients may wait until they are accepted.
-const BACKLOG: i32 = 1024;
-
 /// Listen at a path where there is no file, or a socket on which nobody listens. `mode` is the permissions of its
-/// file.
-pub fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
-    let bound = match listen(path, mode) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => replace(path, mode),
+/// file, `backlog` how many clients may wait until they are accepted.
+pub fn bind(path: &Path, mode: u32, backlog: i32) -> io::Result<(UnixListener, SocketFile)> {
+    let bound = match listen(path, mode, backlog) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => replace(path, mode, backlog),
         bound => bound,
     };
     Ok((bound?, SocketFile(path.to_owned())))
 }
 
 /// Nobody can connect before the file has its permissions, because the socket does not listen before.
-fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    rustix::net::listen(&socket, BACKLOG)?;
+    rustix::net::listen(&socket, backlog)?;
     Ok(UnixListener::from(socket))
 }
 
-fn replace(path: &Path, mode: u32) -> io::Result<UnixListener> {
+fn replace(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         let reason = "the path is a file that is no socket";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
@@ -48,7 +45,7 @@ fn replace(path: &Path, mode: u32) -> io::Result<UnixListener> {
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path)?;
-            listen(path, mode)
+            listen(path, mode, backlog)
         }
         _ => Err(io::ErrorKind::AddrInUse.into()),
     }

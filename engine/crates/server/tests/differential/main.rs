@@ -196,9 +196,9 @@ impl Side {
                 format!("exp={}", left.unsigned_abs().div_ceil(100) * 100)
             }
             (_, Some(ago)) => format!("la={}", ago / 100),
-            // The class and the size are those of a slab.
-            _ if word.starts_with("fetch=") => word.to_owned(),
-            _ if word.starts_with("cls=") || word.starts_with("size=") => "…".to_owned(),
+            _ if ["fetch=", "cls=", "size="].iter().any(|name| word.starts_with(name)) => {
+                word.to_owned()
+            }
             _ => self.settled_name(word),
         }
     }

@@ -197,6 +197,11 @@ impl RawItem {
     }
 
     #[inline]
+    pub fn has_flags(&self) -> bool {
+        self.header & FLAGS != 0
+    }
+
+    #[inline]
     pub fn key_length(&self) -> usize {
         (self.header >> LENGTH_BITS & 0xff) as usize
     }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 
-use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 /// The size of a memory page.
 pub const PAGE_BYTES: usize = 4096;
@@ -13,19 +13,32 @@ pub const PAGE_BYTES: usize = 4096;
 pub struct Memory {
     map: MmapRaw,
     shared: bool,
+    /// A file that stays locked as long as it is open.
+    _file: Option<File>,
 }
 
 impl Memory {
     /// Private memory of this process, all zeros.
     pub fn anonymous(length: usize) -> io::Result<Memory> {
         let map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;
-        Ok(Memory { map: map.into(), shared: false })
+        Ok(Memory { map: map.into(), shared: false, _file: None })
     }
 
     /// The bytes of a file, shared with every process that maps it.
     pub fn shared(file: &File, length: usize) -> io::Result<Memory> {
         let map = MmapOptions::new().len(length).map_raw(file)?;
-        Ok(Memory { map, shared: true })
+        Ok(Memory { map, shared: true, _file: None })
+    }
+
+    /// The bytes of a file, which stays open.
+    pub fn kept(file: File, length: usize) -> io::Result<Memory> {
+        let map = MmapOptions::new().len(length).map_raw(&file)?;
+        Ok(Memory { map, shared: true, _file: Some(file) })
+    }
+
+    /// Let the system use huge pages.
+    pub fn use_huge_pages(&self) -> io::Result<()> {
+        self.map.advise(Advice::HugePage)
     }
 
     pub fn start(&self) -> *mut u8 {

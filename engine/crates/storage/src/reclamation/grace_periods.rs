@@ -17,11 +17,13 @@
 //! fence. A reader that was not looks at the table after the fence, and does not find the memory there.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::reclamation::asymmetric_fence::AsymmetricFence;
 use crate::reclamation::thread_index::{INDICES, ThreadIndex};
+use crate::region::size_classes::CLASSES_MAX;
 
 /// How often a writer checks the counters before it sleeps.
 const SPINS: usize = 100;
@@ -55,8 +57,15 @@ struct ThreadCounters {
     sets: [CounterSet; 2],
 }
 
+/// Hits of a thread by the class of the item's size.
+#[repr(align(128))]
+struct ClassHits([AtomicU64; CLASSES_MAX]);
+
 /// The readers of a store, and the epoch.
 pub struct GracePeriods {
+    class_hits: OnceLock<Box<[ClassHits]>>,
+    /// Hits by class at the last reset.
+    class_hits_at_reset: [AtomicU64; CLASSES_MAX],
     threads: Box<[ThreadCounters; INDICES]>,
     epoch: AtomicU64,
     fence: AsymmetricFence,
@@ -70,6 +79,7 @@ pub struct GracePeriods {
 
 /// A reader that is inside. What it finds in the table is not overwritten until the guard is dropped.
 pub struct ReadGuard<'a> {
+    periods: &'a GracePeriods,
     set: &'a CounterSet,
     thread: ThreadIndex,
     outcome: Cell<Outcome>,
@@ -86,6 +96,14 @@ impl ReadGuard<'_> {
     #[inline]
     pub fn hit(&self) {
         self.outcome.set(Outcome::Hit);
+    }
+
+    /// The hit was of an item of this class.
+    #[inline]
+    pub fn hit_class(&self, class: usize) {
+        if let Some(threads) = self.periods.class_hits.get() {
+            self.thread.increment(&threads[self.thread.get()].0[class]);
+        }
     }
 
     #[inline]
@@ -109,6 +127,8 @@ impl Drop for ReadGuard<'_> {
 impl GracePeriods {
     pub fn new() -> GracePeriods {
         GracePeriods {
+            class_hits: OnceLock::new(),
+            class_hits_at_reset: [const { AtomicU64::new(0) }; CLASSES_MAX],
             threads: Box::new(std::array::from_fn(|_| ThreadCounters::default())),
             epoch: AtomicU64::new(0),
             fence: AsymmetricFence::new(),
@@ -126,7 +146,7 @@ impl GracePeriods {
         let set = &self.threads[thread.get()].sets[epoch as usize & 1];
         thread.increment(&set.entered);
         self.fence.light();
-        ReadGuard { set, thread, outcome: Cell::new(Outcome::Other) }
+        ReadGuard { periods: self, set, thread, outcome: Cell::new(Outcome::Other) }
     }
 
     /// Memory that was removed from the table before this call may be reused from this epoch on. Both
@@ -189,6 +209,24 @@ impl GracePeriods {
         })
     }
 
+    /// Count hits by class from now on.
+    pub fn count_by_class(&self) {
+        self.class_hits.get_or_init(|| {
+            (0..INDICES).map(|_| ClassHits([const { AtomicU64::new(0) }; CLASSES_MAX])).collect()
+        });
+    }
+
+    /// Hits of a class since the last reset.
+    pub fn hits_of_class(&self, class: usize) -> u64 {
+        self.total_hits_of(class)
+            .saturating_sub(self.class_hits_at_reset[class].load(Ordering::Relaxed))
+    }
+
+    fn total_hits_of(&self, class: usize) -> u64 {
+        let threads = self.class_hits.get().map_or(&[][..], |threads| threads);
+        threads.iter().map(|thread| thread.0[class].load(Ordering::Relaxed)).sum()
+    }
+
     /// Hits and misses since the last reset.
     pub fn read_counts(&self) -> (u64, u64) {
         let [hits, misses] = self.total_counts();
@@ -202,6 +240,9 @@ impl GracePeriods {
     pub fn reset_counts(&self) {
         for (base, count) in self.counts_at_reset.iter().zip(self.total_counts()) {
             base.store(count, Ordering::Relaxed);
+        }
+        for (class, base) in self.class_hits_at_reset.iter().enumerate() {
+            base.store(self.total_hits_of(class), Ordering::Relaxed);
         }
     }
 

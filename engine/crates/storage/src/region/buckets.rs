@@ -204,6 +204,19 @@ impl Writer<'_> {
         }
     }
 
+    /// Grow the table to this many buckets, or as far as it may grow.
+    pub fn grow_table_to(&self, buckets: u64) {
+        let most = self.region.layout.buckets_max.min(self.region.half_of_limit()) as u64;
+        let present = || self.region.head().buckets.load(LOCKED);
+        while present() < buckets.min(most) {
+            let before = present();
+            self.split(before);
+            if present() == before {
+                return;
+            }
+        }
+    }
+
     /// Add a bucket and move the items that belong there. Readers find such an item in both buckets, then
     /// only in the new one; a reader that looked in between sees another table version.
     fn split(&self, buckets: u64) {

@@ -15,6 +15,7 @@
 use crate::items::item::RawItem;
 use crate::items::slot::Slot;
 use crate::memory::atomics::{LOCKED, SHARED, add, subtract, subtract_u32};
+use crate::region::expire::Remover;
 use crate::region::segment_state::{Queue, SegmentCounts, state};
 use crate::region::writer::Writer;
 
@@ -306,13 +307,14 @@ impl Writer<'_> {
 
     /// Evict an item, or remove one that has expired.
     pub fn evict(&mut self, number: usize, slot: Slot, raw: RawItem) {
-        let counters = &mut self.local.counters;
         if raw.expired(self.now_s) {
-            counters.reclaimed += 1;
-            return self.drop_expired(number, slot);
+            return self.drop_expired(number, slot, Remover::Store);
         }
-        counters.evictions += 1;
-        counters.evicted_unfetched += u64::from(!slot.fetched());
+        self.count(raw, |counters| {
+            counters.evictions += 1;
+            counters.evicted_unfetched += u64::from(!slot.fetched());
+            counters.evicted_with_expiry += u64::from(raw.expires_s() != 0);
+        });
         if let Some(observer) = self.region.observer.get() {
             // SAFETY: a slot leads to the item, and the lock is held.
             observer(unsafe { raw.key() }, &self.item(number), self.now_s);
@@ -322,7 +324,9 @@ impl Writer<'_> {
 
     /// Remove an item from the table and from the counts. `left` is the new content of its slot.
     pub fn remove_slot(&mut self, number: usize, slot: Slot, left: Slot) {
-        let (region, bytes) = (self.region, self.region.raw_item(slot).bytes());
+        let (region, raw) = (self.region, self.region.raw_item(slot));
+        let bytes = raw.bytes();
+        self.count_exit(raw);
         region.slot(number).store(left.0, SHARED);
         subtract(&region.head().items, 1);
         subtract(&region.head().bytes, bytes as u64);

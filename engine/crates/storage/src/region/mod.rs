@@ -2,15 +2,16 @@
 
 mod buckets;
 mod evict;
-mod expire;
+pub mod expire;
 mod flushed;
 pub mod lookup;
 pub mod optimistic_read;
 mod reclaim_batch;
 mod recovery;
 pub mod robust_mutex;
-mod segment_state;
+pub mod segment_state;
 mod segments;
+pub mod size_classes;
 pub mod writer;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -24,6 +25,7 @@ use crate::memory::layout::{BUCKET_SLOTS, Layout, RegionHead, SegmentMeta, Store
 use crate::memory::mapping::Memory;
 use crate::region::reclaim_batch::ReclaimBatch;
 use crate::region::segment_state::state;
+use crate::region::size_classes::{ClassUsage, SizeClasses};
 use crate::table::tags::{Bucket, TagMatches};
 
 /// How many cache lines of an item are prefetched: header, key and a small value.
@@ -47,6 +49,10 @@ pub struct Region {
     pub evicts: AtomicBool,
     /// Whether there was a flush.
     pub was_flushed: AtomicBool,
+    /// Items have cas numbers. If not, all are 0.
+    pub has_cas: AtomicBool,
+    /// The sizes by which items are counted; none unless a server asks for it.
+    pub size_classes: OnceLock<Arc<SizeClasses>>,
     /// Is called with each item that is evicted.
     pub observer: OnceLock<EvictionObserver>,
     /// The state of this process. Its mutex is locked before the lock between processes.
@@ -63,6 +69,8 @@ unsafe impl Sync for Region {}
 #[derive(Default)]
 pub struct Local {
     pub counters: Counters,
+    /// The same for each class of sizes, if there are classes.
+    pub by_class: Vec<ClassUsage>,
     pub reclaim_batch: ReclaimBatch,
     /// The first segments of items whose values are being written, once for each item.
     pub pins: Vec<u32>,
@@ -82,6 +90,8 @@ impl Region {
             segments: AtomicUsize::new(0),
             evicts: AtomicBool::new(true),
             was_flushed: AtomicBool::new(false),
+            has_cas: AtomicBool::new(true),
+            size_classes: OnceLock::new(),
             observer: OnceLock::new(),
             local: Mutex::default(),
         }
@@ -174,6 +184,9 @@ impl Region {
     /// The cas number that an item's offset implies.
     #[inline]
     pub fn implied_cas(&self, offset: usize) -> u64 {
+        if !self.has_cas.load(LOCKED) {
+            return 0;
+        }
         let meta = self.segment_meta(self.segment_of(offset));
         meta.first_cas.load(LOCKED) + (offset & (self.layout.segment - 1)) as u64 / 4
     }

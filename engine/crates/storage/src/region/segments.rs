@@ -196,8 +196,11 @@ impl Writer<'_> {
         self.open_segment_of(queue).store(segment, LOCKED);
     }
 
-    /// A cas number that no item had before: the one that the next new item's offset implies.
+    /// A cas number that no item had before: the one that the next new item's offset implies. 0 if items have none.
     pub fn fresh_cas(&self) -> u64 {
+        if !self.region.has_cas.load(LOCKED) {
+            return 0;
+        }
         match self.append_offset(Queue::Small) {
             Some(offset) => self.region.implied_cas(offset),
             None => self.region.store().next_cas.fetch_add(1, LOCKED),

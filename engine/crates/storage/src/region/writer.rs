@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         };
         let raw = region.raw_item(slot);
         if raw.expired(self.now_s) {
-            self.local.counters.get_expired += 1;
+            self.count(raw, |counters| counters.get_expired += 1);
             self.remove_slot(number, slot, Slot::EMPTY);
             return None;
         }
@@ -83,6 +83,7 @@ impl<'a> Writer<'a> {
 
     fn drop_all_items(&mut self) {
         let head = self.region.head();
+        self.count_flushed();
         self.clear_table();
         [Queue::Small, Queue::Main].into_iter().for_each(|queue| self.close_segment(queue));
         self.note_flush();
@@ -107,7 +108,7 @@ impl<'a> Writer<'a> {
             flags: new.flags,
             expires_s: new.expires_s,
             accessed_s: new.accessed_s,
-            cas: Some(new.cas),
+            cas: Some(if self.region.has_cas.load(LOCKED) { new.cas } else { 0 }),
         };
         let queue = match old {
             None if self.take_ghost(new.hash) => Queue::Main,
@@ -176,10 +177,13 @@ impl<'a> Writer<'a> {
         let head = self.region.head();
         self.local.counters.total_items += 1;
         add(&head.bytes, bytes as u64);
+        self.count_entry(self.region.raw_item(slot));
         // The old item may have been evicted to make room.
         let old = old.map(|number| (number, self.region.load_slot(number)));
         if let Some((number, before)) = old.filter(|(_, before)| before.is_live()) {
-            let bytes = self.region.raw_item(before).bytes();
+            let raw = self.region.raw_item(before);
+            let bytes = raw.bytes();
+            self.count_exit(raw);
             let uses = (before.uses() + 1).min(USES_MAX);
             self.region.slot(number).store(slot.with_uses(uses).0, SHARED);
             subtract(&head.bytes, bytes as u64);

@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::items::item::Item;
 use crate::items::marks::Marks;
 use crate::items::number;
+use crate::memory::atomics::LOCKED;
 use crate::region::writer::{NewItem, Writer};
 use crate::store::outcome::Arithmetic;
 
@@ -39,9 +40,37 @@ impl Entry<'_> {
         self.slot.map(|slot| self.writer.item(slot))
     }
 
-    /// The counters of its region.
-    pub fn counters(&mut self) -> &mut Counters {
-        &mut self.writer.local.counters
+    /// The cas number that a store command compares, if there is an item: without cas numbers, none that a client has.
+    pub fn compared_cas(&self) -> Option<u64> {
+        let has_cas = self.writer.region.has_cas.load(LOCKED);
+        self.item().map(|item| if has_cas { item.cas } else { u64::MAX })
+    }
+
+    /// Count something about the key, and about its item if there is one.
+    pub fn count(&mut self, mut change: impl FnMut(&mut Counters)) {
+        match self.slot {
+            Some(slot) => {
+                let raw = self.writer.region.raw_item(self.writer.region.load_slot(slot));
+                self.writer.count(raw, change);
+            }
+            None => change(&mut self.writer.local.counters),
+        }
+    }
+
+    /// Count a command that stores a value of so many bytes with these flags, whether it is stored or not.
+    pub fn count_set(&mut self, value_bytes: usize, flags: u32) {
+        self.count_new(value_bytes, flags, |counters| counters.sets += 1);
+    }
+
+    /// Count something about an item of so many bytes that may not be stored.
+    fn count_new(&mut self, value_bytes: usize, flags: u32, change: impl Fn(&mut Counters)) {
+        let local = &mut *self.writer.local;
+        change(&mut local.counters);
+        if let Some(classes) = self.writer.region.size_classes.get() {
+            let class = classes.of(self.key.len(), value_bytes, flags != 0);
+            change(&mut local.by_class[class].counters);
+            local.by_class[class].was_used = true;
+        }
     }
 
     /// A cas number that no item had before. It stays the same until an item is stored.
@@ -91,6 +120,9 @@ impl Entry<'_> {
             accessed_s: self.writer.now_s,
         };
         let slot = self.writer.put(&item, self.slot);
+        if slot.is_none() {
+            self.count_new(content.value.len(), content.flags, |counters| counters.no_room += 1);
+        }
         self.slot = slot.or_else(|| self.writer.find(self.hash, self.key));
         slot.is_some()
     }
@@ -113,8 +145,8 @@ impl Entry<'_> {
     ) -> Arithmetic {
         let Some(slot) = self.slot else {
             match increment {
-                true => self.counters().incr_misses += 1,
-                false => self.counters().decr_misses += 1,
+                true => self.count(|counters| counters.incr_misses += 1),
+                false => self.count(|counters| counters.decr_misses += 1),
             }
             return Arithmetic::NotFound;
         };
@@ -150,8 +182,8 @@ impl Entry<'_> {
             }
         }
         match increment {
-            true => self.counters().incr_hits += 1,
-            false => self.counters().decr_hits += 1,
+            true => self.count(|counters| counters.incr_hits += 1),
+            false => self.count(|counters| counters.decr_hits += 1),
         }
         Arithmetic::Number(after)
     }

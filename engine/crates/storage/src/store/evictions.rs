@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::memory::atomics::SHARED;
 use crate::region::EvictionObserver;
+use crate::region::expire::Remover;
 use crate::region::writer::Writer;
 use crate::store::Store;
 
@@ -14,18 +15,29 @@ impl Store {
     }
 
     /// Remove the items that have expired, which otherwise happens when their memory is needed. Returns how many
-    /// there were.
+    /// there were, which are counted as `crawler_reclaimed`.
     pub fn remove_expired(&self, now_s: u32) -> u64 {
-        self.remove_expired_from(0, now_s, || true).0
+        self.sweep_from(0, now_s, Remover::Crawler, || true).0
     }
 
-    /// The same for a part of the store: from this segment on, as long as `goes_on` is true. Segments without such
-    /// items are skipped, and no lock is held for longer than a segment takes. Returns how many items there were, and
-    /// the segment to go on from: 0 after the last.
+    /// The same for a part of the store: from this segment on, as long as `goes_on` is true. The items are counted as
+    /// `reclaimed`. Returns the segment to go on from: 0 after the last.
     pub fn remove_expired_from(
         &self,
         first: usize,
         now_s: u32,
+        goes_on: impl FnMut() -> bool,
+    ) -> usize {
+        self.sweep_from(first, now_s, Remover::Store, goes_on).1
+    }
+
+    /// Segments without expired items are skipped, and no lock is held for longer than a segment takes. Returns how
+    /// many items there were, and the segment to go on from.
+    fn sweep_from(
+        &self,
+        first: usize,
+        now_s: u32,
+        remover: Remover,
         mut goes_on: impl FnMut() -> bool,
     ) -> (u64, usize) {
         let (mut expired, mut number) = (0, 0);
@@ -36,7 +48,7 @@ impl Store {
                     continue;
                 }
                 let mut writer = Writer::new(region, &self.grace_periods, now_s);
-                expired += writer.sweep_if_due(segment);
+                expired += writer.sweep_if_due(segment, remover);
                 drop(writer);
                 if !goes_on() {
                     return (expired, number);

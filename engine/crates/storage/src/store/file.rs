@@ -52,12 +52,7 @@ impl Store {
         file.set_len(geometry.length() as u64)?;
         let store = Store::in_memory(Memory::shared(&file, geometry.length())?, geometry, true);
         store.initialize()?;
-        let head = store.regions[0].store();
-        head.hash.store(hash::of(HASH_PROBE), LOCKED);
-        head.limit_bytes.store(geometry.limit_bytes, LOCKED);
-        head.hash_power.store(geometry.hash_power, LOCKED);
-        head.regions.store(geometry.regions, LOCKED);
-        head.magic.store(MAGIC, SHARED);
+        write_head(&store);
         Ok(store)
     }
 
@@ -77,7 +72,7 @@ impl Store {
         let memory = Memory::shared(&file, length as usize)?;
         // SAFETY: the mapping is long enough and page-aligned, and the head is all atomics.
         let head = unsafe { &*memory.start().cast::<StoreHead>() };
-        if head.magic.load(SHARED) != MAGIC || head.hash.load(LOCKED) != hash::of(HASH_PROBE) {
+        if !is_store(head) {
             return wrong("no store of this version of cachemark, or an incomplete one");
         }
         let geometry = Geometry {
@@ -116,8 +111,23 @@ impl Store {
     }
 }
 
+/// Write what others need to know of a store that is complete.
+pub fn write_head(store: &Store) {
+    let (head, geometry) = (store.regions[0].store(), store.geometry);
+    head.hash.store(hash::of(HASH_PROBE), LOCKED);
+    head.limit_bytes.store(geometry.limit_bytes, LOCKED);
+    head.hash_power.store(geometry.hash_power, LOCKED);
+    head.regions.store(geometry.regions, LOCKED);
+    head.magic.store(MAGIC, SHARED);
+}
+
+/// Whether this is the head of a complete store of this version.
+pub fn is_store(head: &StoreHead) -> bool {
+    head.magic.load(SHARED) == MAGIC && head.hash.load(LOCKED) == hash::of(HASH_PROBE)
+}
+
 /// Open the file of a store. The checks are of the file that is open: one by its name would be of another.
-fn file_of(path: &Path, owner: Owner) -> io::Result<File> {
+pub fn file_of(path: &Path, owner: Owner) -> io::Result<File> {
     // To open a pipe without NONBLOCK could take for ever.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;

@@ -5,6 +5,8 @@ use crate::memory::layout::Geometry;
 use crate::region::writer::Writer;
 use crate::store::Store;
 
+/// A bucket of the table has so many words.
+const TABLE_WORDS: u64 = 8;
 /// A lower limit must leave room for so many segments beside the table, which never shrinks.
 const SEGMENTS_MIN: usize = 8;
 
@@ -14,6 +16,22 @@ impl Store {
     pub fn adjustable(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
         let geometry = Geometry::new(limit_bytes, hash_power)?;
         Store::of(geometry.raisable()).or_else(|_| Store::of(geometry))
+    }
+
+    /// Give the table room for 2 to this power slots, as far as half of the memory allows; it grows from there.
+    pub fn grow_table_to(&self, hash_power: u32, now_s: u32) {
+        let buckets = (1_u64 << hash_power) / TABLE_WORDS / self.regions.len() as u64;
+        self.writers(now_s).for_each(|writer| writer.grow_table_to(buckets));
+    }
+
+    /// Let the system use huge pages for items. An error says why it does not.
+    pub fn use_huge_pages(&self) -> std::io::Result<()> {
+        self.regions[0].memory().use_huge_pages()
+    }
+
+    /// Let all cas numbers be 0, so that no comparison succeeds.
+    pub fn disable_cas(&self) {
+        self.regions.iter().for_each(|region| region.has_cas.store(false, SHARED));
     }
 
     /// The memory limit.

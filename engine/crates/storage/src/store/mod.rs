@@ -6,6 +6,7 @@ pub mod file;
 #[cfg(test)]
 mod growth_test;
 mod iteration;
+mod kept;
 mod limit;
 pub mod outcome;
 mod preconditions;
@@ -182,6 +183,9 @@ impl Store {
                 return None;
             }
             region.record_use(number, slot);
+            if let Some(classes) = region.size_classes.get() {
+                guard.hit_class(classes.of_item(raw).1);
+            }
             // SAFETY: what a slot leads to is not overwritten while the guard lives.
             let value = unsafe { raw.value() };
             let item = raw.item_with(slot, region.implied_cas(slot.offset()), value);
@@ -214,10 +218,10 @@ impl Store {
     ) -> Option<R> {
         let mut entry = self.entry(key, now_s);
         if entry.item().is_none() {
-            entry.counters().touch_misses += 1;
+            entry.count(|counters| counters.touch_misses += 1);
             return None;
         }
-        entry.counters().touch_hits += 1;
+        entry.count(|counters| counters.touch_hits += 1);
         entry.set_expiry(expires_s(exptime, now_s));
         entry.record_read();
         entry.item().map(|item| read(&item))
@@ -250,7 +254,7 @@ impl Store {
         now_s: u32,
     ) -> Option<(Outcome, u64)> {
         let mut entry = self.entry(key, now_s);
-        entry.counters().sets += 1;
+        entry.count_set(value.len(), flags);
         if let Some(refused) = preconditions::check(mode, expected_cas, &mut entry) {
             return Some((refused, 0));
         }
@@ -288,13 +292,13 @@ impl Store {
     pub fn delete_if(&self, key: &[u8], cas: u64, now_s: u32) -> Deletion {
         let mut entry = self.entry(key, now_s);
         let Some(item) = entry.item() else {
-            entry.counters().delete_misses += 1;
+            entry.count(|counters| counters.delete_misses += 1);
             return Deletion::NotFound;
         };
         if cas != 0 && item.cas != cas {
             return Deletion::Exists;
         }
-        entry.counters().delete_hits += 1;
+        entry.count(|counters| counters.delete_hits += 1);
         entry.remove();
         Deletion::Deleted
     }

@@ -9,7 +9,7 @@ pub fn check(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<Out
         Mode::Set | Mode::Add | Mode::Replace if expected_cas != 0 => Mode::Cas(expected_cas),
         other => other,
     };
-    let present = entry.item().map(|item| item.cas);
+    let present = entry.compared_cas();
     match (mode, present) {
         (Mode::Append | Mode::Prepend, Some(cas)) if expected_cas != 0 && cas != expected_cas => {
             Some(Outcome::Exists)
@@ -18,15 +18,15 @@ pub fn check(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<Out
             Some(Outcome::NotStored)
         }
         (Mode::Cas(_), None) => {
-            entry.counters().cas_misses += 1;
+            entry.count(|counters| counters.cas_misses += 1);
             Some(Outcome::NotFound)
         }
         (Mode::Cas(expected), Some(cas)) if cas != expected => {
-            entry.counters().cas_badval += 1;
+            entry.count(|counters| counters.cas_badval += 1);
             Some(Outcome::Exists)
         }
         (Mode::Cas(_), Some(_)) => {
-            entry.counters().cas_hits += 1;
+            entry.count(|counters| counters.cas_hits += 1);
             None
         }
         _ => None,

@@ -15,6 +15,7 @@ use crate::table::hash;
 pub struct Reservation {
     hash: u64,
     key: Box<[u8]>,
+    flags: u32,
     offset: usize,
     bytes: usize,
     value: *mut u8,
@@ -64,7 +65,7 @@ impl Store {
         let raw = unsafe { RawItem::at(region.data_ptr(offset)) };
         let value = raw.key_start().wrapping_add(key.len());
         let _memory = region.memory();
-        Some(Reservation { hash, key: key.into(), offset, bytes, value, length, _memory })
+        Some(Reservation { hash, key: key.into(), flags, offset, bytes, value, length, _memory })
     }
 
     /// Store an item whose value is complete, if the present item has this cas number (0 is any). Returns the new
@@ -77,9 +78,9 @@ impl Store {
         marks: Marks,
         now_s: u32,
     ) -> (Outcome, u64) {
-        let Reservation { hash, ref key, offset, bytes, .. } = reservation;
+        let Reservation { hash, ref key, flags, offset, bytes, length, .. } = reservation;
         let mut entry = Entry::new(self.writer(hash, now_s), hash, key);
-        entry.counters().sets += 1;
+        entry.count_set(length, flags);
         entry.writer.unpin(offset);
         if let Some(refused) = preconditions::check(mode, expected_cas, &mut entry) {
             entry.writer.mark_dead(offset, bytes);

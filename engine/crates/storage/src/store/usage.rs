@@ -1,7 +1,10 @@
 //! What a store contains and has counted.
 
+use std::sync::Arc;
+
 use crate::counters::Counters;
 use crate::memory::atomics::LOCKED;
+use crate::region::size_classes::{ClassUsage, SizeClasses};
 use crate::store::Store;
 
 /// What the store contains and has counted.
@@ -41,6 +44,36 @@ impl Store {
         usage
     }
 
+    /// Count items by their sizes from now on. Only the first call has an effect.
+    pub fn count_by_size(&self, classes: SizeClasses, now_s: u32) {
+        self.grace_periods.count_by_class();
+        let classes = Arc::new(classes);
+        for mut writer in self.writers(now_s) {
+            writer.local.by_class = vec![ClassUsage::default(); classes.largest().len()];
+            // It has classes already.
+            let _ = writer.region.size_classes.set(Arc::clone(&classes));
+            writer.count_present();
+        }
+    }
+
+    /// The sizes by which items are counted, if they are.
+    pub fn size_classes(&self) -> Option<&SizeClasses> {
+        self.regions[0].size_classes.get().map(|classes| &**classes)
+    }
+
+    /// What each class of sizes holds and has counted. This locks each region in turn.
+    pub fn usage_by_size(&self, now_s: u32) -> Vec<ClassUsage> {
+        let classes = self.size_classes().map_or(0, |classes| classes.largest().len());
+        let mut usage = vec![ClassUsage::default(); classes];
+        for writer in self.writers(now_s) {
+            usage.iter_mut().zip(&writer.local.by_class).for_each(|(sum, part)| sum.add(part));
+        }
+        for (class, usage) in usage.iter_mut().enumerate() {
+            usage.counters.get_hits += self.grace_periods.hits_of_class(class);
+        }
+        usage
+    }
+
     /// How many segments were opened so far, by any process. This takes no lock.
     pub fn segments_begun(&self) -> u64 {
         self.regions.iter().map(|region| region.head().next_sequence.load(LOCKED)).sum()
@@ -51,6 +84,7 @@ impl Store {
         for region in &self.regions {
             let mut local = region.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             local.counters = Counters::default();
+            local.by_class.iter_mut().for_each(|usage| usage.counters = Counters::default());
         }
         self.grace_periods.reset_counts();
     }

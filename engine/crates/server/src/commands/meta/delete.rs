@@ -11,13 +11,13 @@ impl MetaCommand<'_, '_> {
         let now_s = self.context.now_s;
         let mut entry = self.context.state.store.entry(self.key, now_s);
         let Some(item) = entry.item() else {
-            entry.counters().delete_misses += 1;
+            entry.count(|counters| counters.delete_misses += 1);
             return self.reply_code(b"NF");
         };
         let MetaOptions { expected_cas, new_cas, remove_value, invalidate, .. } = *self.options;
         let (cas, marks, length) = (item.cas, item.marks, item.value.len());
         if expected_cas.is_some_and(|expected| expected != cas) {
-            entry.counters().delete_misses += 1;
+            entry.count(|counters| counters.delete_misses += 1);
             return self.reply_code(b"EX");
         }
         if remove_value {
@@ -43,7 +43,7 @@ impl MetaCommand<'_, '_> {
             let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
             entry.set_cas(cas);
         } else {
-            entry.counters().delete_hits += 1;
+            entry.count(|counters| counters.delete_hits += 1);
             if !remove_value {
                 entry.remove();
             }

@@ -94,17 +94,17 @@ impl<'a> MetaCommand<'a, '_> {
         let Some(item) = entry.item() else {
             return self.context.out.extend_from_slice(b"EN\r\n");
         };
-        append_debug(self.context.out, self.key, &item, now_s);
+        let classes = self.context.state.store.size_classes();
+        append_debug(self.context.out, self.key, &item, now_s, classes);
     }
 }
 
 /// Count a get as memcached does.
 fn count_get(entry: &mut Entry<'_>, touches: bool, hit: bool) {
-    let counted = entry.counters();
-    match (touches, hit) {
-        (true, true) => counted.touch_hits += 1,
-        (false, true) => counted.get_hits += 1,
+    entry.count(|counters| match (touches, hit) {
+        (true, true) => counters.touch_hits += 1,
+        (false, true) => counters.get_hits += 1,
         // A miss counts as a get, even if it would have touched the item.
-        (_, false) => counted.get_misses += 1,
-    }
+        (_, false) => counters.get_misses += 1,
+    });
 }

@@ -1,12 +1,13 @@
 //! How replies of the meta commands are written.
 
 use cachemark_protocol::meta::request::{MetaOptions, MetaRequest, encode_key};
-use cachemark_storage::{Item, expires_s};
+use cachemark_storage::{Item, SizeClasses, expires_s};
 
 use crate::commands::context::append_or_send;
 use crate::commands::decimal::append_number;
 use crate::connection::direct_send::DirectSend;
 use crate::state::settings::ITEM_HEADER_BYTES;
+use crate::state::size_classes;
 
 /// What a read does to an item.
 #[derive(Clone, Copy)]
@@ -124,7 +125,13 @@ pub fn append_echo(
 }
 
 /// Append the reply to an `me`.
-pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) {
+pub fn append_debug(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    item: &Item<'_>,
+    now_s: u32,
+    classes: Option<&SizeClasses>,
+) {
     out.extend_from_slice(b"ME ");
     if item.marks.binary_key {
         encode_key(key, out);
@@ -135,17 +142,26 @@ pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) 
         0 => -1,
         at_s => i64::from(at_s) - i64::from(now_s),
     };
-    append_details(out, key, item, left_s, now_s.saturating_sub(item.accessed_s));
+    append_details(out, key, item, left_s, now_s.saturating_sub(item.accessed_s), classes);
     out.extend_from_slice(b"\r\n");
 }
 
 /// Append the details that `me` and a dump have of an item, each with its own form of times.
-pub fn append_details(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, expires: i64, accessed: u32) {
+pub fn append_details(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    item: &Item<'_>,
+    expires: i64,
+    accessed: u32,
+    classes: Option<&SizeClasses>,
+) {
+    let flags_bytes = if item.flags == 0 { 0 } else { size_of::<u32>() as u64 };
     let details = format!(
-        " exp={expires} la={accessed} cas={} fetch={} cls=1 size={}",
+        " exp={expires} la={accessed} cas={} fetch={} cls={} size={}",
         item.cas,
         if item.fetched { "yes" } else { "no" },
-        key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,
+        size_classes::number(classes, key, item),
+        key.len() as u64 + item.value.len() as u64 + flags_bytes + ITEM_HEADER_BYTES,
     );
     out.extend_from_slice(details.as_bytes());
 }

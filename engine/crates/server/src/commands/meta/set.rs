@@ -31,7 +31,7 @@ impl MetaCommand<'_, '_> {
         }
         let MetaOptions { mode, vivify, exptime, .. } = *self.options;
         let mut entry = self.context.state.store.entry(self.key, now_s);
-        entry.counters().sets += 1;
+        entry.count_set(value.len(), self.options.client_flags);
         let concatenates = matches!(mode, MetaMode::Append | MetaMode::Prepend);
         let exptime = if concatenates && vivify.is_some() { vivify } else { exptime };
         let mut content = Content {
@@ -91,11 +91,11 @@ impl MetaCommand<'_, '_> {
     /// If the value may be stored, whether it is stale at once. Otherwise the code of the reply.
     fn check(&self, entry: &mut Entry<'_>) -> Result<bool, &'static [u8]> {
         let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = *self.options;
-        let present = entry.item().map(|item| item.cas);
+        let present = entry.compared_cas();
         match (mode, present) {
             (MetaMode::Add, Some(_)) => Err(b"NS"),
             (MetaMode::Plain | MetaMode::Replace, None) if expected_cas.is_some() => {
-                entry.counters().cas_misses += 1;
+                entry.count(|counters| counters.cas_misses += 1);
                 Err(b"NF")
             }
             (MetaMode::Replace, None) => Err(b"NS"),
@@ -106,13 +106,13 @@ impl MetaCommand<'_, '_> {
             }
             (_, Some(cas)) => match expected_cas {
                 Some(expected) if expected == cas => {
-                    entry.counters().cas_hits += 1;
+                    entry.count(|counters| counters.cas_hits += 1);
                     Ok(false)
                 }
                 // 0 is the number of no item, and not an older one.
                 Some(expected) if invalidate && expected != 0 && expected < cas => Ok(true),
                 Some(_) => {
-                    entry.counters().cas_badval += 1;
+                    entry.count(|counters| counters.cas_badval += 1);
                     Err(b"EX")
                 }
                 None => Ok(false),

@@ -7,7 +7,7 @@ use cachemark_protocol::text::command::ControlVerb;
 use cachemark_protocol::words::{Words, signed, unsigned, unsigned_as_in_c};
 
 use crate::commands::context::RequestContext;
-use crate::commands::text::dump::DumpForm;
+use crate::commands::text::dump::{Dump, DumpForm};
 use crate::state::server_state::Shutdown;
 use crate::state::tls::Tls;
 
@@ -17,7 +17,7 @@ pub enum Outcome {
     /// A reply line.
     Reply(&'static [u8]),
     /// A list of all items follows.
-    Dump(DumpForm),
+    Dump(Dump),
     /// The connection ends without a reply.
     Close,
 }
@@ -106,14 +106,16 @@ fn slabs(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     }
 }
 
-/// `slabs reassign`. No class can give a page to another, because there is only one.
+/// `slabs reassign`. Any class may use the memory of any other at any time: nothing has to move. There is no pool of
+/// pages, so that none goes to class 0.
 fn reassign(from: &[u8], to: &[u8], context: &RequestContext<'_>) -> Outcome {
     if !context.state.tuning().slab_reassign {
         return Outcome::Reply(b"CLIENT_ERROR slab reassignment disabled\r\n");
     }
     let class = |word| signed(word).filter(|number| i32::try_from(*number).is_ok());
     let (Some(from), Some(to)) = (class(from), class(to)) else { return MALFORMED };
-    let valid = |class: i64| (0..CLASSES.end as i64).contains(&class);
+    let sizes = context.state.store.size_classes().map_or(0, |sizes| sizes.largest().len());
+    let valid = |class: i64| (0..=sizes as i64).contains(&class);
     if from == to {
         return Outcome::Reply(b"SAME src and dst class are identical\r\n");
     }
@@ -121,7 +123,12 @@ fn reassign(from: &[u8], to: &[u8], context: &RequestContext<'_>) -> Outcome {
     if !valid(to) || !valid(from) {
         return Outcome::Reply(b"BADCLASS invalid src or dst class id\r\n");
     }
-    Outcome::Reply(b"NOSPARE source class has no spare pages\r\n")
+    let usage = context.state.store.usage_by_size(context.now_s);
+    let class = usize::try_from(from - 1).ok().and_then(|class| usage.get(class));
+    match class {
+        Some(class) if to > 0 && class.was_used => OK,
+        _ => Outcome::Reply(b"NOSPARE source class has no spare pages\r\n"),
+    }
 }
 
 fn automove(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
@@ -191,10 +198,8 @@ fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
     match words {
         [verb, class] if names(verb, "crawl") => match classes(class) {
             _ if !tuning.crawler => CRAWLER_DISABLED,
-            Some(has_items) => {
-                if has_items {
-                    crawl(context);
-                }
+            Some(_) => {
+                crawl(context);
                 OK
             }
             None => BAD_CLASS,
@@ -205,7 +210,7 @@ fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
                 _ if !tuning.crawler => CRAWLER_DISABLED,
                 _ if !context.state.may_dump(context.socket) => Outcome::Reply(form.refusal()),
                 _ if context.has_replied() => Outcome::Reply(form.pipelined()),
-                Some(has_items) => Outcome::Dump(if has_items { form } else { form.empty() }),
+                Some(classes) => Outcome::Dump(Dump { form, classes }),
                 None => BAD_CLASS,
             }
         }
@@ -241,22 +246,19 @@ fn crawler(words: &[&[u8]], context: &RequestContext<'_>) -> Outcome {
 /// Remove the items that have expired.
 fn crawl(context: &RequestContext<'_>) {
     let state = context.state;
-    let expired = state.store.remove_expired(context.now_s);
+    state.store.remove_expired(context.now_s);
     state.crawls.fetch_add(1, Ordering::Relaxed);
-    state.crawled.fetch_add(expired, Ordering::Relaxed);
 }
 
-/// Whether the named classes include the one that has all items: `all`, `hash`, or numbers with commas between.
-/// `None` if a name is invalid.
-fn classes(word: &[u8]) -> Option<bool> {
+/// The named classes, a bit for each number: `all`, `hash`, or numbers with commas between. `None` if a name is invalid.
+fn classes(word: &[u8]) -> Option<u64> {
     if word == b"all" || word == b"hash" {
-        return Some(true);
+        return Some(u64::MAX);
     }
     let numbers = word
         .split(|byte| *byte == b',')
         .map(|part| unsigned_as_in_c(part).filter(|class| CLASSES.contains(class)));
-    let numbers: Option<Vec<u64>> = numbers.collect();
-    numbers.map(|classes| classes.contains(&1))
+    numbers.map(|class| Some(1 << class?)).try_fold(0, |all, one| Some(all | one?))
 }
 
 fn refresh_certificates(context: &RequestContext<'_>) -> Outcome {

@@ -78,8 +78,8 @@ pub fn dispatch<'a>(
                     reply(context.out, noreply, text);
                     Some(Consumed::bytes(line))
                 }
-                Outcome::Dump(form) => {
-                    taken_if(dump::write(form, resume_at, context, pause_at), line)
+                Outcome::Dump(dump) => {
+                    taken_if(dump::write(dump, resume_at, context, pause_at), line)
                 }
                 Outcome::Close => Some(Consumed { bytes: line, close: true, waits: false }),
             };

@@ -21,7 +21,7 @@ pub fn table(state: &State) -> Vec<Row> {
     table.extend(resources(state, &usage));
     table.extend(background_work(state, &tuning));
     table.extend(log(state));
-    table.extend(items(state, &usage, &tuning));
+    table.extend(items(&usage, &tuning));
     table
 }
 
@@ -181,7 +181,7 @@ fn log(state: &State) -> Vec<Row> {
     table
 }
 
-fn items(state: &State, usage: &Usage, tuning: &Tuning) -> Vec<Row> {
+fn items(usage: &Usage, tuning: &Tuning) -> Vec<Row> {
     let counted = &usage.counters;
     let mut table: Vec<Row> = rows([
         ("bytes", usage.bytes),
@@ -198,7 +198,7 @@ fn items(state: &State, usage: &Usage, tuning: &Tuning) -> Vec<Row> {
     table.push(row("evictions", counted.evictions));
     table.extend(rows([
         ("reclaimed", counted.reclaimed),
-        ("crawler_reclaimed", load(&state.crawled)),
+        ("crawler_reclaimed", counted.crawler_reclaimed),
     ]));
     table.extend(zeros(["crawler_items_checked", "lrutail_reflocked"]));
     if tuning.lru_maintainer {

@@ -1,85 +1,97 @@
-//! The topics about items: all items are of one class, because this store has no slabs.
+//! The topics about items. The classes are those that memcached has for items of the same sizes; here they only count.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use cachemark_protocol::words::unsigned;
+use cachemark_storage::ClassUsage;
 
 use crate::state::server_state::State;
-use crate::state::settings::ITEM_HEADER_BYTES;
+use crate::state::settings::{ITEM_HEADER_BYTES, PAGE_BYTES};
+use crate::state::size_classes;
 use crate::state::stats::rows::{Row, row, rows};
 
-/// The size of a slab page of memcached. Tools do not show a class without pages.
-const PAGE_BYTES: u64 = 1 << 20;
+/// The classes that have had items: the number of each, its largest size, and what it holds.
+fn classes(state: &State) -> Vec<(usize, u64, ClassUsage)> {
+    let largest = state.store.size_classes().map_or(&[][..], |classes| classes.largest());
+    let usage = state.store.usage_by_size(state.now_s());
+    let all = (1..).zip(largest).zip(usage);
+    let all = all.map(|((number, largest), usage)| (number, u64::from(*largest), usage));
+    all.filter(|(_, _, usage)| usage.was_used).collect()
+}
 
 /// `stats items`.
 pub fn items(state: &State) -> Vec<Row> {
-    let usage = state.store.usage(state.now_s());
-    if usage.items == 0 {
-        return Vec::new();
-    }
-    rows([
-        ("items:1:number", usage.items),
-        ("items:1:number_hot", 0),
-        ("items:1:number_warm", 0),
-        ("items:1:number_cold", usage.items),
-        ("items:1:age_hot", 0),
-        ("items:1:age_warm", 0),
-        ("items:1:age", 0),
-        ("items:1:mem_requested", usage.bytes),
-        ("items:1:evicted", usage.counters.evictions),
-        ("items:1:evicted_nonzero", 0),
-        ("items:1:evicted_time", 0),
-        ("items:1:outofmemory", state.no_memory.load(Ordering::Relaxed)),
-        ("items:1:tailrepairs", 0),
-        ("items:1:reclaimed", usage.counters.reclaimed),
-        ("items:1:expired_unfetched", usage.counters.expired_unfetched),
-        ("items:1:evicted_unfetched", usage.counters.evicted_unfetched),
-        ("items:1:evicted_active", 0),
-        ("items:1:crawler_reclaimed", state.crawled.load(Ordering::Relaxed)),
-        ("items:1:crawler_items_checked", 0),
-        ("items:1:lrutail_reflocked", 0),
-        ("items:1:moves_to_cold", 0),
-        ("items:1:moves_to_warm", 0),
-        ("items:1:moves_within_lru", 0),
-        ("items:1:direct_reclaims", 0),
-        ("items:1:hits_to_hot", 0),
-        ("items:1:hits_to_warm", 0),
-        ("items:1:hits_to_cold", usage.counters.get_hits),
-        ("items:1:hits_to_temp", 0),
-    ])
-    .collect()
+    let present = classes(state).into_iter().filter(|(_, _, usage)| usage.items > 0);
+    present.flat_map(|(number, _, usage)| items_of_class(number, &usage)).collect()
 }
 
-/// `stats slabs`: the same class, as if each item were a chunk.
-pub fn slabs(state: &State) -> Vec<Row> {
-    let usage = state.store.usage(state.now_s());
+fn items_of_class(number: usize, usage: &ClassUsage) -> impl Iterator<Item = Row> + use<> {
     let counted = &usage.counters;
-    let mut table = Vec::new();
-    // A class that had items has pages from then on, as in memcached.
-    let active = usage.taken_bytes > 0;
-    if active {
-        table.extend(rows([
-            ("1:chunk_size", state.settings.item_bytes_max),
-            ("1:chunks_per_page", (PAGE_BYTES / state.settings.item_bytes_max).max(1)),
-            ("1:total_pages", usage.bytes.div_ceil(PAGE_BYTES).max(1)),
-            ("1:total_chunks", usage.items),
-            ("1:used_chunks", usage.items),
-            ("1:free_chunks", 0),
-            ("1:free_chunks_end", 0),
-            ("1:get_hits", counted.get_hits),
-            ("1:cmd_set", counted.sets),
-            ("1:delete_hits", counted.delete_hits),
-            ("1:incr_hits", counted.incr_hits),
-            ("1:decr_hits", counted.decr_hits),
-            ("1:cas_hits", counted.cas_hits),
-            ("1:cas_badval", counted.cas_badval),
-            ("1:touch_hits", counted.touch_hits),
-        ]));
-    }
+    let table = [
+        ("number", usage.items),
+        ("number_hot", 0),
+        ("number_warm", 0),
+        ("number_cold", usage.items),
+        ("age_hot", 0),
+        ("age_warm", 0),
+        ("age", 0),
+        ("mem_requested", usage.bytes),
+        ("evicted", counted.evictions),
+        ("evicted_nonzero", counted.evicted_with_expiry),
+        ("evicted_time", 0),
+        ("outofmemory", counted.no_room),
+        ("tailrepairs", 0),
+        ("reclaimed", counted.reclaimed),
+        ("expired_unfetched", counted.expired_unfetched),
+        ("evicted_unfetched", counted.evicted_unfetched),
+        ("evicted_active", 0),
+        ("crawler_reclaimed", counted.crawler_reclaimed),
+        ("crawler_items_checked", 0),
+        ("lrutail_reflocked", 0),
+        ("moves_to_cold", 0),
+        ("moves_to_warm", 0),
+        ("moves_within_lru", 0),
+        ("direct_reclaims", 0),
+        ("hits_to_hot", 0),
+        ("hits_to_warm", 0),
+        ("hits_to_cold", counted.get_hits),
+        ("hits_to_temp", 0),
+    ];
+    table.into_iter().map(move |(name, value)| row(format!("items:{number}:{name}"), value))
+}
+
+/// `stats slabs`: each item is a chunk, and no chunk is free.
+pub fn slabs(state: &State) -> Vec<Row> {
+    let classes = classes(state);
+    let taken_bytes = state.store.usage(state.now_s()).taken_bytes;
+    let of_each = classes.iter();
+    let mut table: Vec<Row> =
+        of_each.flat_map(|(number, largest, usage)| slab(*number, *largest, usage)).collect();
+    table.extend(rows([("active_slabs", classes.len() as u64), ("total_malloced", taken_bytes)]));
     table
-        .extend(rows([("active_slabs", u64::from(active)), ("total_malloced", usage.taken_bytes)]));
-    table
+}
+
+fn slab(number: usize, chunk_bytes: u64, usage: &ClassUsage) -> impl Iterator<Item = Row> + use<> {
+    let counted = &usage.counters;
+    let table = [
+        ("chunk_size", chunk_bytes),
+        ("chunks_per_page", PAGE_BYTES / chunk_bytes),
+        // A class that had items has pages from then on, as in memcached.
+        ("total_pages", usage.bytes.div_ceil(PAGE_BYTES).max(1)),
+        ("total_chunks", usage.items),
+        ("used_chunks", usage.items),
+        ("free_chunks", 0),
+        ("free_chunks_end", 0),
+        ("get_hits", counted.get_hits),
+        ("cmd_set", counted.sets),
+        ("delete_hits", counted.delete_hits),
+        ("incr_hits", counted.incr_hits),
+        ("decr_hits", counted.decr_hits),
+        ("cas_hits", counted.cas_hits),
+        ("cas_badval", counted.cas_badval),
+        ("touch_hits", counted.touch_hits),
+    ];
+    table.into_iter().map(move |(name, value)| row(format!("{number}:{name}"), value))
 }
 
 /// Sizes are counted in steps of so many bytes.
@@ -104,7 +116,7 @@ const DUMP_BYTES_MAX: usize = 2 << 20;
 /// memcached has so many classes.
 const CLASSES_MAX: u64 = 64;
 
-/// `stats cachedump`: some items of a class, of which there is one. A limit of 0 means no limit.
+/// `stats cachedump`: some items of a class. A limit of 0 means no limit.
 pub fn dump(class: Option<&[u8]>, limit: Option<&[u8]>, state: &State) -> Vec<u8> {
     let (Some(class), Some(limit)) = (class, limit) else {
         return b"CLIENT_ERROR bad command line\r\n".to_vec();
@@ -117,16 +129,17 @@ pub fn dump(class: Option<&[u8]>, limit: Option<&[u8]>, state: &State) -> Vec<u8
     }
     let limit = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut out, mut count) = (Vec::new(), 0);
-    if class == 1 {
-        state.store.for_each(state.now_s(), |key, item| {
+    let sizes = state.store.size_classes();
+    state.store.for_each(state.now_s(), |key, item| {
+        if size_classes::number(sizes, key, item) as u64 == class {
             out.extend_from_slice(b"ITEM ");
             out.extend_from_slice(key);
             let line = format!(" [{} b; {} s]\r\n", item.value.len(), item.expires_s);
             out.extend_from_slice(line.as_bytes());
             count += 1;
-            count < limit && out.len() < DUMP_BYTES_MAX
-        });
-    }
+        }
+        count < limit && out.len() < DUMP_BYTES_MAX
+    });
     out.extend_from_slice(b"END\r\n");
     out
 }

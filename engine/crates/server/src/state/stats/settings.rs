@@ -22,9 +22,11 @@ pub fn table(state: &State) -> Vec<Row> {
     let free_ratio = format!("{:.3}", tuning.slab_automove_free_ratio);
     table.extend([row("slab_automove_freeratio", free_ratio), row("ext_drop_unread", "no")]);
     table.extend(tls(state, &tuning));
+    let memory_file = tuning.memory_file.as_ref();
+    let memory_file = memory_file.map_or("(null)".into(), |path| path.to_string_lossy());
     table.extend([
-        row("num_napi_ids", tuning.napi_ids),
-        row("memory_file", "(null)"),
+        row("num_napi_ids", 0),
+        row("memory_file", memory_file),
         row("client_flags_size", size_of::<u32>()),
         row("io", state.settings.io.name()),
     ]);
@@ -121,7 +123,7 @@ fn protocol(state: &State, tuning: &Tuning) -> Vec<Row> {
         row("detail_enabled", yes_or_no(state.log.wants(kinds::DETAIL))),
         row("reqs_per_event", settings.requests_per_event.unwrap_or(REQUESTS_PER_EVENT)),
         row("cas_enabled", yes_or_no(tuning.cas)),
-        row("tcp_backlog", tuning.backlog),
+        row("tcp_backlog", settings.backlog),
         row("binding_protocol", protocol),
         row("auth_enabled_sasl", logs_in(Protocol::Text)),
         row("auth_enabled_ascii", logs_in(Protocol::Binary)),
@@ -162,9 +164,9 @@ fn queues(state: &State, tuning: &Tuning) -> Vec<Row> {
         row("idle_timeout", state.settings.idle_timeout_s),
         row("watcher_logbuf_size", state.settings.watcher_buffer_bytes),
         row("worker_logbuf_size", tuning.worker_log_bytes),
-        row("read_buf_mem_limit", u64::from(tuning.read_buffer_mebibytes) << 20),
+        row("read_buf_mem_limit", 0),
         row("track_sizes", yes_or_no(tuning.track_sizes)),
         row("inline_ascii_response", "no"),
-        row("drop_privileges", yes_or_no(tuning.drop_privileges)),
+        row("drop_privileges", "no"),
     ]
 }

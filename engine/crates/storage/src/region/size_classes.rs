@@ -1,0 +1,166 @@
+//! Counts by the size of items: which class of sizes an item belongs to, and what each class holds.
+//!
+//! The store itself has no classes: any item may use any memory. Servers show these counts as memcached shows its slab
+//! classes.
+
+use crate::counters::Counters;
+use crate::items::item::RawItem;
+use crate::memory::atomics::LOCKED;
+use crate::region::writer::Writer;
+
+/// The most classes.
+pub const CLASSES_MAX: usize = 63;
+/// The flags of an item take so many bytes if they are not 0.
+const FLAGS_BYTES: usize = 4;
+
+/// The sizes that are counted together.
+#[derive(Clone, Debug)]
+pub struct SizeClasses {
+    /// The largest size of each class, in ascending order. The last class also has all longer items.
+    largest: Vec<u32>,
+    /// By the number of bits of a size: the first class that can have it.
+    first: [u8; 33],
+    header_bytes: usize,
+}
+
+impl SizeClasses {
+    /// Classes with these largest sizes in bytes, in ascending order. An item's size is its key, its value, its flags
+    /// if they are not 0, and `header_bytes`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no class, or if there are more than 63.
+    pub fn new(largest: Vec<u32>, header_bytes: usize) -> SizeClasses {
+        assert!((1..=CLASSES_MAX).contains(&largest.len()), "1 to {CLASSES_MAX} classes");
+        let first = std::array::from_fn(|bits| {
+            let least = if bits == 0 { 0 } else { 1_u64 << (bits - 1) };
+            largest.iter().take_while(|most| u64::from(**most) < least).count() as u8
+        });
+        SizeClasses { largest, first, header_bytes }
+    }
+
+    /// The largest size of each class, in bytes.
+    pub fn largest(&self) -> &[u32] {
+        &self.largest
+    }
+
+    /// The index of an item's class, by the lengths of its key and its value.
+    #[inline]
+    pub fn of(&self, key_bytes: usize, value_bytes: usize, has_flags: bool) -> usize {
+        let flags_bytes = if has_flags { FLAGS_BYTES } else { 0 };
+        self.of_size(key_bytes + value_bytes + flags_bytes + self.header_bytes)
+    }
+
+    #[inline]
+    fn of_size(&self, bytes: usize) -> usize {
+        let size = bytes.min(u32::MAX as usize) as u32;
+        let mut class = usize::from(self.first[(u32::BITS - size.leading_zeros()) as usize]);
+        while class < self.largest.len() - 1 && self.largest[class] < size {
+            class += 1;
+        }
+        class.min(self.largest.len() - 1)
+    }
+
+    /// The size of an item, and the index of its class.
+    #[inline]
+    pub fn of_item(&self, raw: RawItem) -> (usize, usize) {
+        let flags_bytes = if raw.has_flags() { FLAGS_BYTES } else { 0 };
+        let bytes = raw.key_length() + raw.value_length() + flags_bytes + self.header_bytes;
+        (bytes, self.of_size(bytes))
+    }
+}
+
+/// What a class holds and has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassUsage {
+    pub items: u64,
+    /// The sizes of its items.
+    pub bytes: u64,
+    /// Somebody stored an item of this class, or tried to.
+    pub was_used: bool,
+    /// What was counted for its items; misses belong to no class.
+    pub counters: Counters,
+}
+
+impl ClassUsage {
+    pub fn add(&mut self, other: &ClassUsage) {
+        self.items += other.items;
+        self.bytes += other.bytes;
+        self.was_used |= other.was_used;
+        self.counters.add(&other.counters);
+    }
+}
+
+impl Writer<'_> {
+    /// An item entered the table.
+    pub fn count_entry(&mut self, raw: RawItem) {
+        if let Some(classes) = self.region.size_classes.get() {
+            let (bytes, class) = classes.of_item(raw);
+            let usage = &mut self.local.by_class[class];
+            (usage.items, usage.bytes) = (usage.items + 1, usage.bytes + bytes as u64);
+            usage.was_used = true;
+        }
+    }
+
+    /// An item left the table.
+    pub fn count_exit(&mut self, raw: RawItem) {
+        if let Some(classes) = self.region.size_classes.get() {
+            let (bytes, class) = classes.of_item(raw);
+            let usage = &mut self.local.by_class[class];
+            usage.items = usage.items.saturating_sub(1);
+            usage.bytes = usage.bytes.saturating_sub(bytes as u64);
+        }
+    }
+
+    /// Count something about an item, for the region and for the class of the item's size.
+    pub fn count(&mut self, raw: RawItem, mut change: impl FnMut(&mut Counters)) {
+        change(&mut self.local.counters);
+        if let Some(classes) = self.region.size_classes.get() {
+            change(&mut self.local.by_class[classes.of_item(raw).1].counters);
+        }
+    }
+
+    /// Count the items that are in the table.
+    pub fn count_present(&mut self) {
+        let region = self.region;
+        for number in (0..region.head().buckets.load(LOCKED) as usize).flat_map(|b| region.chain(b))
+        {
+            let slot = region.load_slot(number);
+            if slot.is_live() {
+                self.count_entry(region.raw_item(slot));
+            }
+        }
+    }
+
+    /// A flush removes all items.
+    pub fn count_flushed(&mut self) {
+        let (region, local) = (self.region, &mut *self.local);
+        let slots = (0..region.head().buckets.load(LOCKED) as usize)
+            .flat_map(|bucket| region.chain(bucket))
+            .map(|number| region.load_slot(number));
+        let unfetched = slots.filter(|slot| slot.is_live() && !slot.fetched()).count();
+        local.counters.expired_unfetched += unfetched as u64;
+        local.counters.reclaimed += region.head().items.load(LOCKED);
+        for usage in &mut local.by_class {
+            usage.counters.reclaimed += usage.items;
+            (usage.items, usage.bytes) = (0, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_size_has_the_first_class_that_holds_it() {
+        let largest = vec![96, 120, 152, 192, 1184, 1480, 524_288];
+        let classes = SizeClasses::new(largest.clone(), 59);
+        for size in (63..3000).chain([524_287, 524_288, 524_289, 1 << 30]) {
+            let expected = largest.iter().position(|most| size <= *most as usize).unwrap_or(6);
+            assert_eq!(classes.of(4, size - 63, false), expected, "{size}");
+        }
+        assert_eq!(classes.of(4, 33, false), 0);
+        assert_eq!(classes.of(4, 33, true), 1, "flags take memory too");
+    }
+}
