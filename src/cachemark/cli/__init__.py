@@ -61,6 +61,7 @@ VERBS = {
         "servers": "List the kinds of servers",
         "trace": "Show what the traffic of a trace is, or convert it to another format",
         "predict": "Predict from a trace how many reads miss with more or less memory",
+        "capacity": "Count the servers that a trace, or a running memcached, needs",
         "export": "Write a run to one file",
         "import": "Import a run that was exported elsewhere",
     },

@@ -15,8 +15,9 @@ from cachemark.cli.trace import TraceReading
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import CheckedTrace, PredictedTrace, PredictionCheck
+from cachemark.model.trace_words import ToldTrace
 from cachemark.report.json_text import json_text
-from cachemark.runs.trace_files import predicted_trace
+from cachemark.runs.trace_files import predicted_source, predicted_trace
 
 _MOST_CHECKS = 10
 
@@ -59,7 +60,9 @@ class CheckOptions:
 
 
 def predict(
-    source: Annotated[Path, Parameter(help="the trace; also .zst and .gz")],
+    source: Annotated[
+        Path, Parameter(help="the trace; also .zst and .gz; or what `record --snapshot` wrote")
+    ],
     *,
     memory: Annotated[str, Parameter(help="sizes: 64m,256m,1g, or 64m..4g, which is ten sizes")],
     policies: Annotated[
@@ -84,7 +87,8 @@ def predict(
 
     memcached is simulated with expiry, slab classes, HOT, WARM and COLD, and pages that move; the
     embedded server by its own store; LRU is a reference. If only a part of the keys is followed,
-    each figure has its standard error. docs/size-a-fleet.md says what is assumed.
+    each figure has its standard error. A snapshot has no reads to count: it tells for how long
+    memory lies unread. docs/size-a-fleet.md says what is assumed.
     """
     words = (reading or TraceReading()).words
     asked = [f"--policies={policies}", f"--sample={sample}", f"--warm-up={warm_up!r}"]
@@ -92,7 +96,11 @@ def predict(
     # Before the work, which may take minutes.
     specs = checking.specs(policies)
     options = ["trace", "predict", *words, *asked, f"--memory={memory}", "--", str(source)]
-    predicted = predicted_trace(options)
+    predicted = predicted_source(options)
+    if isinstance(predicted, ToldTrace):
+        if specs:
+            raise UsageError("--check: a snapshot has no requests to play", "record a trace")
+        return _show(predicted, source, out, json=json)
     checks: list[PredictionCheck] = []
     if specs:
         trace = _as_played(checking.sizes, source, words, asked, predicted)
@@ -125,16 +133,18 @@ def _spread(sizes: list[int], number: int) -> list[int]:
     return [sizes[(2 * place + 1) * len(sizes) // (2 * number)] for place in range(number)]
 
 
-def _show(checked: CheckedTrace, source: Path, out: Path | None, *, json: bool) -> int:
+def _show(found: CheckedTrace | ToldTrace, source: Path, out: Path | None, *, json: bool) -> int:
     # Late, as plots take a while to load.
+    from cachemark.report.trace import prediction, told  # noqa: PLC0415
     from cachemark.report.trace.document import (  # noqa: PLC0415
         render_trace_page,
         render_trace_text,
     )
-    from cachemark.report.trace.prediction import document  # noqa: PLC0415
 
-    made = document(checked, source.name)
+    is_told = isinstance(found, ToldTrace)
+    made = told.document(found) if is_told else prediction.document(found, source.name)
     if out is not None:
         write_out(out, render_trace_page(made))
-    print_text(json_text(checked) if json else render_trace_text(made, terminal_width()))
+    figures = found.figures if is_told else found
+    print_text(json_text(figures) if json else render_trace_text(made, terminal_width()))
     return OK

@@ -38,6 +38,10 @@ def record(
     sample: Annotated[
         str, Parameter(help="record a part of the keys, with all their requests, such as 1/100")
     ] = "1/1",
+    snapshot: Annotated[
+        bool,
+        Parameter(negative="", help="record the items that it holds now, instead of its traffic"),
+    ] = False,
     plain_keys: Annotated[
         bool,
         Parameter(negative="", help="write keys as they are, instead of an irreversible hash"),
@@ -50,14 +54,13 @@ def record(
     Ctrl-C. Values are never recorded, and keys only as a hash. It prints what was lost, and the
     server's own counters beside what was recorded. Packets show more, such as hits and misses:
     `tcpdump -i any -s 400 -w - port 11211 | cachemark record - --out day.trace`.
-    docs/replay-a-trace.md compares the two.
+    docs/replay-a-trace.md compares the two. A snapshot needs no traffic: `predict` reads it, too.
     """
     arguments = ["record", f"--out={out}", f"--sample={sample}"]
-    arguments += [f"--duration={duration}"] if duration else []
-    arguments += [f"--requests={requests}"] if requests else []
-    arguments += [f"--size={size}"] if size else []
-    arguments += [f"--port={port}"] if port else []
-    arguments += ["--plain-keys"] if plain_keys else []
+    limits = {"--duration": duration, "--requests": requests, "--size": size, "--port": port}
+    arguments += [f"{name}={value}" for name, value in limits.items() if value]
+    flags = {"--plain-keys": plain_keys, "--snapshot": snapshot}
+    arguments += [name for name, is_set in flags.items() if is_set]
     tell = plain_console(stderr=True, soft_wrap=True)
     shown = "packets from stdin" if source == "-" else source
     tell.print(f"recording {shown}; Ctrl-C ends it", markup=False, highlight=False)

@@ -101,9 +101,9 @@ def trace(
 def _fit(words: list[str], *, json: bool) -> int:
     # Late, as plots take a while to load.
     from cachemark.report.trace.document import render_trace_text  # noqa: PLC0415
-    from cachemark.report.trace.fit import document, fitted  # noqa: PLC0415
+    from cachemark.report.trace.told import document  # noqa: PLC0415
 
-    found = fitted(fitted_trace(words))
+    found = fitted_trace(words)
     text = render_trace_text(document(found), terminal_width())
     print_text(json_text(found.figures) if json else text)
     return OK

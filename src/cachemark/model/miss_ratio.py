@@ -66,7 +66,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     curves: list[MissRatioCurve]
 
 
-class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True):
+class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="trace"):
     """A trace, and what was predicted from it. `warm_up` is the part that is not counted."""
 
     format: str

@@ -1,12 +1,14 @@
-"""Trace files: the engine records, converts, describes and fits them, and predicts from them."""
+"""Trace files: the engine records, converts, describes, fits them, and predicts from them."""
 
 from __future__ import annotations
 
 import msgspec
 
 from cachemark.host.engine_output import engine_output
+from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import PredictedTrace
 from cachemark.model.trace_statistics import ShownTrace, TraceOrigin, TraceSummary
+from cachemark.model.trace_words import ToldTrace
 
 _REMEDY = (
     "docs/trace-format.md has the formats, docs/replay-a-trace.md the way from a server to a run"
@@ -35,11 +37,27 @@ def shown_trace(arguments: list[str]) -> ShownTrace:
     return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ShownTrace)
 
 
-def fitted_trace(arguments: list[str]) -> str:
+def fitted_trace(arguments: list[str]) -> ToldTrace:
     """Let the engine write an experiment that is like a trace: `trace fit …`. Raises UsageError."""
-    return engine_output(arguments, _REMEDY)
+    return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ToldTrace)
+
+
+def planned_fleet(arguments: list[str]) -> ToldTrace:
+    """Let the engine count the servers for a trace: `trace fleet …`. Raises UsageError."""
+    remedy = "docs/size-a-fleet.md describes the file of the servers"
+    return msgspec.json.decode(engine_output(arguments, remedy), type=ToldTrace)
+
+
+def predicted_source(arguments: list[str]) -> PredictedTrace | ToldTrace:
+    """Let the engine predict from a trace, or tell what is in a snapshot. Raises UsageError."""
+    printed = engine_output(arguments, _REMEDY)
+    return msgspec.json.decode(printed, type=PredictedTrace | ToldTrace)
 
 
 def predicted_trace(arguments: list[str]) -> PredictedTrace:
-    """Let the engine predict from a trace: `trace predict …`. Raises UsageError."""
-    return msgspec.json.decode(engine_output(arguments, _REMEDY), type=PredictedTrace)
+    """The same of a trace only. Raises UsageError."""
+    predicted = predicted_source(arguments)
+    if isinstance(predicted, ToldTrace):
+        text = f"{arguments[-1]}: it is a snapshot, which has no requests"
+        raise UsageError(text, "record a trace, with --duration instead of --snapshot")
+    return predicted

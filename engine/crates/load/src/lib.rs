@@ -41,5 +41,5 @@ pub use record::{
     CallOutcome, Interval, Intervals, KindMetrics, LoggedCall, LoggedCalls, Metrics, SECTION_COUNT,
     Section, Sections, Timeline, TimelineSlice, Window, encode_histogram, percentile_ns,
 };
-pub use routing::KeyRouting;
+pub use routing::{KeyRouting, jenkins_one_at_a_time, ketama_point, ketama_ring, server_at};
 pub use transport::Stream;

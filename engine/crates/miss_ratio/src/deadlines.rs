@@ -11,7 +11,7 @@ pub(crate) fn deadline_s(now_s: u32, ttl_s: u32) -> u32 {
 }
 
 /// Keys by the second in which to look whether they have expired. The owner asks for one look at a time for each key.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deadlines {
     looks: BTreeMap<u32, Vec<u64>>,
 }

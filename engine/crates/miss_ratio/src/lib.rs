@@ -4,12 +4,13 @@
 //! the hottest. [`Fills`] makes a [`Step`] of a request: what it does to a cache whose content is another than that of
 //! the server where the trace was recorded. Steps go into the policies: [`LruCurve`] (all sizes at once, by stack
 //! distances), [`Memcached`] (slab classes, HOT, WARM and COLD) and [`Embedded`] (the embedded server's own store).
-//! [`Predictor`] puts these together.
+//! [`Predictor`] puts these together. [`HeldItems`] tells what there is to tell from a snapshot, without requests.
 
 mod choice;
 mod deadlines;
 mod embedded;
 mod fills;
+mod held;
 mod hottest;
 mod list;
 mod lru_curve;
@@ -23,6 +24,7 @@ mod weight_tree;
 pub use choice::Choice;
 pub use embedded::Embedded;
 pub use fills::{Fill, FillCounts, Fills, Step, Task};
+pub use held::{Amount, GivenUp, Held, HeldItems, Idle};
 pub use hottest::{Hottest, HottestKey, Population};
 pub use lru_curve::LruCurve;
 pub use memcached::Memcached;

@@ -32,6 +32,7 @@ struct Key {
 }
 
 /// A curve of LRU.
+#[derive(Clone)]
 pub struct LruCurve {
     /// In bytes, the smallest first.
     sizes: Vec<u64>,
@@ -73,12 +74,12 @@ impl LruCurve {
         &self.tallies
     }
 
-    /// Play a step; its reads are counted if `counts`.
-    pub fn play(&mut self, step: &Step, is_hot: bool, counts: bool) {
+    /// Play a step; its reads are counted if `counts`. `Some` for a get: whether it hits in the largest size.
+    pub fn play(&mut self, step: &Step, is_hot: bool, counts: bool) -> Option<bool> {
         self.drop_expired(step.at_s);
         let number = self.numbers.get(&step.hash).copied();
         match step.task {
-            Task::Get(fill) => self.get(step, number, fill, is_hot, counts),
+            Task::Get(fill) => return Some(self.get(step, number, fill, is_hot, counts)),
             Task::Set(fill) => self.set(step, number, fill, is_hot, |_| true),
             Task::Add(fill) => self.set(step, number, fill, is_hot, |has| !has),
             Task::Replace(fill) => self.set(step, number, fill, is_hot, |has| has),
@@ -102,6 +103,7 @@ impl LruCurve {
                 }
             }
         }
+        None
     }
 
     fn get(
@@ -111,7 +113,7 @@ impl LruCurve {
         fill: Option<Fill>,
         is_hot: bool,
         counts: bool,
-    ) {
+    ) -> bool {
         let Some(number) = number else {
             if counts {
                 let count =
@@ -121,13 +123,15 @@ impl LruCurve {
             if let Some(fill) = fill {
                 self.set(step, None, fill, is_hot, |_| true);
             }
-            return;
+            return false;
         };
         let first = self.first_size(number);
         let count = self.sizes.len();
         let until = &mut self.until_s[number as usize * count..][..count];
+        let mut hit = false;
         for (size, until_s) in until.iter_mut().enumerate() {
             let missed = size < first || *until_s <= step.at_s;
+            hit = !missed;
             if counts {
                 self.tallies[size].count(step.hash, is_hot, missed, step.value_bytes);
             }
@@ -137,10 +141,11 @@ impl LruCurve {
         }
         self.look_later(number);
         if fill.is_some() || self.longest_s(number) > step.at_s {
-            self.use_again(number)
+            self.use_again(number);
         } else {
-            self.forget(number)
+            self.forget(number);
         }
+        hit
     }
 
     /// Store in the sizes that `stores` says, from whether they have the key.

@@ -89,6 +89,11 @@ pub trait Requests {
 
     /// What is known after the last one: how many lines or packets were read, and what is missing.
     fn ending(&mut self) -> (u64, Summary);
+
+    /// Whether they are already those of the keys that a sample takes.
+    fn are_sampled(&self) -> bool {
+        false
+    }
 }
 
 /// Write requests. A key that no format of traces can hold is left out, unless keys are renamed.
@@ -103,7 +108,8 @@ pub fn convert_requests(
         keys: if conversion.anonymous { Keys::Anonymous } else { Keys::Plain },
         sampled: conversion.sampled,
     };
-    let mut writing = Writing::begin(conversion, origin, into)?;
+    let sampled = if requests.are_sampled() { 1 } else { conversion.sampled };
+    let mut writing = Writing::begin(&Conversion { sampled, ..conversion.clone() }, origin, into)?;
     let mut odd_keys = 0;
     while let Some(record) = requests.next()? {
         let is_text = || std::str::from_utf8(record.key).is_ok_and(|key| check_key(key).is_ok());

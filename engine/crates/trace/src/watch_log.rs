@@ -132,8 +132,12 @@ fn is_within(before: &TraceEvent, event: &TraceEvent, most_ns: u64) -> bool {
     event.at_ns >= before.at_ns && event.at_ns <= before.at_ns.map(|at| at + most_ns)
 }
 
-/// Decode a key: memcached writes special bytes as `%` and two hex digits.
 fn decode_key(text: &str) -> Result<String, String> {
+    String::from_utf8(decoded(text)?).map_err(|_| format!("key {text:?} is not UTF-8"))
+}
+
+/// The bytes of a key: memcached writes special ones as `%` and two hex digits.
+pub(crate) fn decoded(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -147,5 +151,5 @@ fn decode_key(text: &str) -> Result<String, String> {
         bytes.push(byte.ok_or_else(|| format!("key {text:?}: a % without two hex digits"))?);
         rest = &after[2..];
     }
-    String::from_utf8(bytes).map_err(|_| format!("key {text:?} is not UTF-8"))
+    Ok(bytes)
 }

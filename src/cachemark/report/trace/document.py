@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -57,6 +57,15 @@ class TraceDocument(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str]
     parts: list[TracePart]
     source: msgspec.Struct
+
+
+def joined(first: TraceDocument, others: Sequence[TraceDocument]) -> TraceDocument:
+    """One document: the first one, and the parts of others below it, with their warnings."""
+    return msgspec.structs.replace(
+        first,
+        warnings=[*first.warnings, *(line for other in others for line in other.warnings)],
+        parts=[*first.parts, *(part for other in others for part in other.parts)],
+    )
 
 
 def render_trace_page(document: TraceDocument) -> str:

@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Record one key of so many, with all its requests: 1/100
     #[arg(long, value_parser = units::fraction, default_value = "1/1")]
     pub(super) sample: u32,
+    /// Record the items that the memcached holds now, instead of its traffic
+    #[arg(long, conflicts_with_all = ["duration", "requests", "size", "port"])]
+    pub(super) snapshot: bool,
     /// Write keys as they are, instead of a keyed hash whose key is thrown away
     #[arg(long)]
     pub(super) plain_keys: bool,

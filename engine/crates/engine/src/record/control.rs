@@ -98,14 +98,21 @@ impl Control {
     }
 
     pub fn counters(&mut self) -> Result<Counters, String> {
-        let lines = self.ask("stats", |line| line == "END")?;
-        let stats: BTreeMap<&str, &str> =
-            lines.iter().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' ')).collect();
+        let stats = self.stats()?;
         let count = |name: &'static str| Some((name, stats.get(name)?.parse().ok()?));
         Ok(Counters {
-            pid: stats.get("pid").copied().unwrap_or_default().to_owned(),
+            pid: stats.get("pid").cloned().unwrap_or_default(),
             counts: COUNTERS.into_iter().filter_map(count).collect(),
         })
+    }
+
+    pub fn stats(&mut self) -> Result<BTreeMap<String, String>, String> {
+        let lines = self.ask("stats", |line| line == "END")?;
+        let stat = |line: &String| {
+            let (name, value) = line.strip_prefix("STAT ")?.split_once(' ')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        Ok(lines.iter().filter_map(stat).collect())
     }
 
     /// Connect again, if the server went away.

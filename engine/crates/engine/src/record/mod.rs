@@ -1,8 +1,10 @@
-//! The verb `record`: record the traffic of a running memcached by its `watch`, or from captured packets.
+//! The verb `record`: record the traffic of a running memcached by its `watch`, or from captured packets; or what it
+//! holds, by `lru_crawler metadump`.
 
 mod arguments;
 mod captured;
 mod control;
+mod snapshot;
 mod watched;
 mod watcher;
 
@@ -30,7 +32,9 @@ fn record(arguments: &Arguments) -> Result<Converted, String> {
         signal_hook::flag::register(signal, Arc::clone(&ends))
             .map_err(|error| error.to_string())?;
     }
-    if captured::is_capture(&arguments.source) {
+    if arguments.snapshot {
+        snapshot::record(arguments, &ends)
+    } else if captured::is_capture(&arguments.source) {
         captured::record(arguments, ends)
     } else {
         watched::record(arguments, ends)

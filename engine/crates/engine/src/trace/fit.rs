@@ -8,6 +8,7 @@ use cachemark_trace_fit::{Beside, Collected, Distance, Fit, fit};
 use serde::Serialize;
 
 use super::reading::Reading;
+use super::told::{Section, Told};
 use crate::process::print_compact_json;
 use crate::whole_file;
 
@@ -27,24 +28,6 @@ struct Fitted {
     format: &'static str,
     origin: Origin,
     fit: Fit,
-}
-
-/// The figures, and the same in words.
-#[derive(Serialize)]
-struct Told {
-    title: String,
-    facts: Vec<(&'static str, String)>,
-    missing: Vec<String>,
-    sections: Vec<Section>,
-    figures: Fitted,
-}
-
-#[derive(Serialize)]
-struct Section {
-    title: &'static str,
-    columns: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-    notes: Vec<String>,
 }
 
 pub fn fit_trace(arguments: &Arguments) -> Result<(), String> {
@@ -68,10 +51,11 @@ pub fn fit_trace(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn told(arguments: &Arguments, figures: Fitted) -> Told {
-    let workload = &figures.fit.workload;
+fn told(arguments: &Arguments, figures: Fitted) -> Told<Fitted> {
+    let (workload, missing) = (&figures.fit.workload, figures.fit.missing.iter());
     let rate = workload.rate.map_or_else(String::new, |rate| format!(", {rate:.1}/s"));
     Told {
+        about: "A workload like the trace",
         title: format!(
             "{}: like {}, with {} over {} keys",
             arguments.out.display(),
@@ -83,7 +67,7 @@ fn told(arguments: &Arguments, figures: Fitted) -> Told {
             ("requests of the trace", figures.fit.requests.to_string()),
             ("schedule", format!("{}{rate}", workload.schedule)),
         ],
-        missing: figures.fit.missing.clone(),
+        warnings: missing.map(|each| format!("Not in the workload: {each}.")).collect(),
         sections: vec![distances(&figures.fit), both(&figures.fit)],
         figures,
     }
@@ -113,6 +97,7 @@ fn distances(fit: &Fit) -> Section {
         columns: vec!["", "distance", "largest", "limit"],
         rows: fit.distances.iter().map(row).collect(),
         notes,
+        prose: false,
     }
 }
 
@@ -122,6 +107,6 @@ fn both(fit: &Fit) -> Section {
         title: "Both",
         columns: vec!["", "trace", "workload"],
         rows: fit.beside.iter().map(row).collect(),
-        notes: Vec::new(),
+        ..Section::default()
     }
 }

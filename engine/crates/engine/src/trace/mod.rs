@@ -2,10 +2,15 @@
 
 mod convert;
 mod fit;
+mod fleet;
+mod fleet_file;
+mod fleet_told;
 mod play;
 mod predict;
 mod reading;
 mod show;
+mod snapshot;
+mod told;
 
 use std::process::ExitCode;
 
@@ -30,6 +35,8 @@ enum Action {
     Fit(fit::Arguments),
     /// Predict how many reads miss with more or less memory, and print it in JSON
     Predict(predict::Arguments),
+    /// Count the servers that a trace needs, play it through them with one lost, and print it in JSON
+    Fleet(fleet::Arguments),
     /// Play a trace against a server with fills after misses, and print what its reads found, in JSON
     Play(play::Arguments),
 }
@@ -41,6 +48,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
         Action::Show(arguments) => show::show(&arguments),
         Action::Fit(arguments) => fit::fit_trace(&arguments),
         Action::Predict(arguments) => predict::predict(&arguments),
+        Action::Fleet(arguments) => fleet::plan_fleet(&arguments),
         Action::Play(arguments) => play::play(&arguments),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)

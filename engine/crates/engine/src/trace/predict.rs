@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use cachemark_miss_ratio::{Hottest, Plan, Policy, Population, Prediction, Predictor, Request};
-use cachemark_trace::file::{Origin, Summary};
-use cachemark_trace::{ReadTrace, each_record};
+use cachemark_miss_ratio::{
+    HeldItems, Hottest, Plan, Policy, Population, Prediction, Predictor, Request,
+};
+use cachemark_trace::file::{Origin, Record, Summary};
+use cachemark_trace::{ITEM, ReadTrace, each_record};
 use serde::Serialize;
 
 use super::reading::Reading;
+use super::snapshot;
 use crate::options::units;
 use crate::process::print_compact_json;
 
@@ -59,7 +62,7 @@ fn sample(text: &str) -> Result<Sample, String> {
     }
 }
 
-fn part(text: &str) -> Result<f64, String> {
+pub(super) fn part(text: &str) -> Result<f64, String> {
     let part = text.parse().ok().filter(|part| (0.0..=0.9).contains(part));
     part.ok_or_else(|| format!("{text:?}: a part from 0 to 0.9 is needed"))
 }
@@ -99,6 +102,7 @@ fn whole_pages(bytes: f64) -> u64 {
 
 /// A trace, and what was predicted from it.
 #[derive(Serialize)]
+#[serde(tag = "kind", rename = "trace")]
 struct Predicted {
     format: &'static str,
     origin: Origin,
@@ -112,11 +116,21 @@ struct Predicted {
 
 pub fn predict(arguments: &Arguments) -> Result<(), String> {
     let (speed, warm_up) = (arguments.speed, arguments.warm_up);
-    let (mut hottest, mut last_ns) = (Hottest::default(), 0);
-    let read = requests(&arguments.trace, &arguments.reading, speed, |request, at_ns| {
-        hottest.add(request);
-        last_ns = at_ns;
+    let (mut hottest, mut last_ns, mut items) = (Hottest::default(), 0, HeldItems::default());
+    let read = each_record(&arguments.trace, &arguments.reading.options(), |record| {
+        if record.operation == ITEM {
+            items.add(record);
+        }
+        requests_of(record, speed, |request, at_ns| {
+            hottest.add(request);
+            last_ns = at_ns;
+        });
     })?;
+    if !items.is_empty() {
+        let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy();
+        print_compact_json(&snapshot::told(&name, read, items, &arguments.memory.0)?);
+        return Ok(());
+    }
     let (population, duration_s) = (hottest.population(), last_ns as f64 / 1e9);
     if population.requests == 0 {
         return Err(format!("{}: it has no operations", arguments.trace.display()));
@@ -178,9 +192,11 @@ fn requests(
     speed: f64,
     mut each: impl FnMut(&Request, u64),
 ) -> Result<ReadTrace, String> {
-    each_record(path, &reading.options(), |record| {
-        if let Some(request) = Request::of(record, speed) {
-            (0..record.count).for_each(|_| each(&request, record.at_ns.unwrap_or(0)));
-        }
-    })
+    each_record(path, &reading.options(), |record| requests_of(record, speed, &mut each))
+}
+
+fn requests_of(record: &Record<'_>, speed: f64, mut each: impl FnMut(&Request, u64)) {
+    if let Some(request) = Request::of(record, speed) {
+        (0..record.count).for_each(|_| each(&request, record.at_ns.unwrap_or(0)));
+    }
 }

@@ -46,7 +46,7 @@ struct Item {
     has_look: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Class {
     chunks_of_page: u32,
     pages: u32,
@@ -62,6 +62,7 @@ struct Class {
 }
 
 /// A memcached with some memory.
+#[derive(Clone)]
 pub struct Memcached {
     /// The part of the keys that is followed: so much of a page is there for them.
     part: f64,

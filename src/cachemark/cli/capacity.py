@@ -1,0 +1,134 @@
+"""`cachemark capacity`: how many servers a trace, or a running memcached, needs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from cachemark.cli.exit_status import OK
+from cachemark.cli.output import print_text, terminal_width, write_out
+from cachemark.cli.trace import TraceReading
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.address import parse_host_port
+from cachemark.model.errors import UsageError
+from cachemark.model.miss_ratio import CheckedTrace
+from cachemark.model.trace_statistics import ShownTrace
+from cachemark.model.trace_words import ToldTrace
+from cachemark.model.units import MIB
+from cachemark.report.console import plain_console
+from cachemark.report.json_text import json_text
+from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_trace, written_trace
+
+# The page has the curve from this part of the fleet's memory to as many times of it.
+_AROUND = 8
+
+
+class _FleetMemory(msgspec.Struct):
+    fleet_bytes: int | None
+
+
+class TraceCapacity(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the verb tells. What the traffic is, and its curve, are there for a page."""
+
+    fleet: msgspec.Raw
+    shown: ShownTrace | None = None
+    predicted: CheckedTrace | None = None
+
+
+def capacity(
+    source: Annotated[
+        str, Parameter(help="a trace; or a running memcached, as HOST:PORT, which is recorded")
+    ],
+    *,
+    servers: Annotated[Path, Parameter(help="the kinds of servers, a TOML file")],
+    duration: Annotated[
+        str | None, Parameter(help="how long to record a running memcached, such as 60s")
+    ] = None,
+    keep: Annotated[Path | None, Parameter(help="keep the recording in this file")] = None,
+    warm_up: Annotated[
+        float, Parameter(help="the first part of the trace, which fills the caches: not counted")
+    ] = 0.2,
+    reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
+    out: Annotated[
+        Path | None,
+        Parameter(help="a page, .html: with what the traffic is, and the curve of its misses"),
+    ] = None,
+    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+) -> int:
+    """Count the servers that a trace needs: by memory, rate, network, and with one server lost.
+
+    It also plays the trace through the fleet, with simulated servers and the clients' own ring, and
+    loses one of them. SERVERS has the limits of a server and the goal: docs/size-a-fleet.md. With
+    HOST:PORT, this is `record`, `trace show`, `predict` and `capacity` in one.
+    """
+    with ExitStack() as stack:
+        path, name = Path(source), Path(source).name
+        if not path.exists() and _is_address(source):
+            folder = stack.enter_context(temporary_folder())
+            path, name = _recorded(source, duration, keep or folder / "recorded.trace"), source
+        elif duration or keep:
+            raise UsageError(
+                "--duration, --keep: they are for a running memcached", "leave them out"
+            )
+        words = [*(reading or TraceReading()).words]
+        warm = f"--warm-up={warm_up!r}"
+        fleet = planned_fleet(
+            ["trace", "fleet", *words, warm, f"--servers={servers}", "--", str(path)]
+        )
+        told = TraceCapacity(fleet=fleet.figures)
+        if out is not None:
+            told = _with_traffic(told, words, warm, path)
+    return _show(fleet, told, name, out, json=json)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parse_host_port(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _recorded(server: str, duration: str | None, into: Path) -> Path:
+    """Record a running memcached."""
+    if duration is None:
+        raise UsageError(f"{server}: for how long?", "add --duration 60s")
+    tell = plain_console(stderr=True, soft_wrap=True)
+    tell.print(f"recording {server} for {duration}", markup=False, highlight=False)
+    written_trace(["record", f"--duration={duration}", f"--out={into}", "--", server])
+    return into
+
+
+def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Path) -> TraceCapacity:
+    """With what `trace show` and `predict` say."""
+    shown = shown_trace(["trace", "show", *words, "--", str(path)])
+    fleet = msgspec.json.decode(told.fleet, type=_FleetMemory).fleet_bytes
+    middle = max((fleet or round(shown.statistics.keys.bytes.value)) // MIB, 1)
+    memory = f"--memory={max(middle // _AROUND, 1)}m..{middle * _AROUND}m"
+    predicted = predicted_trace(["trace", "predict", *words, warm_up, memory, "--", str(path)])
+    checked = CheckedTrace(predicted=predicted, checks=[])
+    return msgspec.structs.replace(told, shown=shown, predicted=checked)
+
+
+def _show(fleet: ToldTrace, told: TraceCapacity, name: str, out: Path | None, *, json: bool) -> int:
+    # Late, as plots take a while to load.
+    from cachemark.report.trace import prediction, statistics  # noqa: PLC0415
+    from cachemark.report.trace.document import (  # noqa: PLC0415
+        joined,
+        render_trace_page,
+        render_trace_text,
+    )
+    from cachemark.report.trace.told import document  # noqa: PLC0415
+
+    made = document(fleet, told)
+    if out is not None and told.shown and told.predicted:
+        predicted = prediction.document(told.predicted, name)
+        write_out(
+            out, render_trace_page(joined(made, [predicted, statistics.document(told.shown, name)]))
+        )
+    print_text(json_text(told) if json else render_trace_text(made, terminal_width()))
+    return OK

@@ -1,0 +1,230 @@
+"""`cachemark capacity`: the servers that a trace needs, beside real servers, and bad files."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.host.process import binary_path
+from tests.cli.in_process import Inside, inside
+from tests.engine.test_record import Client
+
+__all__ = ["inside"]
+
+_KEYS, _GETS, _SECONDS = 4000, 60_000, 200
+_SMALL = '[[server]]\nname = "small"\nmemory = "4m"\nrate = 150\nthreads = 2\nprice = 0.5\n'
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Gets of 4,000 keys, 300 a second; a quarter of them is of the first 100 keys."""
+    drawn = random.Random(7)
+    lines = ["time,op,key,size,ttl"]
+    for number in range(_GETS):
+        key = drawn.randrange(100 if drawn.random() < 0.25 else _KEYS)
+        lines.append(f"{number * _SECONDS / _GETS:.4f},get,user:{key:04d},900,")
+    path = tmp_path_factory.mktemp("trace") / "day.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _told(inside: Inside, trace: Path, text: str, *options: str) -> dict[str, Any]:
+    Path("fleet.toml").write_text(text)
+    told = inside("capacity", str(trace), "--servers", "fleet.toml", "--json", *options)
+    assert told.returncode == 0, told.stderr
+    return json.loads(told.stdout)
+
+
+def test_each_limit_needs_its_servers(inside: Inside, trace: Path) -> None:
+    text = f"hit_ratio = 0.95\ngrowth = 2\nconnections = 9\n{_SMALL}connections = 8\n"
+    fleet = _told(inside, trace, text)["fleet"]
+    [count] = fleet["counts"]
+    assert fleet["demand"]["requests_per_s"] == pytest.approx(600, rel=0.02)
+    limits = {each["limit"]: each["servers"] for each in count["limits"]}
+    # 600 requests a second at 0.7 of 150 each, and at 150 without one.
+    assert 6 <= limits["rate"] <= 9
+    assert 5 <= limits["loss"] <= limits["rate"]
+    # 4,000 items in chunks of 1,184 B are 4.6 MiB; one of twenty reads may miss.
+    assert limits["memory"] == 2
+    assert count["needed"] == count["servers"] == max(limits.values())
+    assert count["price"] == 0.5 * count["servers"]
+    assert count["connections_fit"] is False
+    played = fleet["played"]
+    assert sum(played["keys_of_server"]) == _KEYS
+    assert played["is_memcached"]
+    assert 1 - played["before"]["misses"]["value"] > 0.9
+
+
+def test_the_screen_names_the_deciding_limit(inside: Inside, trace: Path) -> None:
+    large = '[[server]]\nname = "large"\nmemory = "64m"\nrate = "2k"\nprice = 9\n'
+    Path("fleet.toml").write_text(f"hit_ratio = 0.9\n{_SMALL}{large}")
+    shown = inside("capacity", str(trace), "--servers", "fleet.toml")
+    assert shown.returncode == 0, shown.stderr
+    assert "servers of small (4 MiB) for 300 requests/s; the rate decides" in shown.stdout
+    for part in ("The minute after a server is lost", "What is assumed", "20 draws of other keys"):
+        assert part in shown.stdout
+    # A server more costs less than a large one, which two are needed of.
+    assert "2 × large" in shown.stdout
+
+
+def test_without_any_limit_nothing_is_claimed(inside: Inside, trace: Path) -> None:
+    Path("fleet.toml").write_text('[[server]]\nname = "a"\nmemory = "4m"\n')
+    shown = inside("capacity", str(trace), "--servers", "fleet.toml")
+    assert "no number of these servers is known to be enough" in shown.stdout
+    unreachable = _told(inside, trace, f"hit_ratio = 0.9999\n{_SMALL}")
+    assert unreachable["fleet"]["counts"][0]["needed"] is None
+    assert unreachable["fleet"]["played"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no [[server]]"),
+        ("\x00", "fleet.toml: line 1:"),
+        ("[[server]\n", "fleet.toml: line 1:"),
+        ('ring = "rendezvous"\n' + _SMALL, "ketama, modulo or jump"),
+        ("hit_ratio = 1.5\n" + _SMALL, "above 0, at most 1"),
+        ("hit_ratio = nan\n" + _SMALL, "above 0, at most 1"),
+        ("use_at_most = 0\n" + _SMALL, "above 0, at most 1"),
+        ("growth = -1\n" + _SMALL, "a number above 0"),
+        ("growth = inf\n" + _SMALL, "a number above 0"),
+        ('peak_rate = "many"\n' + _SMALL, "is no number"),
+        ("no_such = 1\n" + _SMALL, "unknown field `no_such`"),
+        ('gutter = { servers = 0, ttl = "10s" }\n' + _SMALL, "at least one server"),
+        ('gutter = { servers = 1, ttl = "10" }\n' + _SMALL, "say the unit"),
+        (_SMALL + 'service = "0s"\n', "a time above 0"),
+        (_SMALL + "service_cv2 = -1\n", "at least 0"),
+        (_SMALL + "number = 0\n", "1 to 1000 servers"),
+        (_SMALL + "number = 1001\n", "1 to 1000 servers"),
+        (_SMALL + 'network = "0"\n', "network"),
+        (_SMALL.replace('"4m"', "4"), "with its unit"),
+        (_SMALL.replace('"4m"', '"4k"'), "at least 1m"),
+        (_SMALL.replace("rate = 150", "rate = -5"), "rate = -5"),
+        (_SMALL.replace("threads = 2", "threads = 0"), "1 to 1024"),
+        (_SMALL * 101, "at most 100"),
+        ("addresses = [" + '"a:1",' * 1001 + "]\n" + _SMALL, "at most 1000"),
+    ],
+)
+def test_a_bad_file_is_one_error(inside: Inside, trace: Path, text: str, said: str) -> None:
+    Path("fleet.toml").write_text(text)
+    told = inside("capacity", str(trace), "--servers", "fleet.toml")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert said in " ".join(told.stderr.split())
+    assert "fleet.toml: " in told.stderr
+
+
+def test_what_goes_with_no_trace_is_refused(inside: Inside, trace: Path, tmp_path: Path) -> None:
+    Path("fleet.toml").write_text(_SMALL)
+    for arguments, said in (
+        (["no.csv"], "no.csv"),
+        ([str(trace), "--duration", "1s"], "running memcached"),
+        (["127.0.0.1:1"], "add --duration 60s"),
+        (["127.0.0.1:1", "--duration", "1s"], "no connection"),
+        ([str(trace), "--warm-up", "1"], "0 to 0.9"),
+    ):
+        told = inside("capacity", *arguments, "--servers", "fleet.toml")
+        assert (told.returncode, said in told.stderr) == (2, True), told.stderr
+    untimed = tmp_path / "untimed.csv"
+    untimed.write_text("op,key,size\nget,a,10\nget,a,10\n")
+    told = inside("capacity", str(untimed), "--servers", "fleet.toml")
+    assert (told.returncode, "give `peak_rate`" in told.stderr) == (2, True)
+    counted = _told(inside, untimed, f"peak_rate = 100\n{_SMALL}")["fleet"]
+    assert counted["played"]["loss"] is None
+
+
+def test_a_running_server_becomes_one_page(inside: Inside, tmp_path: Path) -> None:
+    Path("fleet.toml").write_text(_SMALL)
+    with running(parse_spec("memcached")) as server:
+        address = server.addresses[0]
+        command = [binary_path(), "drive", "--server", address, "--keys", "500", "--rate", "500"]
+        command += ["--mix", "get=9,set=1", "--duration", "60s", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as load:
+            Client(address).ask("get a", "END")
+            told = inside(
+                *("capacity", address, "--duration", "2s", "--servers", "fleet.toml"),
+                *("--keep", "kept.trace", "--out", "page.html"),
+            )
+            load.kill()
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("kept.trace: ")
+    page = (tmp_path / "page.html").read_text()
+    for title in ("Servers that are needed", "Reads that miss", "Hottest keys"):
+        assert title in page
+    assert (tmp_path / "kept.trace").stat().st_size > 0
+
+
+@pytest.mark.parametrize("ring", ["ketama", "modulo"])
+def test_keys_are_where_the_client_puts_them(inside: Inside, tmp_path: Path, ring: str) -> None:
+    lines = [f"{number / 100:.2f},get,key-{number},20\n" for number in range(1000)]
+    (tmp_path / "t.csv").write_text("time,op,key,size\n" + "".join(lines))
+    with _servers(3, "memcached:memory=16") as servers:
+        addresses = [server.addresses[0] for server in servers]
+        drive = [binary_path(), "drive", "--server", ",".join(addresses), "--hashing", ring]
+        drive += ["--keys", "1000", "--key-pattern", "key-{index}", "--prefill", "1", "--ops", "1"]
+        subprocess.run(drive, check=True, capture_output=True)
+        held = [int(server.stats()["curr_items"]) for server in servers]
+    text = f"ring = {json.dumps(ring)}\naddresses = {json.dumps(addresses)}\n{_SMALL}number = 3\n"
+    fleet = _told(inside, tmp_path / "t.csv", text)["fleet"]
+    assert fleet["are_real"]
+    assert fleet["played"]["keys_of_server"] == held
+    assert fleet["counts"][0]["hottest"]["median"] == fleet["counts"][0]["hottest"]["worst"]
+
+
+@contextmanager
+def _servers(number: int, spec: str) -> Generator[list[RunningServer]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(running(parse_spec(spec))) for _ in range(number)]
+
+
+def _play(lines: list[str], addresses: list[str]) -> float:
+    """Let the native client play gets, each with a set after a miss. Returns the share of hits."""
+    Path("part.csv").write_text("time,op,key,size,ttl\n" + "".join(lines))
+    command = [binary_path(), "drive", "--server", ",".join(addresses), "--hashing", "ketama"]
+    command += ["--trace", "part.csv", "--gets", "cache-aside", "--prefill", "0", "--warmup", "0s"]
+    # One request after the other: the order is that of the trace.
+    command += ["--threads", "1", "--connections", "1", "--depth", "1", "--json"]
+    # The value of a key depends on its place in the tape: one of an earlier part is a hit, too.
+    command += ["--max-errors", "100%"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    fetches = json.loads(ended.stdout)["measure"]["operations"]["fetch"]
+    assert fetches["hits"] + fetches["misses"] + fetches["wrong_values"] == len(lines)
+    return 1 - fetches["misses"] / len(lines)
+
+
+def test_a_killed_server_costs_what_was_predicted(inside: Inside, tmp_path: Path) -> None:
+    drawn = random.Random(9)
+    # 8,000 items of 1,184 B are 9 MiB, more than four servers of 2 MiB hold.
+    lines = [
+        f"{number / 300:.4f},get,user:{drawn.randrange(8000)},900,\n" for number in range(60_000)
+    ]
+    (tmp_path / "t.csv").write_text("time,op,key,size,ttl\n" + "".join(lines))
+    with _servers(4, "memcached:memory=2,threads=1") as servers:
+        addresses = [server.addresses[0] for server in servers]
+        text = f"addresses = {json.dumps(addresses)}\n{_SMALL.replace('4m', '2m')}number = 4\n"
+        fleet = _told(inside, tmp_path / "t.csv", text)["fleet"]
+        loss = fleet["played"]["loss"]
+        # The trace has a fifth to fill the caches, the loss is in the middle of the rest.
+        _play(lines[:12_000], addresses)
+        before = _play(lines[12_000:36_000], addresses)
+        lost = servers[loss["server"]]
+        assert lost.pid is not None
+        os.kill(lost.pid, signal.SIGKILL)
+        others = [address for address in addresses if address != lost.addresses[0]]
+        after = _play(lines[36_000:54_000], others)
+    predicted = {case: 1 - period["misses"]["value"] for case, period in loss["cases"]}
+    # Sampling plays no part; memcached moves its items in the background, at other times.
+    assert before == pytest.approx(1 - fleet["played"]["before"]["misses"]["value"], abs=0.04)
+    assert after == pytest.approx(predicted["dropped"], abs=0.04)
+    # The loss is larger than what the tolerance would hide.
+    assert predicted["nothing"] - predicted["dropped"] > 0.1
