@@ -21,7 +21,10 @@ PACKAGE = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter"
 needs_memcached = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
 )
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="Go 1.24 or later")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("go") is None, reason="Go 1.24 or later"),
+    pytest.mark.slow("Go builds the exporter: a minute of CPU time"),
+]
 
 
 @pytest.fixture(scope="module")
