@@ -23,6 +23,8 @@ CLIENTS = {
     "python/bmemcached": "binary",
     "python/meta-memcache": "meta",
     "python/socket": "text",
+    "php/memcached": "binary",
+    "php/memcache": "text",
 }
 AFTER, OPS, THREADS = 10, 120, 2
 

@@ -10,6 +10,7 @@
 //   src/call_log.php  a record of each call          src/groups.php     the times of whole groups
 //   src/give_up.php   callers that give up calls     src/lane_process.php  the process of a lane
 //   src/memory_limit.php  a script that ends within a call, and goes on
+//   src/renewal.php   connections that are opened again as asked
 //   src/telling.php   what a lane tells its parent while it works
 //   src/operation.php a record of the tape, as an operation
 //   clients/          one file for each library      README.md          what a client file has to hold
@@ -37,7 +38,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'operation', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'telling', 'lane', 'lane_process', 'player'] as $part) {
+foreach (['messages', 'operation', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'groups', 'call_log', 'memory_limit', 'give_up', 'slices', 'renewal', 'telling', 'lane', 'lane_process', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 

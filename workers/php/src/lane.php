@@ -6,6 +6,7 @@ declare(strict_types=1);
 
 final class Lane
 {
+    use RenewedLane;
     use SlicedLane;
     use Telling;
 
@@ -33,7 +34,6 @@ final class Lane
     private readonly int $drainNs;
     /** @var list<int> */
     private readonly array $shifts;
-
     /** Whether the tape has operations without a reply. */
     private readonly bool $quiet;
 
@@ -52,7 +52,7 @@ final class Lane
     private int $reportedNs = 0;
     private bool $stopped = false;
 
-    public function __construct(private readonly Messages $parent, private readonly Tape $tape, Prepare $setup, int $number)
+    public function __construct(private readonly Messages $parent, private readonly Tape $tape, private readonly Prepare $setup, int $number)
     {
         $this->session = new Client($setup, $tape);
         $tape->anyGeneration = $tape->anyGeneration || !$setup->playsAsMeant($tape);
@@ -65,7 +65,8 @@ final class Lane
         $this->quiet = (bool) preg_grep('/_noreply$/', array_keys($tape->kinds));
         $this->shifts = Histogram::shifts();
         $this->dues = $tape->dues($this->place, $this->lanes);
-        if ($tape->heldBytes($this->place, $this->lanes) <= self::HELD_BYTES) {
+        $this->reconnectAfter = (int) $setup->option('reconnect_after', '0');
+        if (!$this->reconnectAfter && $tape->heldBytes($this->place, $this->lanes) <= self::HELD_BYTES) {
             $this->made = iterator_to_array($this->bound($tape->lane($this->place, $this->lanes, true)), false);
         }
         $this->length = $tape->laneLength($this->place, $this->lanes);
@@ -97,7 +98,7 @@ final class Lane
         $timeline = new Timeline($durationMs);
         $sections = $timeline->sliceNs && $this->lanes * count($this->kinds) <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1;
         $this->record = $record = new Recorder($this->kinds, $timeline, $sections);
-        $this->responseNs = 0;
+        $this->responseNs = $this->renewed = 0;
         $this->stopped = false;
         $prefill = $phase === 'prefill';
         $this->tape->begins($prefill);
@@ -108,7 +109,7 @@ final class Lane
             $record->forOpenLoop();
         }
         $this->session->begin($quiet);
-        $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->script(...);
+        $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->played(...);
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
         $giveUp = $open ? GiveUp::of($request['gives_up'], $this->session, $this->place) : null;
@@ -129,7 +130,7 @@ final class Lane
         $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
         $record->total($this->whileTelling($facts), $length);
         return [
-            ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(), 'wrong_replies' => $this->calls->wrong ?? [],
+            ...$record->message(), 'start_ns' => $startNs, 'groups' => $this->groups?->counts(), 'wrong_replies' => $this->calls->wrong ?? [], 'renewed' => $this->renewed,
             'cpu_user_ns' => self::cpu($after, 'utime') - self::cpu($before, 'utime'),
             'cpu_system_ns' => self::cpu($after, 'stime') - self::cpu($before, 'stime'),
         ];

@@ -234,6 +234,7 @@ final class Player
             'unsent' => array_sum($all('unsent')),
             // A library that connects again does not say so: these would be the worker's own.
             'reconnects' => 0,
+            'renewed' => array_sum($all('renewed')),
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),

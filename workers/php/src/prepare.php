@@ -116,7 +116,8 @@ final class Prepare
 
     private static function refusedOption(string $name, string $value): string
     {
-        $pattern = (Client::OPTIONS + ['profile' => 'common|defaults'])[$name] ?? null;
+        $ofServers = Client::WIRES === ['none'] ? [] : ['reconnect_after' => '[1-9][0-9]{0,17}(?#a number from 1 on)'];
+        $pattern = (Client::OPTIONS + $ofServers + ['profile' => 'common|defaults'])[$name] ?? null;
         if ($pattern === null) {
             return "no option $name";
         }

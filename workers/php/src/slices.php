@@ -36,14 +36,14 @@ trait SlicedLane
         [$this->leadIn, $this->counted] = [$this->newRecorder(), $this->newRecorder()];
         $this->record = $this->counted;
         $this->groups = Groups::of($this->tape);
-        $this->passNs = $this->tapeNs = $this->position = 0;
+        $this->passNs = $this->tapeNs = $this->position = $this->renewed = 0;
         $this->cpuNs = [0, 0];
         $this->sliced = true;
         $this->calls = null;
         $this->parent->send(['type' => 'ready']);
         while ($this->nextSlice()) {
             if ($this->length) {
-                $this->tape->openLoop ? $this->playOpenLoop($this->script(...), PHP_INT_MAX) : $this->playClosedLoop($this->script(...), PHP_INT_MAX);
+                $this->tape->openLoop ? $this->playOpenLoop($this->played(...), PHP_INT_MAX) : $this->playClosedLoop($this->played(...), PHP_INT_MAX);
                 break;
             }
             $this->endSlice();
@@ -54,7 +54,7 @@ trait SlicedLane
         }
         return [
             ...$this->counted->message(), 'played' => $this->leadIn->played + $this->counted->played,
-            'groups' => $this->groups?->counts(),
+            'groups' => $this->groups?->counts(), 'renewed' => $this->renewed,
             'lead_in' => $this->leadIn->counts(), 'cpu_user_ns' => $this->cpuNs[0], 'cpu_system_ns' => $this->cpuNs[1],
         ];
     }
