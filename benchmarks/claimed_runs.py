@@ -157,12 +157,9 @@ def own_error(groups: int) -> Callable[[Random], bool]:
 
 
 def table(arms: int, *, twice: bool = False) -> Callable[[Random], bool]:
-    """Whether all intervals beside the first of a table of equal arms hold.
-
-    `twice`: one of them is played twice, and compared by both of its arms.
-    """
+    """Whether all intervals beside the first of a table of equal arms hold; one may play twice."""
     cells = [cell(f"c{number}") for number in range(arms)]
-    played = [*cells, *([repetition_of(cells[0])] if twice else [])]
+    played = cells + [repetition_of(cells[0])] * twice
 
     def holds(draw: Random) -> bool:
         run = looked(dict.fromkeys(played, 1.0), dict.fromkeys(played, 0.05), draw)

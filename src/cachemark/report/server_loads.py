@@ -117,7 +117,7 @@ def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]
     rows = [
         [*work[:3], kind, *(_refused(of.get(count), kind) for count in callers)]
         for work, of in compared.items()
-        for kind in _refused_kinds(of.values())
+        for kind in _refused_kinds(list(of.values()))
     ]
     if not rows:
         return []
