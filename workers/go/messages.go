@@ -24,6 +24,7 @@ type Request struct {
 	DurationMs  *int64  `json:"duration_ms"`
 	Calls       string  `json:"calls"`
 	GivesUp     *GiveUp `json:"gives_up"`
+	Heap        bool    `json:"heap"`
 	// slice, which has a StartUnixNs too
 	LengthUs int64 `json:"length_us"`
 	LeadInUs int64 `json:"lead_in_us"`
@@ -74,6 +75,7 @@ type Done struct {
 	Groups        *Groups               `json:"groups"`
 	LeadIn        map[string]*Operation `json:"lead_in"` // of slices
 	WrongReplies  []WrongReply          `json:"wrong_replies"`
+	Heap          *Heap                 `json:"heap"`
 }
 
 // SliceDone is the end of a slice.

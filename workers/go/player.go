@@ -123,6 +123,10 @@ func (p *Player) begin(request *Request, window *Window) {
 func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	var active atomic.Int64
 	reconnects := p.session.Reconnects()
+	var heap Heap
+	if request.Heap {
+		heap = heapNow()
+	}
 	beforeUserNs, beforeSystemNs := cpuNs()
 	errs := make([]error, len(p.lanes))
 	var group sync.WaitGroup
@@ -143,6 +147,9 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	totals := p.totals(window)
 	totals.reconnects = p.session.Reconnects() - reconnects
 	totals.userNs, totals.systemNs = userNs-beforeUserNs, systemNs-beforeSystemNs
+	if request.Heap {
+		totals.heap = heapNow().since(heap)
+	}
 	return p.done(request.Phase, totals)
 }
 
@@ -177,6 +184,7 @@ type totals struct {
 	userNs, systemNs         int64
 	reconnects               int64
 	atOnce                   int64 // lanes of a closed loop that played: each is always in a call
+	heap                     *Heap // of a run that asked for it
 }
 
 // totals are those of a run that has ended, without what the kernel and the library know.
@@ -195,7 +203,7 @@ func (p *Player) done(phase string, sum totals) (*Done, error) {
 	done := &Done{
 		Type: "done", Phase: phase, ElapsedNs: sum.elapsedNs, SendElapsedNs: sum.sendElapsedNs,
 		CPUUserNs: sum.userNs, CPUSystemNs: sum.systemNs, Reconnects: sum.reconnects, MaxInFlight: sum.atOnce,
-		WrongReplies: wrongReplies(p.lanes),
+		WrongReplies: wrongReplies(p.lanes), Heap: sum.heap,
 	}
 	var lags *Histogram
 	for _, l := range p.lanes {

@@ -8,7 +8,7 @@
 //	kinds.go     the kinds of operation      timeline.go   the window in slices and sections
 //	client.go    what a client file offers   connect.go    how clients connect
 //	slices.go    short turns of a player     script.go    what a lane plays next
-//	groups.go    the times of whole groups
+//	groups.go    the times of whole groups   heap.go        what a run allocates and collects
 //	hello.go     who this worker is
 //	*_client.go  one file for each library   README.md     what a client file has to hold
 //

@@ -4,6 +4,7 @@ import { Window, within } from './window.mjs';
 import { callLogTo } from './call_log.mjs';
 import { Session } from './client.mjs';
 import { Groups } from './groups.mjs';
+import { heapMessage, heapProfiler } from './heap.mjs';
 import { KINDS, SET } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
@@ -69,6 +70,7 @@ export class Player {
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
     this.run = new Loop(this.calls, prefill ? new Set([SET]) : tape.kinds, window);
     this.run.callLog = callLogTo(request.calls);
+    this.countsHeap = request.heap === true;
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
     this.quiet = !prefill && this.hasNoreply;
     this.slices = null;
@@ -109,6 +111,7 @@ export class Player {
     const watch = setInterval(() => run.watch(), WATCH_MS);
     const opened = sockets.opened;
     try {
+      const profiler = this.countsHeap ? heapProfiler() : null;
       await run.window.begin();
       const before = process.cpuUsage();
       run.start();
@@ -116,7 +119,8 @@ export class Player {
       const sentNs = run.endedNs;
       const barriers = await this.endQuiet(run);
       const cpu = process.cpuUsage(before);
-      return { endedNs: run.endedNs, sentNs, barriers, cpu, reconnects: sockets.opened - opened };
+      const heap = heapMessage(profiler);
+      return { endedNs: run.endedNs, sentNs, barriers, cpu, heap, reconnects: sockets.opened - opened };
     } finally {
       clearInterval(watch);
       run.callLog?.write();
@@ -171,7 +175,7 @@ export class Player {
 }
 
 /** What `done` has of every run. */
-function done(phase, run, { barriers, cpu, reconnects }) {
+function done(phase, run, { barriers, cpu, reconnects, heap }) {
   return {
     type: 'done',
     phase,
@@ -185,6 +189,7 @@ function done(phase, run, { barriers, cpu, reconnects }) {
     cpu_system_ns: cpu.system * 1000,
     barriers,
     wrong_replies: run.callLog?.wrongReplies ?? [],
+    heap,
   };
 }
 

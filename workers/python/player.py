@@ -12,6 +12,7 @@ from itertools import chain, count, islice, repeat
 import call_log
 import give_up
 import groups
+import heap
 import lane_tasks
 import lane_threads
 from histogram import encode
@@ -101,7 +102,7 @@ class Player:
         failed = sum(record.failed for record in self.records)
         return max(0, sum(len(record.codes) for record in self.records) - failed), failed
 
-    def run(self, phase, ops, window, calls_path="", gives_up=None):
+    def run(self, phase, ops, window, calls_path="", gives_up=None, *, counts_heap=False):
         """Play one phase; blocks until it is over. The fields of `done`."""
         if phase == "prefill":
             self.tape.begin_prefill()
@@ -114,6 +115,7 @@ class Player:
         if gives_up and open_loop:
             calls = [give_up.giving_up(own, gives_up, window) for own in calls]
         quiet = phase != "prefill" and any("noreply" in kind for kind in self.tape.kinds)
+        collections = heap.collections() if counts_heap else None
         before = resource.getrusage(resource.RUSAGE_SELF)
         self.playing, self.waits = True, open_loop
         shared = (window, quiet, open_loop, [])
@@ -121,7 +123,8 @@ class Player:
         self._in_threads(self._play, each)
         self.playing = False
         after = resource.getrusage(resource.RUSAGE_SELF)
-        return self._done(phase, window, before, after)
+        collected = heap.since(collections)
+        return {**self._done(phase, window, before, after), "heap": collected}
 
     def close(self):
         """Close the connections."""

@@ -9,7 +9,7 @@ operation.py  its records, made ready         timeline.py      the window in sli
 slices.py     slices in turn with others      histogram.py     HdrHistogram
 groups.py     the times of whole groups       call_log.py      a record of each call
 give_up.py    callers that give up calls      clients/         one file for each library
-main_thread.py  the thread of the first lane
+main_thread.py  the thread of the first lane  heap.py          what a run collects
 README.md     what a client file has to hold
 """
 
@@ -135,7 +135,8 @@ class Worker:
 
         def play(request):
             wish = request.get("gives_up")
-            return player.run(request["phase"], request.get("ops"), window, calls_path, wish)
+            phase, ops, counts_heap = request["phase"], request.get("ops"), request.get("heap")
+            return player.run(phase, ops, window, calls_path, wish, counts_heap=counts_heap)
 
         self._window = window
         run = threading.Thread(target=lambda: results.put(answer(play, request)), daemon=True)

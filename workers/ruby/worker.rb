@@ -11,6 +11,7 @@
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
+#   lib/heap.rb      what a run allocates, collects
 #   lib/operation.rb a record, as an operation      lib/generations.rb  values that show which write was read
 #   README.md        what a client file has to hold lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
 #
@@ -26,7 +27,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up slices lane player].each { |part| require_relative "lib/#{part}" }
+%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up heap slices lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0

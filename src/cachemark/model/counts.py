@@ -20,6 +20,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     `user_us` and `system_us` are CPU time, `waiting_us` the time without a CPU or a wish for one;
     `switches` are waits, `preemptions` the times that another thread got the CPU, both of all
     threads; `waiting_threads` wait in every second operation or more often; `faults` of pages.
+
+    From the runtime of the client's language, without the loop too: `allocations`,
+    `allocated_bytes` and `copies`, the bytes allocated for each byte of a longer value;
+    `collections` in a thousand operations, `collection_us` for each operation.
     """
 
     sends: float | None = None
@@ -52,6 +56,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: float | None = None
     waiting_threads: float | None = None
     faults: float | None = None
+    allocations: float | None = None
+    allocated_bytes: float | None = None
+    copies: float | None = None
+    collections: float | None = None
+    collection_us: float | None = None
 
     @property
     def cpu_us(self) -> float | None:
@@ -68,8 +77,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.recvs - self.empty_recvs
 
 
-# Figures of Counts that are the kernel's account of the client.
-PROCESSOR_FIGURES = (
+# Figures of Counts of which the loop of a language has its own: the accounts of kernel and runtime.
+LOOP_FIGURES = (
     "user_us",
     "system_us",
     "waiting_us",
@@ -77,6 +86,11 @@ PROCESSOR_FIGURES = (
     "preemptions",
     "waiting_threads",
     "faults",
+    "allocations",
+    "allocated_bytes",
+    "copies",
+    "collections",
+    "collection_us",
 )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from cachemark.model import histogram
 from cachemark.model.protocol import Done, SliceDone
-from cachemark.model.protocol_results import Groups, Operation, Sections, Timeline
+from cachemark.model.protocol_results import Groups, HeapWork, Operation, Sections, Timeline
 
 _SUMS = (
     "max_in_flight", "queued", "unsent", "reconnects", "renewed", "failed_connects", "cpu_user_ns",
@@ -39,6 +39,7 @@ def merge(parts: list[Done]) -> Done:
         sections=_merge_sections([part.sections for part in parts]),
         groups=_merge_groups([part.groups for part in parts]),
         lead_in=_merge_lead_ins([part.lead_in for part in parts]),
+        heap=_merge_heaps([part.heap for part in parts]),
         # Each worker reports the whole of a cache that they share; the last to end saw most of it.
         store_bytes=max((p.store_bytes for p in parts if p.store_bytes is not None), default=None),
     )
@@ -91,6 +92,17 @@ def _merge_groups(parts: list[Groups | None]) -> Groups | None:
         length=known[0].length,
         ok=sum(part.ok for part in known),
         time=_merge_blobs([part.time for part in known]),
+    )
+
+
+def _merge_heaps(parts: list[HeapWork | None]) -> HeapWork | None:
+    """Add up each figure; None unless all workers report it."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    columns = {name: [getattr(p, name) for p in known] for name in HeapWork.__struct_fields__}
+    return HeapWork(
+        **{name: None if None in column else sum(column) for name, column in columns.items()}
     )
 
 

@@ -16,11 +16,13 @@ from cachemark.model.protocol_results import (
     CAPABILITIES,
     CallLogPath,
     Count,
+    CountsHeap,
     GeneratorLag,
     GivesUp,
     GroupTimes,
     HalfOps,
     HalfTime,
+    HeapOfRun,
     LeadIn,
     Operation,
     SectionTimes,
@@ -127,6 +129,7 @@ class RunRequest(Message, frozen=True, kw_only=True, tag="run"):
     duration_ms: Annotated[int | None, _is("time after which the run ends")] = None
     calls: CallLogPath = ""
     gives_up: GivesUp = None
+    heap: CountsHeap = False
 
 
 class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
@@ -271,6 +274,7 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     lead_in: LeadIn = None
     store_bytes: StoreBytes = None
     wrong_replies: WrongReplies = []
+    heap: HeapOfRun = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

@@ -15,6 +15,7 @@ from cachemark.model.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Messag
 from cachemark.model.protocol_results import (
     GiveUp,
     Groups,
+    HeapWork,
     Operation,
     Sections,
     Timeline,
@@ -85,7 +86,7 @@ def document() -> str:
     parts.append(_body(GiveUp))
     parts.append("## Answers\n")
     parts += [_section(message) for message in ANSWERS]
-    for part in (Operation, Groups, Timeline, Sections, WrongReply):
+    for part in (Operation, Groups, Timeline, Sections, WrongReply, HeapWork):
         parts.append(f"## {part.__name__}, a part of `done`\n")
         parts.append(_body(part))
     return "\n".join(parts)

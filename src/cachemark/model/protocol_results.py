@@ -141,6 +141,22 @@ class WrongReply(msgspec.Struct, frozen=True, kw_only=True):
     value: Annotated[str, _is("the first 4096 bytes of what the library returned, base64")]
 
 
+class HeapWork(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that a run allocated and collected, as the language's runtime counts it.
+
+    It includes what the worker itself allocates in the run. A figure is absent if the runtime does
+    not count it.
+    """
+
+    allocations: Annotated[Count | None, _is("objects or blocks allocated")] = None
+    allocated_bytes: Annotated[Count | None, _is("the bytes of all of them")] = None
+    collections: Annotated[Count | None, _is("garbage collections")] = None
+    collection_ns: Annotated[
+        Count | None,
+        _is("time of these; of collectors that work beside the program, only its pauses"),
+    ] = None
+
+
 SectionTimes = Annotated[Sections | None, _is("data for the intervals within one trial")]
 GroupTimes = Annotated[
     Groups | None, _is("closed loop, tapes with groups of at least 2: the times of groups")
@@ -159,6 +175,14 @@ StoreBytes = Annotated[
         "itself, with its hash table. If several workers share a cache, each reports all of it"
     ),
 ]
+CountsHeap = Annotated[
+    bool,
+    _is(
+        "tell `heap` in `done`, if the language's runtime has such counters. The worker reads them "
+        "before and after the run, never within it"
+    ),
+]
+HeapOfRun = Annotated[HeapWork | None, _is("the answer to `heap` of `run`")]
 SendLag = Annotated[EncodedHistogram | None, _is("open loop: actual send − intended start")]
 GeneratorLag = Annotated[
     EncodedHistogram | None,

@@ -49,7 +49,7 @@ class Player
     make_old
     ahead_ns = [START_AHEAD_NS, request.fetch('start_unix_ns', 0) - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
     window = Window.new(Window.clock + ahead_ns, duration_ms && (duration_ms * 1_000_000), @setup.timeout_ms * 1_000_000)
-    [window, play(phase, window)]
+    [window, play(phase, window, request['heap'])]
   end
 
   # Write the call log of the last run, if it asked for one.
@@ -102,7 +102,8 @@ class Player
 
   def part(total, number, parts) = (total / parts) + (number < total % parts ? 1 : 0)
 
-  def play(phase, window)
+  def play(phase, window, counts_heap)
+    heap = Heap.now if counts_heap
     before = Process.times
     @playing = true
     threads = @lanes.map { |lane| Thread.new { play_lane(lane, window) } }
@@ -111,7 +112,8 @@ class Player
       threads.each(&:join)
       @playing = false
       after = Process.times
-      done(phase, window, @lanes.map(&:total), before, after)
+      heap &&= Heap.since(heap)
+      { **done(phase, window, @lanes.map(&:total), before, after), heap: heap }
     ensure
       threads.each(&:kill)
     end

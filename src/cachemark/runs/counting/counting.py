@@ -16,9 +16,10 @@ from cachemark.host import cores, placement, usable_cpus
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts, UnitCosts
-from cachemark.model.errors import TrialError
+from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.protocol_results import attempts_of
+from cachemark.model.units import parse_size
 from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.traffic import count_traffic
@@ -26,6 +27,8 @@ from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
 
 _WARM_UP_OPS = 20
+# By so much values are longer, where allocated bytes may grow with them.
+_LONGER_BYTES, _LONGEST_BYTES = 4096, 2**19
 _OPS = 100
 # A thread that makes fewer calls has no part in each operation.
 _PART_OF_OPERATIONS = 0.5
@@ -95,12 +98,28 @@ def runtime_of(client: Client) -> str:
 
 def _works(plan: CountingPlan, tapes: TapeCache) -> list[Work]:
     """Each kind of the mix by itself."""
+
+    def work(kind: str, workload: Workload, longer: Work | None = None) -> Work:
+        tape = tapes.get(workload, plan.load, Timing(), plan.seed)
+        return Work(kind=kind, workload=workload, load=plan.load, tape=tape, longer=longer)
+
     works: list[Work] = []
     for kind in plan.workload.mix:
         alone = msgspec.structs.replace(plan.workload, name=kind, mix={kind: 1.0}, loads=None)
-        tape = tapes.get(alone, plan.load, Timing(), plan.seed)
-        works.append(Work(kind=kind, workload=alone, load=plan.load, tape=tape))
+        longer = _longer(alone)
+        works.append(work(kind, alone, longer and work(kind, longer)))
     return works
+
+
+def _longer(of: Workload) -> Workload | None:
+    """The work with longer values; None if they have no one size, or a server may refuse them."""
+    try:
+        size = parse_size(of.values.size, "values.size")
+    except UsageError:
+        return None
+    values = msgspec.structs.replace(of.values, size=str(size + _LONGER_BYTES))
+    longer = msgspec.structs.replace(of, name=f"{of.name}-longer", values=values)
+    return longer if size <= _LONGEST_BYTES else None
 
 
 def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[str, Counts]:

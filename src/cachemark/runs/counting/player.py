@@ -27,12 +27,16 @@ _WATCH = RunMonitor(progress=lambda _ops: None, silence_timeout_s=120)
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of operation, and the tape that has nothing else."""
+    """One kind of operation, and the tape that has nothing else.
+
+    `longer` is the same with longer values; None if the values have no one size.
+    """
 
     kind: str
     workload: Workload
     load: Load
     tape: Tape
+    longer: Work | None = None
 
 
 class CountingPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,9 +89,12 @@ class CountingPlayer:
             raise UnsupportedError(lacking)
         return request
 
-    def play(self, ops: int) -> Done:
-        """Play so many operations, all of which must succeed. Raises TrialError."""
-        done = self.fleet.run(RunRequest(phase="measure", ops=ops), _WATCH)
+    def play(self, ops: int, *, heap: bool = False) -> Done:
+        """Play so many operations, all of which must succeed. Raises TrialError.
+
+        With `heap`, the worker reads the counters of its runtime before and after.
+        """
+        done = self.fleet.run(RunRequest(phase="measure", ops=ops, heap=heap), _WATCH)
         _check(done)
         return done
 

@@ -1,16 +1,17 @@
-"""CPU time, switches and page faults of a client, in a pass that nothing slows down."""
+"""CPU time, switches, page faults and memory of a client, in a pass that nothing slows down."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.thread_usage import watched
-from cachemark.model.counts import PROCESSOR_FIGURES, Counts
-from cachemark.model.protocol_results import attempts_of
+from cachemark.model.counts import LOOP_FIGURES, Counts
+from cachemark.model.protocol_results import HeapWork, attempts_of
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
 _FIRST_OPS = 100
@@ -28,11 +29,14 @@ _PART_OF_OPERATIONS = 0.5
 _LEAST_SEEN = 0.9
 
 # For clients without a `null` beside them.
-NO_LOOP = Counts(**dict.fromkeys(PROCESSOR_FIGURES, 0.0))
+NO_LOOP = Counts(**dict.fromkeys(LOOP_FIGURES, 0.0))
 
 
-class _Play(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over all operations of a play; switches are None if not all threads were seen."""
+class _Play(HeapWork, frozen=True, kw_only=True):
+    """Sums over all operations of a play; switches are None if not all threads were seen.
+
+    `value_bytes` were read or written.
+    """
 
     ops: int
     user_ns: int
@@ -42,12 +46,27 @@ class _Play(msgspec.Struct, frozen=True, kw_only=True):
     switches: int | None
     preemptions: int | None
     waiting_threads: int
+    value_bytes: int
+
+
+class _Plays(NamedTuple):
+    """A short play and a long one."""
+
+    short: _Play
+    long: _Play
+
+    def of(self, name: str, each: float = 1.0) -> float | None:
+        """A figure of one operation, divided by `each`; None if it was not counted."""
+        before, after = getattr(self.short, name), getattr(self.long, name)
+        if before is None or after is None:
+            return None
+        return (after - before) / (self.long.ops - self.short.ops) / each
 
 
 def count_processor(
     client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
 ) -> dict[str, Counts]:
-    """CPU time, switches and page faults of one operation of each work, by its kind.
+    """CPU time, switches, page faults and memory of one operation of each work, by its kind.
 
     The loop's own are among them. Raises TrialError, UnsupportedError.
     """
@@ -58,26 +77,36 @@ def count_processor(
 def _count(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
     player.prepare(work, server)
     ops = _warmed_up(player)
-    short, long = _play(player, _SHORT * ops), _play(player, _LONG * ops)
-
-    def of(name: str) -> float | None:
-        before, after = getattr(short, name), getattr(long, name)
-        more = None if before is None or after is None else after - before
-        return None if more is None else more / (long.ops - short.ops)
-
-    def us(name: str) -> float | None:
-        ns = of(name)
-        return None if ns is None else ns / 1e3
-
+    plays = _Plays(_play(player, _SHORT * ops), _play(player, _LONG * ops))
+    longer = None
+    if work.longer is not None and plays.long.allocated_bytes is not None:
+        player.prepare(work.longer, server)
+        longer = _Plays(_play(player, max(1, ops // 10)), _play(player, ops))
     return Counts(
-        user_us=us("user_ns"),
-        system_us=us("system_ns"),
-        waiting_us=us("waiting_ns"),
-        switches=of("switches"),
-        preemptions=of("preemptions"),
-        waiting_threads=None if long.switches is None else long.waiting_threads,
-        faults=of("faults"),
+        user_us=plays.of("user_ns", 1e3),
+        system_us=plays.of("system_ns", 1e3),
+        waiting_us=plays.of("waiting_ns", 1e3),
+        switches=plays.of("switches"),
+        preemptions=plays.of("preemptions"),
+        waiting_threads=None if plays.long.switches is None else plays.long.waiting_threads,
+        faults=plays.of("faults"),
+        allocations=plays.of("allocations"),
+        allocated_bytes=plays.of("allocated_bytes"),
+        copies=_copies(plays, longer),
+        collections=plays.of("collections", 1e-3),
+        collection_us=plays.of("collection_ns", 1e3),
     )
+
+
+def _copies(plays: _Plays, longer: _Plays | None) -> float | None:
+    """The bytes allocated for each byte by which values are longer; None if none are."""
+    if longer is None:
+        return None
+    allocated, value_bytes = (
+        (longer.of(name) or 0.0) - (plays.of(name) or 0.0)
+        for name in ("allocated_bytes", "value_bytes")
+    )
+    return allocated / value_bytes if value_bytes else None
 
 
 def _warmed_up(player: CountingPlayer) -> int:
@@ -97,13 +126,14 @@ def _warmed_up(player: CountingPlayer) -> int:
 def _play(player: CountingPlayer, ops: int) -> _Play:
     (worker,) = player.fleet.workers
     with watched(worker.pid) as usage:
-        done = player.play(ops)
+        done = player.play(ops, heap=True)
     threads = usage.threads()
     played = attempts_of(done.operations)
     cpu_ns = done.cpu_user_ns + done.cpu_system_ns
     queued_ns = sum(each.queued_ns for each in threads)
     seen = sum(each.run_ns for each in threads) >= _LEAST_SEEN * cpu_ns
     return _Play(
+        **msgspec.structs.asdict(done.heap or HeapWork()),
         ops=played,
         user_ns=done.cpu_user_ns,
         system_ns=done.cpu_system_ns,
@@ -112,6 +142,7 @@ def _play(player: CountingPlayer, ops: int) -> _Play:
         switches=sum(each.switches for each in threads) if seen else None,
         preemptions=sum(each.preemptions for each in threads) if seen else None,
         waiting_threads=sum(each.switches >= played * _PART_OF_OPERATIONS for each in threads),
+        value_bytes=sum(each.value_bytes for each in done.operations.values()),
     )
 
 
@@ -119,7 +150,7 @@ def without_loop(of: Counts, loop: Counts) -> Counts:
     """The client's counts without those of the loop that calls it."""
     own = {
         name: None if value is None or others is None else value - others
-        for name in PROCESSOR_FIGURES
+        for name in LOOP_FIGURES
         for value, others in [(getattr(of, name), getattr(loop, name))]
     }
     return msgspec.structs.replace(of, **own)

@@ -83,6 +83,11 @@ final class Messages {
                 : "";
     }
 
+    /** Whether a request asks for something. */
+    static boolean flag(JsonObject request, String name) {
+        return request.has(name) && request.get(name).getAsBoolean();
+    }
+
     /** An object in a request, or null. */
     static JsonObject object(JsonObject request, String name) {
         return request.has(name) && !request.get(name).isJsonNull() ? request.getAsJsonObject(name) : null;

@@ -159,6 +159,7 @@ final class Player {
         lanes = own;
         waits = openLoop;
         playing = true;
+        Heap heap = Messages.flag(request, "heap") ? Heap.now() : null;
         Cpu before = Cpu.now();
         try {
             for (Future<Void> played : callers.invokeAll(plays)) {
@@ -171,7 +172,10 @@ final class Player {
         }
         long callersNs = Arrays.stream(own).mapToLong(lane -> lane.cpuNs).sum();
         long[] cpuNs = Cpu.now().since(before, callersNs);
-        return Done.of(phase, own, openLoop, Done.Totals.of(window, own, cpuNs));
+        JsonObject grown = heap == null ? null : Heap.now().since(heap);
+        JsonObject done = Done.of(phase, own, openLoop, Done.Totals.of(window, own, cpuNs));
+        done.add("heap", grown);
+        return done;
     }
 
     /** Write the call log of the last run, which may still be going on. */
