@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cachemark.model import protocol
 from cachemark.model.merging import merge
 from cachemark.model.protocol_docs import document, schema
+from cachemark.model.protocol_results import HeapWork
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = [
@@ -89,3 +90,13 @@ def test_results_of_several_workers_are_summed() -> None:
     assert merged.max_in_flight == 4
     assert merged.operations["get"].ok == 8
     assert merged.operations["get"].errors == {"timeout": 2}
+
+
+def test_a_heap_figure_is_summed_if_all_workers_count_it() -> None:
+    def part(heap: HeapWork | None) -> protocol.Done:
+        times = {"elapsed_ns": 1, "send_elapsed_ns": 1}
+        return protocol.Done(phase="measure", operations={}, heap=heap, **times)
+
+    one, other = HeapWork(allocations=3, collections=1), HeapWork(allocations=4)
+    assert merge([part(one), part(other)]).heap == HeapWork(allocations=7)
+    assert merge([part(one), part(None)]).heap is None

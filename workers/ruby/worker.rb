@@ -5,13 +5,12 @@
 #   worker.rb        requests in, answers out       lib/lane.rb         the measured loops
 #   lib/prepare.rb   what `prepare` asks for        lib/window.rb       when a run begins and ends
 #   lib/client.rb    what a client file builds on   lib/verify.rb       what a reply comes to
-#   lib/player.rb    one prepared trial             lib/recorder.rb     what is recorded, and its sums
+#   lib/player.rb    one prepared trial             lib/{recorder,heap}.rb  what is recorded, and its sums
 #   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
-#   lib/heap.rb      what a run allocates, collects
 #   lib/operation.rb a record, as an operation      lib/generations.rb  values that show which write was read
 #   README.md        what a client file has to hold lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
 #

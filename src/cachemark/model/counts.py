@@ -22,7 +22,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     threads; `waiting_threads` wait in every second operation or more often; `faults` of pages.
 
     From the runtime of the client's language, without the loop too: `allocations`,
-    `allocated_bytes` and `copies`, the bytes allocated for each byte of a longer value;
+    `allocated_bytes` and `copies`, the bytes allocated for each byte of a longer value, which are
+    `copied_bytes` of values of this length;
     `collections` in a thousand operations, `collection_us` for each operation.
     """
 
@@ -59,6 +60,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     allocations: float | None = None
     allocated_bytes: float | None = None
     copies: float | None = None
+    copied_bytes: float | None = None
     collections: float | None = None
     collection_us: float | None = None
 
@@ -76,6 +78,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return self.recvs - self.empty_recvs
 
+    @property
+    def other_bytes(self) -> float | None:
+        """Allocated bytes that do not grow with the values, as far as that is known."""
+        if self.allocated_bytes is None:
+            return None
+        return self.allocated_bytes - (self.copied_bytes or 0.0)
+
 
 # Figures of Counts of which the loop of a language has its own: the accounts of kernel and runtime.
 LOOP_FIGURES = (
@@ -89,6 +98,7 @@ LOOP_FIGURES = (
     "allocations",
     "allocated_bytes",
     "copies",
+    "copied_bytes",
     "collections",
     "collection_us",
 )

@@ -17,6 +17,8 @@ PLAIN = Counts(
     acknowledgements=0.0, retransmitted=0.0,
     user_us=10.0, system_us=15.0, waiting_us=30.0, switches=1.0, preemptions=0.0,
     waiting_threads=1.0, faults=0.0,
+    allocations=4.0, allocated_bytes=300.0, copies=1.0, copied_bytes=100.0, collections=0.1,
+    collection_us=0.2,
 )  # fmt: skip
 
 
@@ -46,6 +48,10 @@ SIGNATURES: list[tuple[str, str, dict[str, float]]] = [
     ("locks", "get", {"futexes": 2}),
     ("wake-ups", "get", {"wakes": 2}),
     ("waits", "get", {"switches": 1}),
+    ("copies", "get", {"copies": 1, "copied_bytes": 100, "allocated_bytes": 100, "allocations": 1}),
+    ("garbage", "get", {"allocations": 10, "allocated_bytes": 900}),
+    ("large garbage", "get", {"allocations": 1, "allocated_bytes": 4000}),
+    ("collections", "get", {"collection_us": 2, "collections": 1}),
     ("files", "get", {"files": 1}),
     ("fresh memory", "get", {"memory": 2}),
     ("page faults", "get", {"faults": 2}),
@@ -66,7 +72,7 @@ def test_each_cause_is_named_first_by_its_signature(
 
 def test_every_rule_has_a_signature_and_names_figures() -> None:
     assert [rule.name for rule in causes()] == [name for name, _, _ in SIGNATURES]
-    figures = set(Counts.__struct_fields__) | {"full_recvs"}
+    figures = set(Counts.__struct_fields__) | {"full_recvs", "other_bytes"}
     for rule in causes():
         assert {rule.figure, *rule.needs, *rule.covers} <= figures, rule.name
 
@@ -80,6 +86,20 @@ def test_a_round_trip_is_not_named_twice() -> None:
     assert [each.cause for each in findings(counted("a", "get", **more), counted("b"))] == [
         "more round trips"
     ]
+
+
+def test_a_copy_of_a_long_value_is_not_named_as_garbage_too() -> None:
+    more = {"copies": 1.0, "copied_bytes": 9e3, "allocated_bytes": 9e3, "allocations": 1.0}
+    found = findings(counted("a", "get", **more), counted("b"))
+    assert [each.cause for each in found] == ["copies"]
+
+
+def test_objects_explain_the_bytes_that_they_usually_have() -> None:
+    few = findings(counted("a", allocations=10, allocated_bytes=900), counted("b"))
+    assert [each.cause for each in few] == ["garbage"]
+    many = findings(counted("a", allocations=10, allocated_bytes=9000), counted("b"))
+    assert [each.cause for each in many] == ["garbage", "large garbage"]
+    assert many[1].words == "allocates 8,360 more bytes"
 
 
 def test_a_part_that_no_earlier_rule_explains_is_named_by_its_number() -> None:

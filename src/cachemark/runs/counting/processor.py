@@ -82,6 +82,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
     if work.longer is not None and plays.long.allocated_bytes is not None:
         player.prepare(work.longer, server)
         longer = _Plays(_play(player, max(1, ops // 10)), _play(player, ops))
+    copies, value_bytes = _copies(plays, longer), plays.of("value_bytes")
     return Counts(
         user_us=plays.of("user_ns", 1e3),
         system_us=plays.of("system_ns", 1e3),
@@ -92,7 +93,8 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
         faults=plays.of("faults"),
         allocations=plays.of("allocations"),
         allocated_bytes=plays.of("allocated_bytes"),
-        copies=_copies(plays, longer),
+        copies=copies,
+        copied_bytes=None if copies is None or value_bytes is None else copies * value_bytes,
         collections=plays.of("collections", 1e-3),
         collection_us=plays.of("collection_ns", 1e3),
     )
