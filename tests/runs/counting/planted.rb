@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# Changes of dalli, one of them at a time: the environment variable PLANTED names it.
+module Planted
+  NAME = ENV.fetch('PLANTED', '')
+  NOOP = [0x80, 0x0a, 0, 0, 0, 0, 0, 0, 0].pack('CCnCCnNNQ')
+
+  def write(data)
+    case NAME
+    when 'two writes' then return super(data[0, 3]) + super(data[3..])
+    when 'nagle'
+      @slow ||= setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, false)
+      return super(data[0, 3]) + super(data[3..])
+    when 'options' then setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, true)
+    when 'a file' then File.stat('/')
+    when 'polls' then 3.times { IO.select([], [self], [], 0) }
+    when 'a connection' then ::TCPSocket.new(options[:host], options[:port]).close
+    when 'garbage' then 50.times { +'' }
+    when 'another request'
+      super(NOOP)
+      readfull(NOOP.bytesize)
+    when 'another thread' then return in_thread(data)
+    end
+    super
+  end
+
+  def readfull(count)
+    return super unless NAME == 'a read for each byte'
+
+    (+'').tap { |value| count.times { value << super(1) } }
+  end
+
+  private
+
+  def in_thread(data)
+    @tasks ||= Queue.new.tap do |tasks|
+      @done = Queue.new
+      Thread.new { loop { @done << ::TCPSocket.instance_method(:write).bind_call(self, tasks.pop) } }
+    end
+    @tasks << data
+    @done.pop
+  end
+end
+
+Dalli::Socket::TCP.prepend(Planted)

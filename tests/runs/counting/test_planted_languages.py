@@ -1,0 +1,145 @@
+"""Changed copies of gomemcache and dalli: the rules name what was changed.
+
+planted.go and planted.rb have the changes; test_planted.py has those of a library in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.analysis.why.report import Difference, differences
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
+from cachemark.host import process
+from cachemark.host.system_calls import missing_reason
+from cachemark.model.experiment import Keys, Load, Values, Workload
+from cachemark.runs.counting.counting import CountingPlan, count
+
+pytestmark = pytest.mark.skipif(bool(missing_reason()), reason="apt-get install strace")
+
+HERE = Path(__file__).parent
+BOTH = {
+    "nagle": "nagle",
+    "a connection": "connection per call",
+    "another request": "more round trips",
+    "another thread": "thread hand-over",
+    "two writes": "request in parts",
+    "a read for each byte": "reply in parts",
+    "options": "options per call",
+    "garbage": "garbage",
+    "a file": "files",
+    "single gets": "single gets",
+}
+CAUSES = {
+    # Go's calls take no poll, and Ruby does not count allocated bytes.
+    "go": {**BOTH, "a copy": "copies"},
+    "ruby": {**BOTH, "polls": "poll before each read"},
+}
+CLIENTS = {"go": "go/gomemcache", "ruby": "ruby/dalli"}
+# The first in the order of the rules are clear in one repetition.
+QUICK = {"go": "a connection", "ruby": "two writes"}
+
+
+def original(language: str) -> ClientSpec:
+    spec = parse_client(CLIENTS[language], registry(process.binary_path()))
+    if missing := spec.client.missing():
+        pytest.skip(missing)
+    return spec
+
+
+def output_of(command: Sequence[str], folder: Path | None = None) -> str:
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def copied(tree: str, into: Path, changes: dict[str, dict[str, str]]) -> None:
+    """Copy a library, and replace in each file what must be there once."""
+    shutil.copytree(tree, into, copy_function=shutil.copyfile)
+    for name, changed in changes.items():
+        file = into / name
+        text = file.read_text()
+        for before, after in changed.items():
+            assert text.count(before) == 1, before
+            text = text.replace(before, after)
+        file.write_text(text)
+
+
+def changed_go(spec: ClientSpec, folder: Path) -> list[str]:
+    """The command of a worker with a changed gomemcache."""
+    module, workers = "github.com/bradfitz/gomemcache", Path(spec.client.needs).parent
+    tree = folder / "gomemcache"
+    listed = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+    changes = {
+        "\tcn = &conn{\n": "\tnc = plant(nc)\n\tcn = &conn{\n",
+        "\tif *err == nil || ": '\tif planted != "a connection" && *err == nil || ',
+        "\t\tcb(it)\n": '\t\tif planted == "a copy" {\n'
+        "\t\t\tit.Value = append([]byte(nil), it.Value...)\n\t\t}\n\t\tcb(it)\n",
+        "\tvar mu sync.Mutex\n": '\tif planted == "single gets" {\n'
+        "\t\treturn c.oneByOne(keys)\n\t}\n\tvar mu sync.Mutex\n",
+    }
+    copied(output_of(listed, workers), tree, {"memcache/memcache.go": changes})
+    shutil.copyfile(HERE / "planted.go", tree / "memcache" / "planted.go")
+    built = [str(workers / "install_version"), str(folder / "worker"), "go", module, str(tree)]
+    subprocess.run(built, check=True, env={**os.environ, "GOPROXY": "off"})
+    return [str(folder / "worker" / "worker"), "gomemcache"]
+
+
+def changed_ruby(spec: ClientSpec, folder: Path) -> list[str]:
+    """The command of a worker with a changed dalli."""
+    found = ["ruby", "-e", "puts Gem::Specification.find_by_name('dalli').full_gem_path"]
+    tree = folder / "dalli"
+    one_by_one = "return keys.to_h { |key| [key, get(key)] } if Planted::NAME == 'single gets'"
+    changes = {"      keys.compact!\n": f"      keys.compact!\n      {one_by_one}\n"}
+    copied(output_of(found), tree, {"lib/dalli/client.rb": changes})
+    with (tree / "lib" / "dalli" / "socket.rb").open("a") as socket:
+        socket.write((HERE / "planted.rb").read_text())
+    return ["env", f"CACHEMARK_GEM_DALLI={tree}", *spec.client.command]
+
+
+CHANGED: dict[str, Callable[[ClientSpec, Path], list[str]]] = {
+    "go": changed_go,
+    "ruby": changed_ruby,
+}
+
+
+def planted(spec: ClientSpec, command: Sequence[str], name: str) -> ClientSpec:
+    client = msgspec.structs.replace(spec.client, command=["env", f"PLANTED={name}", *command])
+    return ClientSpec(text=name or "the same again", client=client, version="")
+
+
+def counted(kind: str, clients: list[ClientSpec], repeat: int) -> dict[str, Difference]:
+    """How the other clients differ from the first one, by name."""
+    plan = CountingPlan(
+        clients=clients,
+        workload=Workload(
+            name=kind,
+            mix={kind: 1},
+            keys=Keys(count=50, length="20"),
+            values=Values(size="100"),
+            run=10,
+        ),
+        load=Load(name="one-caller"),
+        repeat=repeat,
+    )
+    found = count(plan, process.binary_path(), lambda _: None)
+    assert not [each.failure for each in found.works if each.failure]
+    return {each.client: each for each in differences(found.works, found.unit_costs)}
+
+
+def first_causes(found: dict[str, Difference]) -> dict[str, str]:
+    return {name: each.findings[0].cause if each.findings else "" for name, each in found.items()}
+
+
+@pytest.mark.parametrize("language", CAUSES)
+def test_a_planted_cause_is_named_first(language: str, tmp_path: Path) -> None:
+    spec, name = original(language), QUICK[language]
+    command = CHANGED[language](spec, tmp_path)
+    found = counted("get", [spec, planted(spec, command, name)], 1)
+    assert first_causes(found) == {name: CAUSES[language][name]}
