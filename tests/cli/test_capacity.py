@@ -16,10 +16,8 @@ import pytest
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host.process import binary_path
-from tests.cli.in_process import Inside, inside
+from tests.cli.in_process import Inside
 from tests.engine.test_record import Client
-
-__all__ = ["inside"]
 
 _KEYS, _GETS, _SECONDS = 4000, 60_000, 200
 _SMALL = '[[server]]\nname = "small"\nmemory = "4m"\nrate = 150\nthreads = 2\nprice = 0.5\n'
@@ -161,6 +159,23 @@ def test_a_running_server_becomes_one_page(inside: Inside, tmp_path: Path) -> No
     for title in ("Servers that are needed", "Reads that miss", "Hottest keys"):
         assert title in page
     assert (tmp_path / "kept.trace").stat().st_size > 0
+
+
+def test_a_tape_is_a_trace_from_numbers(inside: Inside, tmp_path: Path) -> None:
+    write = [binary_path(), "tape", "write", "--out", "t.tape", "--keys", "1000", "--size", "900"]
+    write += ["--mix", "fetch=9,set=1", "--rate", "500", "--duration", "40s"]
+    subprocess.run(write, check=True, capture_output=True, cwd=tmp_path)
+    fleet = _told(inside, tmp_path / "t.tape", _SMALL, "--out", "page.html")["fleet"]
+    assert fleet["origin"]["source"] == "tape"
+    assert fleet["requests"] == pytest.approx(20_000, rel=0.1)
+    assert sum(fleet["played"]["keys_of_server"]) == 1000
+    assert fleet["demand"]["requests_per_s"] == pytest.approx(500, rel=0.1)
+    # Nine reads of ten, of 1,000 keys that were all asked for before: none misses.
+    assert fleet["played"]["before"]["misses"]["value"] < 0.01
+    assert "Servers that are needed" in (tmp_path / "page.html").read_text()
+    (tmp_path / "t.tape").write_bytes((tmp_path / "t.tape").read_bytes()[:-1])
+    told = inside("capacity", "t.tape", "--servers", "fleet.toml")
+    assert (told.returncode, "t.tape: " in told.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("ring", ["ketama", "modulo"])

@@ -16,7 +16,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import CheckedTrace
-from cachemark.model.trace_statistics import ShownTrace
+from cachemark.model.trace_statistics import ShownTrace, TraceOrigin
 from cachemark.model.trace_words import ToldTrace
 from cachemark.model.units import MIB
 from cachemark.report.console import plain_console
@@ -27,8 +27,9 @@ from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_tra
 _AROUND = 8
 
 
-class _FleetMemory(msgspec.Struct):
+class _FleetFigures(msgspec.Struct):
     fleet_bytes: int | None
+    origin: TraceOrigin
 
 
 class TraceCapacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class TraceCapacity(msgspec.Struct, frozen=True, kw_only=True):
 
 def capacity(
     source: Annotated[
-        str, Parameter(help="a trace; or a running memcached, as HOST:PORT, which is recorded")
+        str, Parameter(help="a trace or a tape; or a running memcached, as HOST:PORT, to record")
     ],
     *,
     servers: Annotated[Path, Parameter(help="the kinds of servers, a TOML file")],
@@ -104,10 +105,12 @@ def _recorded(server: str, duration: str | None, into: Path) -> Path:
 
 
 def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Path) -> TraceCapacity:
-    """With what `trace show` and `predict` say."""
+    """With what `trace show` and `predict` say; they do not read tapes."""
+    figures = msgspec.json.decode(told.fleet, type=_FleetFigures)
+    if figures.origin.source == "tape":
+        return told
     shown = shown_trace(["trace", "show", *words, "--", str(path)])
-    fleet = msgspec.json.decode(told.fleet, type=_FleetMemory).fleet_bytes
-    middle = max((fleet or round(shown.statistics.keys.bytes.value)) // MIB, 1)
+    middle = max((figures.fleet_bytes or round(shown.statistics.keys.bytes.value)) // MIB, 1)
     memory = f"--memory={max(middle // _AROUND, 1)}m..{middle * _AROUND}m"
     predicted = predicted_trace(["trace", "predict", *words, warm_up, memory, "--", str(path)])
     checked = CheckedTrace(predicted=predicted, checks=[])
@@ -125,10 +128,9 @@ def _show(fleet: ToldTrace, told: TraceCapacity, name: str, out: Path | None, *,
     from cachemark.report.trace.told import document  # noqa: PLC0415
 
     made = document(fleet, told)
-    if out is not None and told.shown and told.predicted:
-        predicted = prediction.document(told.predicted, name)
-        write_out(
-            out, render_trace_page(joined(made, [predicted, statistics.document(told.shown, name)]))
-        )
+    if out is not None:
+        others = [prediction.document(told.predicted, name)] if told.predicted else []
+        others += [statistics.document(told.shown, name)] if told.shown else []
+        write_out(out, render_trace_page(joined(made, others)))
     print_text(json_text(told) if json else render_trace_text(made, terminal_width()))
     return OK

@@ -7,13 +7,14 @@ use cachemark_fleet::{
     count_servers,
 };
 use cachemark_miss_ratio::{Hottest, Plan, Policy, Population, Predictor, Request};
-use cachemark_trace::file::{Keys, Origin, Record, Summary};
+use cachemark_trace::file::{Keys, Origin, Summary};
 use cachemark_trace::{ReadTrace, each_record};
 use serde::Serialize;
 
 use super::fleet_file::{self, FleetFile};
 use super::fleet_told;
 use super::reading::Reading;
+use super::tape_requests;
 use crate::process::print_compact_json;
 
 /// Rates are counted in windows of so many seconds.
@@ -28,7 +29,7 @@ const ALL_PLAYED: f64 = 262_144.0;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The trace; also .zst and .gz
+    /// The trace, also .zst and .gz; or a tape
     trace: PathBuf,
     #[command(flatten)]
     reading: Reading,
@@ -167,9 +168,9 @@ impl First {
     fn read(path: &Path, reading: &Reading) -> Result<(First, ReadTrace), String> {
         let (mut hottest, mut last_ns) = (Hottest::default(), 0);
         let (mut window, mut in_window, mut busiest) = (0, 0, 0);
-        let read = each_request(path, reading, |request, record| {
+        let read = each_request(path, reading, |request, _, at_ns| {
             hottest.add(request);
-            last_ns = record.at_ns.unwrap_or(0);
+            last_ns = at_ns;
             if request.at_s / WINDOW_S != window {
                 (window, in_window) = (request.at_s / WINDOW_S, 0);
             }
@@ -204,8 +205,8 @@ fn collected(
         warm_up: arguments.warm_up,
     };
     let mut predictor = Predictor::new(plan, population.clone());
-    each_request(&arguments.trace, &arguments.reading, |request, record| {
-        traffic.add(request, record.key);
+    each_request(&arguments.trace, &arguments.reading, |request, key, _| {
+        traffic.add(request, key);
         predictor.play(request);
     })?;
     let prediction = predictor.prediction();
@@ -269,21 +270,25 @@ fn played(
     };
     let mut play = FleetPlay::new(setting, population);
     let draw = u32::from(!are_real);
-    each_request(&arguments.trace, &arguments.reading, |request, record| {
-        play.play(request, record.key, draw);
+    each_request(&arguments.trace, &arguments.reading, |request, key, _| {
+        play.play(request, key, draw);
     })?;
     Ok(play.played())
 }
 
-/// Call `each` with every request that a cache sees, and its record.
+/// Call `each` with every request that a cache sees, its key, and its time in ns.
 fn each_request(
     path: &Path,
     reading: &Reading,
-    mut each: impl FnMut(&Request, &Record<'_>),
+    mut each: impl FnMut(&Request, &[u8], u64),
 ) -> Result<ReadTrace, String> {
+    if tape_requests::is_tape(path) {
+        return tape_requests::each_request(path, each);
+    }
     each_record(path, &reading.options(), |record| {
         if let Some(request) = Request::of(record, 1.0) {
-            (0..record.count).for_each(|_| each(&request, record));
+            let at_ns = record.at_ns.unwrap_or(0);
+            (0..record.count).for_each(|_| each(&request, record.key, at_ns));
         }
     })
 }

@@ -10,6 +10,7 @@ mod predict;
 mod reading;
 mod show;
 mod snapshot;
+mod tape_requests;
 mod told;
 
 use std::process::ExitCode;
