@@ -72,11 +72,19 @@ def _keeps_order(name: str, loop: Loop, can: set[str]) -> bool:
 
 
 def _played() -> list[Any]:
-    """A client of each language with each loop that it claims; and each that claims `in_order`."""
+    """A client of each language with each loop that it claims; and each that claims `in_order`.
+
+    One process has all tests of a client.
+    """
     known = {name: worker_driver.claims(name) for name in worker_driver.known()}
     can = {name: set(ready.capabilities) for name, ready in known.items() if ready is not None}
     return [
-        pytest.param(worker_driver.known()[name], loop, id=f"{name}-{loop.name}")
+        pytest.param(
+            worker_driver.known()[name],
+            loop,
+            id=f"{name}-{loop.name}",
+            marks=pytest.mark.xdist_group(name),
+        )
         for name in can
         for loop in LOOPS
         if loop.needs in can[name] and _keeps_order(name, loop, can[name])
@@ -92,7 +100,8 @@ def _with_lies(played: list[Any]) -> list[Any]:
         turn = turns[client.language]
         turns[client.language] += 1
         for lie in LIES if client.id == "native" else [LIES[turn % len(LIES)]]:
-            found.append(pytest.param(client, loop, lie, id=f"{client.id}-{loop.name}-{lie}"))
+            name = f"{client.id}-{loop.name}-{lie}"
+            found.append(pytest.param(client, loop, lie, id=name, marks=each.marks))
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,12 @@ def files(tmp_path: Path) -> TlsFiles:
     return tls_files(tmp_path, "untrusted")
 
 
-@pytest.fixture(scope="module", params=WITH_TLS)
+def players(names: Sequence[str]) -> list[Any]:
+    """Clients as parameters: one process has all tests of a client."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
+@pytest.fixture(scope="module", params=players(WITH_TLS))
 def player(request: pytest.FixtureRequest) -> Generator[tuple[Worker, Ready]]:
     """One worker for all tests of a client: whom it trusted before must not matter."""
     client = CLIENTS[request.param]
@@ -101,7 +107,9 @@ def _plays(worker: Worker, setup: Prepare) -> bool:
 
 
 @pytest.mark.parametrize(
-    "player", [name for name in WITH_TLS if name != "python/emcache"], indirect=True
+    "player",
+    players([name for name in WITH_TLS if name != "python/emcache"]),
+    indirect=True,
 )
 def test_a_client_shows_its_certificate_and_expects_a_name(
     player: tuple[Worker, Ready], tmp_path: Path
