@@ -83,7 +83,8 @@ class RunOptions:
     measure_ms: Annotated[
         int | None, _work("length of the measured window of each trial, in ms")
     ] = None
-    duration: Annotated[str | None, _work("the same with a unit, as `drive` has it: 10s")] = None
+    # The word of `drive`: whoever types it here is understood, and the help has one name for it.
+    duration: Annotated[str | None, Parameter(group=_WORK, show=False)] = None
     set: Annotated[
         tuple[str, ...],
         Parameter(
