@@ -103,6 +103,17 @@ impl Side {
         shown(&settled)
     }
 
+    /// Whether memcached took a number from 2⁶³ on for text. It searches for a dash beyond such a number, and may find
+    /// one in the header of another item.
+    fn took_number_for_text(&self, memcached: &Target, ask: &Ask, replied: &str) -> bool {
+        let Some(key) = ask.key.filter(|_| replied.contains("on-numeric")) else { return false };
+        let request = [b"get ", &self.name(key)[..], b"\r\n"].concat();
+        let reply = memcached.exchange(&request, usize::MAX, false);
+        let value = reply.split(|byte| *byte == b'\n').nth(1).map(<[u8]>::trim_ascii);
+        let number = value.and_then(|value| str::from_utf8(value).ok()?.parse::<u64>().ok());
+        number.is_some_and(|number| number >= 1 << 63)
+    }
+
     /// The position of a cas number in the order of appearance.
     fn place(&mut self, number: u64, key: Option<usize>) -> u64 {
         if let Some(key) = key {
@@ -224,6 +235,9 @@ fn both_say_the_same(asks: impl Fn(Version) -> BoxedStrategy<Ask>, binary: bool)
             [&judge, &ours].map(|target| Side::new(target, sessions.get(), binary));
         for ask in &asks {
             let (said, judged) = (actual.exchange(ask), expected.exchange(ask));
+            if said != judged && expected.took_number_for_text(&judge, ask, &judged) {
+                return Ok(());
+            }
             prop_assert_eq!(said, judged, "{}", shown(&expected.bytes(ask)));
         }
         Ok(())

@@ -201,6 +201,13 @@ impl RawItem {
         self.header & FLAGS != 0
     }
 
+    /// Whether another item has a key and a value of the same lengths, and flags if this one has.
+    #[inline]
+    pub fn is_sized_as(&self, other: RawItem) -> bool {
+        const SIZED: u32 = !(EXPIRES | CAS);
+        self.header & SIZED == other.header & SIZED && self.length == other.length
+    }
+
     #[inline]
     pub fn key_length(&self) -> usize {
         (self.header >> LENGTH_BITS & 0xff) as usize

@@ -10,6 +10,10 @@ use crate::region::writer::Writer;
 
 /// The most classes.
 pub const CLASSES_MAX: usize = 63;
+/// Sizes of classes are multiples of this.
+const STEP_BYTES: usize = 8;
+/// Most items are shorter.
+const SMALL_BYTES: usize = 1024;
 /// The flags of an item take so many bytes if they are not 0.
 const FLAGS_BYTES: usize = 4;
 
@@ -18,6 +22,8 @@ const FLAGS_BYTES: usize = 4;
 pub struct SizeClasses {
     /// The largest size of each class, in ascending order. The last class also has all longer items.
     largest: Vec<u32>,
+    /// The class of each size below `SMALL_BYTES`, by its number of steps.
+    small: [u8; SMALL_BYTES / STEP_BYTES],
     /// By the number of bits of a size: the first class that can have it.
     first: [u8; 33],
     header_bytes: usize,
@@ -29,14 +35,23 @@ impl SizeClasses {
     ///
     /// # Panics
     ///
-    /// If there is no class, or if there are more than 63.
+    /// If there is no class, if there are more than 63, or if a size is no multiple of eight.
     pub fn new(largest: Vec<u32>, header_bytes: usize) -> SizeClasses {
         assert!((1..=CLASSES_MAX).contains(&largest.len()), "1 to {CLASSES_MAX} classes");
+        assert!(
+            largest.iter().all(|most| *most as usize % STEP_BYTES == 0),
+            "steps of {STEP_BYTES}"
+        );
+        let last = largest.len() - 1;
+        let small = std::array::from_fn(|steps| {
+            let below = largest.iter().take_while(|most| (**most as usize) < steps * STEP_BYTES);
+            below.count().min(last) as u8
+        });
         let first = std::array::from_fn(|bits| {
             let least = if bits == 0 { 0 } else { 1_u64 << (bits - 1) };
             largest.iter().take_while(|most| u64::from(**most) < least).count() as u8
         });
-        SizeClasses { largest, first, header_bytes }
+        SizeClasses { largest, small, first, header_bytes }
     }
 
     /// The largest size of each class, in bytes.
@@ -53,6 +68,13 @@ impl SizeClasses {
 
     #[inline]
     fn of_size(&self, bytes: usize) -> usize {
+        match self.small.get(bytes.div_ceil(STEP_BYTES)) {
+            Some(class) => usize::from(*class),
+            None => self.of_long(bytes),
+        }
+    }
+
+    fn of_long(&self, bytes: usize) -> usize {
         let size = bytes.min(u32::MAX as usize) as u32;
         let mut class = usize::from(self.first[(u32::BITS - size.leading_zeros()) as usize]);
         while class < self.largest.len() - 1 && self.largest[class] < size {

@@ -174,22 +174,25 @@ impl<'a> Writer<'a> {
 
     /// Let a slot lead to an item that was written, in place of the old one of the same key. Returns its number.
     fn link(&mut self, hash: u64, slot: Slot, bytes: usize, old: Option<usize>) -> usize {
-        let head = self.region.head();
+        let (head, new) = (self.region.head(), self.region.raw_item(slot));
         self.local.counters.total_items += 1;
         add(&head.bytes, bytes as u64);
-        self.count_entry(self.region.raw_item(slot));
         // The old item may have been evicted to make room.
         let old = old.map(|number| (number, self.region.load_slot(number)));
         if let Some((number, before)) = old.filter(|(_, before)| before.is_live()) {
             let raw = self.region.raw_item(before);
             let bytes = raw.bytes();
-            self.count_exit(raw);
+            if !new.is_sized_as(raw) {
+                self.count_entry(new);
+                self.count_exit(raw);
+            }
             let uses = (before.uses() + 1).min(USES_MAX);
             self.region.slot(number).store(slot.with_uses(uses).0, SHARED);
             subtract(&head.bytes, bytes as u64);
             self.mark_dead(before.offset(), bytes);
             return number;
         }
+        self.count_entry(new);
         add(&head.items, 1);
         let inserted = self.insert_slot(hash, slot);
         inserted.unwrap_or_else(|number| {
