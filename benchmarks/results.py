@@ -21,10 +21,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
+from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
 from cachemark.cli.exit_status import FAILED
 from cachemark.report.formats import draw_summary, load_report, render
 from cachemark.report.markdown import one_line
 from cachemark.report.model import Report
+from cachemark.report.rounds import run_answers
 from cachemark.runs.storage.archive import export_run, import_run
 from cachemark.runs.storage.store import Run, latest_own_run
 
@@ -34,6 +37,8 @@ _MARK = "<!-- {}, from docs/runs/{}.zip -->\n"
 # A terminal's usual width is too narrow for the table; README's lines have room for this.
 _COLUMNS = 104
 _PROSE_COLUMNS = 119
+# An interval that is wider than this, in percent either way, is left out.
+_TELLS_NOTHING = 100
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ def stored(suite: str, store: Path) -> Run:
     return import_run(archive_of(suite), store)[0]
 
 
-def section(suite: str, report: Report) -> str:
+def section(suite: str, report: Report, answers: Answers) -> str:
     """A suite's part of the page: the command, the machine, the answers, the picture."""
     header = report.header
     command = " ".join(["cachemark run", suite, *SUITES[suite].options])
@@ -121,7 +126,7 @@ def section(suite: str, report: Report) -> str:
         *("```sh", command, "```", ""),
         _wrapped(f"Played on {played}"),
         "",
-        *answers_of(suite, report),
+        *answers_of(suite, report, answers),
         "",
         f"![{SUITES[suite].picture}](pictures/{suite}.png)",
         "",
@@ -129,11 +134,42 @@ def section(suite: str, report: Report) -> str:
     return "\n".join(lines)
 
 
-def answers_of(suite: str, report: Report) -> list[str]:
-    """The lines of a suite's answers. README has those of `quick`."""
+def answers_of(suite: str, report: Report, answers: Answers) -> list[str]:
+    """The lines of a suite's answers: a table of its rankings, and the other sentences.
+
+    README has those of `quick`.
+    """
     if suite == "quick":
         return ["[README](../README.md#what-make-bench-prints) has the answers of this run."]
-    return [_wrapped(answer, "- ") for answer in report.answers]
+    both = report.header.experiment.rank == "servers"
+    ranked = [of for of in answers.groups if both or of.question.kind == "clients"]
+    rows = [_row(of, ranking) for of in ranked if (ranking := of.ranking(of.primary))]
+    in_table = tuple(f"{_place(of)}: " for of in ranked)
+    rest = [_wrapped(of, "- ") for of in report.answers if not of.startswith(in_table)]
+    head = [
+        "| work | first | second | ratio | answer | own error |",
+        "|:--|:--|:--|:--|:--|--:|",
+    ]
+    return [*head, *rows, *([""] if rest else []), *rest]
+
+
+def _place(of: GroupAnswer) -> str:
+    return f"{of.question.workload}, {of.question.load}, {of.question.common}"
+
+
+def _row(of: GroupAnswer, ranking: Ranking) -> str:
+    """A table row: the lead of a ranking, and the instrument's own error by the A/A test."""
+    own = f"{100 * ranking.bound - 100:.1f} %" if ranking.bound > 1 else "–"
+    lead = ranking.lead
+    if lead is None or lead.ratio is None:
+        cells = ["–", "–", "–", "no first"]
+    else:
+        answer = "first" if lead.answer in ("better", "worse") else lead.answer
+        names = [f"`{of.question.name(cell)}`" for cell in (lead.first, lead.second)]
+        wide = answer == "open" and (plus_minus_percent(lead.ratio) or 0) > _TELLS_NOTHING
+        ratio = f"{lead.ratio.value:.2f}" if wide else ratio_words(lead.ratio)
+        cells = [*names, ratio, answer]
+    return f"| {' | '.join([_place(of), *cells, own])} |"
 
 
 def _wrapped(text: str, bullet: str = "") -> str:
@@ -169,7 +205,8 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
         for suite in suites:
             run = stored(suite, Path(folder) / suite)
             drawn[DOCS / "pictures" / f"{suite}.png"] = draw_summary(run)
-            sections.append(section(suite, load_report(run)))
+            answers = run_answers(run.header.experiment, run.outcomes())
+            sections.append(section(suite, load_report(run), answers))
             if suite == "quick":
                 text = README.read_text(encoding="utf-8")
                 drawn[README] = readme(text, run).encode()
