@@ -227,8 +227,8 @@ struct Simulation {
 }
 
 enum Cache {
-    Memcached(Memcached),
-    Embedded(Embedded),
+    Memcached(Box<Memcached>),
+    Embedded(Box<Embedded>),
 }
 
 impl Simulation {
@@ -251,8 +251,8 @@ impl Simulation {
         let left = memory_bytes - if is_miniature { taken } else { 0 };
         let of_memory = choice.part() / f64::from(plan.sampled);
         let cache = match policy {
-            Policy::Embedded => Cache::Embedded(Embedded::new(left, of_memory)),
-            _ => Cache::Memcached(Memcached::new(left, of_memory)),
+            Policy::Embedded => Cache::Embedded(Box::new(Embedded::new(left, of_memory))),
+            _ => Cache::Memcached(Box::new(Memcached::new(left, of_memory))),
         };
         Simulation { policy, choice, cache, hot: HotItems::default(), tally: Tally::default() }
     }

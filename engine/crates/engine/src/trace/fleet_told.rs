@@ -185,7 +185,7 @@ fn lost(loss: &Loss, of: &PlannedFleet) -> Section {
     )];
     if of.gutter_servers > 0 {
         notes.push(format!(
-            "The gutter pool: {} more, which hold no item for longer than {} s.",
+            "The gutter pool is {} more. No item stays there for longer than {} s.",
             count_of(of.gutter_servers, "server"),
             of.gutter_ttl_s
         ));
