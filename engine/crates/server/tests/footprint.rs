@@ -1,6 +1,7 @@
 //! Threads and memory of the server. Both are counted for the whole process, so that nothing else may run in it:
-//! these tests have a file of their own and run one at a time.
+//! these tests are a program of their own and run one at a time.
 
+#[path = "all/common.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,6 +1,7 @@
 //! The proxy over real sockets: what a client sees of each fault, in each protocol, and what the log says.
 
 mod common;
+mod distance;
 mod protocols;
 
 use std::io::{ErrorKind, Read, Write};

@@ -1,0 +1,4 @@
+//! The cases, and the bugs that they find.
+
+mod cases;
+mod injected_bugs;

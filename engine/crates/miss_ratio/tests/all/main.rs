@@ -1,0 +1,5 @@
+//! Curves beside naive models.
+
+mod held;
+mod lru;
+mod prediction;

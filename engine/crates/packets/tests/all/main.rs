@@ -1,0 +1,4 @@
+//! Captures of packets.
+
+mod captures;
+mod outcomes;

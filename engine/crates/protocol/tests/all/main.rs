@@ -1,0 +1,4 @@
+//! Parsers with generated inputs.
+
+mod meta_requests;
+mod split_replies;

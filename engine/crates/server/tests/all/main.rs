@@ -1,0 +1,14 @@
+//! The embedded server over real sockets, beside the real memcached.
+
+mod binary;
+mod common;
+mod counters;
+mod differential;
+mod observing;
+mod random_bytes;
+mod robustness;
+mod targets;
+mod text;
+mod tls;
+mod tools;
+mod transports;

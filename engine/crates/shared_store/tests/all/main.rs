@@ -1,0 +1,4 @@
+//! Named stores, from Rust and C.
+
+mod c_program;
+mod names;

@@ -1,0 +1,74 @@
+//! Packed traces: every frame and member, with its checksum, and no bomb.
+
+use cachemark_trace::{Format, ImportOptions, import_file};
+
+use crate::common::{TWITTER, read};
+
+#[test]
+fn packed_files_are_unpacked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = read(TWITTER, None).expect("a trace").recording;
+    let zstd = ruzstd::encoding::compress_to_vec(
+        TWITTER.as_bytes(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, TWITTER.as_bytes()).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    for (name, bytes) in
+        [("a.zst", &zstd), ("a.gz", &gzip), ("a.csv", &TWITTER.as_bytes().to_vec())]
+    {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        let imported = import_file(&path, &ImportOptions::default()).expect("a trace");
+        assert_eq!(imported.recording.ops, plain.ops, "{name}");
+    }
+    let both = |packed: &[u8]| [packed, packed].concat();
+    let skippable = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd].concat();
+    for (name, bytes, times) in
+        [("two.zst", both(&zstd), 2), ("two.gz", both(&gzip), 2), ("skip.zst", skippable, 1)]
+    {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        let options = ImportOptions { format: Some(Format::Twitter), ..ImportOptions::default() };
+        let lines = import_file(&path, &options).map(|imported| imported.lines);
+        // The second part begins at 0 s again.
+        let all = if times == 2 { Err("before") } else { Ok(6) };
+        assert_eq!(
+            lines.map_err(|error| if error.contains("before") { "before" } else { "?" }),
+            all
+        );
+    }
+    let path = folder.path().join("cut.zst");
+    std::fs::write(&path, &zstd[..zstd.len() - 5]).expect("a file");
+    let refused = import_file(&path, &ImportOptions::default()).expect_err("half a file");
+    assert!(refused.contains("cut.zst: line "), "{refused}");
+}
+
+#[test]
+fn damaged_and_endless_files_are_refused() {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        import_file(&path, &ImportOptions::default()).expect_err(name)
+    };
+    let mut zstd = compress_to_vec(TWITTER.as_bytes(), CompressionLevel::Uncompressed);
+    // Other content with the same checksum: the last four bytes.
+    let at = zstd.len() - 10;
+    zstd[at] ^= 1;
+    assert!(refused("a.zst", &zstd).contains("checksum"), "{}", refused("a.zst", &zstd));
+    // The same line again and again.
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut gzip, &vec![b'\n'; 30_000]).expect("memory");
+    let empty = refused("n.gz", &gzip.finish().expect("memory"));
+    assert!(empty.contains("10000 empty lines: this is no trace"), "{empty}");
+    let zeros = compress_to_vec(&vec![b'x'; 40 << 20][..], CompressionLevel::Fastest);
+    let endless = refused("x.zst", &zeros);
+    assert!(endless.contains("longer than 65536 bytes"), "{endless}");
+    // A block of 128 KiB of the same byte takes 4 bytes: 40,000 times as much as what is packed.
+    let short = b"op,key\nget,a\n".repeat(3_000_000);
+    let large = refused("r.zst", &compress_to_vec(&short[..], CompressionLevel::Fastest));
+    assert!(large.contains("1000 times as large"), "{large}");
+}
