@@ -24,6 +24,8 @@ from cachemark.analysis.statistics.pooled_times import PooledPercentile
 # The radii at which ends are known, in standard errors; further out they grow in proportion.
 _RADII = np.concatenate([[0.0], np.geomspace(0.05, 64, 120)])
 _ANGLES = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+# Three trials have nearly any correlation by chance.
+_LEAST_TRIALS = 4
 # No end is nearer than this, so that each distance has one radius.
 _LEAST = 1e-12
 
@@ -83,7 +85,9 @@ def _moved(of: PooledPercentile, radii: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """That of two samples; 0 if one of them does not vary."""
+    """That of two samples; 0 if one of them does not vary, or so few say nothing about it."""
+    if len(first) < _LEAST_TRIALS:
+        return 0.0
     one, two = first - first.mean(), second - second.mean()
     size = float(np.sqrt((one @ one) * (two @ two)))
     return float(np.clip(one @ two / size, -1, 1)) if size > 0 else 0.0
