@@ -75,6 +75,7 @@ mod items;
 mod memory;
 mod reclamation;
 mod region;
+mod size_classes;
 mod store;
 mod table;
 
@@ -85,7 +86,7 @@ pub use memory::layout::LIMIT_BYTES_MIN;
 pub use region::EvictionObserver;
 pub use region::lookup::Lookup;
 pub use region::optimistic_read::SharedValue;
-pub use region::size_classes::{ClassUsage, SizeClasses};
+pub use size_classes::{ClassUsage, SizeClasses};
 pub use store::Store;
 pub use store::entry::{Content, Entry};
 pub use store::file::Owner;

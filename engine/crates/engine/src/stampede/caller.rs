@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use cachemark_load::Address;
 use cachemark_protocol::meta::client::{Answer, parse};
 
-use crate::stampede::Approach;
 use crate::stampede::episodes::{Call, Episodes};
+use crate::stampede::played::Approach;
 
 const KEY: &str = "cachemark-stampede";
 /// How long a caller waits before it asks again for a value that another one is making.

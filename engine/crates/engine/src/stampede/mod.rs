@@ -2,6 +2,7 @@
 
 mod caller;
 mod episodes;
+mod played;
 mod table;
 
 use std::io;
@@ -16,7 +17,8 @@ use serde::Serialize;
 use crate::options::units;
 use crate::process::{fail, print_error, print_json_document, print_text};
 use caller::{Caller, Plan};
-use episodes::{Episodes, Summary};
+use episodes::Episodes;
+use played::{Approach, Played};
 
 /// memcached's clock has whole seconds: an item with an expiry of 1 s may be gone at once.
 const LEAST_TTL_S: u64 = 2;
@@ -59,25 +61,6 @@ pub struct Arguments {
     /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
-}
-
-/// What a caller does when the item has expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Approach {
-    /// `mg k v`: every caller that misses refills
-    Plain,
-    /// `mg k v N`: the first miss wins; the others wait until the winner has refilled
-    Win,
-    /// `mg k v N R`: one caller wins before the expiry; the others get the old value meanwhile
-    Stale,
-}
-
-#[derive(Serialize)]
-pub struct Played {
-    approach: Approach,
-    #[serde(flatten)]
-    summary: Summary,
 }
 
 #[derive(Serialize)]

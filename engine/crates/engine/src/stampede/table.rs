@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::drive::format::time;
 use crate::stampede::episodes::Times;
-use crate::stampede::{Approach, Played};
+use crate::stampede::played::{Approach, Played};
 
 const HEADER: [&str; 11] = [
     "approach",

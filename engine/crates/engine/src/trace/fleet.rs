@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use cachemark_fleet::{
-    Count, Demand, FleetPlay, KeyTraffic, MissCurve, Placement, Played, Setting, Traffic,
-    count_servers,
+    Count, Demand, FleetPlay, KeyTraffic, MissCurve, Played, Setting, Traffic, count_servers,
 };
 use cachemark_miss_ratio::{Hottest, Plan, Policy, Population, Predictor, Request};
-use cachemark_trace::file::{Keys, Origin, Summary};
+use cachemark_trace::file::Keys;
 use cachemark_trace::{ReadTrace, each_record};
-use serde::Serialize;
 
 use super::fleet_file::{self, FleetFile};
 use super::fleet_told;
+use super::planned_fleet::{Curve, PlannedFleet, ToldDemand};
 use super::reading::Reading;
 use super::tape_requests;
 use crate::process::print_compact_json;
@@ -39,53 +38,6 @@ pub struct Arguments {
     /// The first part of the trace, which fills the caches and is not counted
     #[arg(long, value_parser = super::predict::part, default_value = "0.2")]
     warm_up: f64,
-}
-
-/// The share of reads that miss, by memory in bytes.
-type Curve = Vec<(u64, f64)>;
-
-/// A trace, and the fleet that it needs.
-#[derive(Serialize)]
-pub(super) struct PlannedFleet {
-    pub origin: Origin,
-    pub summary: Summary,
-    pub requests: u64,
-    pub keys: f64,
-    pub duration_s: f64,
-    /// The keys of the clients on their own servers; else many other keys take their place.
-    pub are_real: bool,
-    pub ring: Placement,
-    pub demand: ToldDemand,
-    pub warm_up: f64,
-    /// By memory of all servers in bytes.
-    pub curve: Curve,
-    pub counts: Vec<Count>,
-    /// The kind that is played, by its place.
-    pub chosen: Option<usize>,
-    /// The memory of all its servers.
-    pub fleet_bytes: Option<u64>,
-    pub played: Option<Played>,
-    pub gutter_servers: usize,
-    pub gutter_ttl_s: u32,
-}
-
-#[derive(Serialize)]
-pub(super) struct ToldDemand {
-    pub hit_ratio: Option<f64>,
-    /// Of the busiest ten seconds of the trace, if it has times.
-    pub trace_rate: Option<f64>,
-    pub requests_per_s: f64,
-    pub bytes_per_request: f64,
-    pub used_part: f64,
-    pub growth: f64,
-    pub connections: u64,
-}
-
-impl PlannedFleet {
-    /// The kind that is played.
-    pub(super) fn chosen(&self) -> Option<&Count> {
-        self.counts.get(self.chosen?)
-    }
 }
 
 pub fn plan_fleet(arguments: &Arguments) -> Result<(), String> {

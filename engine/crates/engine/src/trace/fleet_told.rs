@@ -3,7 +3,7 @@
 use cachemark_fleet::{Count, Limit, Loss, LossCase, Played, Spread};
 use cachemark_miss_ratio::Ratio;
 
-use super::fleet::PlannedFleet;
+use super::planned_fleet::PlannedFleet;
 use super::told::{Section, Told, count_of, counted, known, memory, number, percent, seconds};
 
 const LIMITS: [(Limit, &str, &str); 4] = [

@@ -5,6 +5,7 @@ mod fit;
 mod fleet;
 mod fleet_file;
 mod fleet_told;
+mod planned_fleet;
 mod play;
 mod predict;
 mod reading;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use cachemark_scripted::monotonic_ns;
 
 use crate::connection::end::End;
-use crate::distance::Account;
+use crate::distance::account::Account;
 use crate::distance::held::Held;
 use crate::distance::way::Way;
 

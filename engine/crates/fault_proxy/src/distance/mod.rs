@@ -3,6 +3,7 @@
 //! Each read of either side is written to the other one when its time has come, in the order of arrival. The
 //! bytes are not looked at, so encrypted ones pass too.
 
+mod account;
 mod held;
 mod link;
 mod way;
@@ -14,7 +15,6 @@ use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cachemark_scripted::monotonic_ns;
@@ -24,7 +24,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use crate::listener::Listener;
 use crate::proxy::connect;
-use held::Held;
+pub use account::{Account, SharedAccount};
 pub use held::HeldSummary;
 use link::{Link, Status};
 
@@ -34,34 +34,6 @@ const READ_BYTES: usize = 64 * 1024;
 const LISTENERS: u64 = 1 << 62;
 /// The longest sleep, after which the stop flag is checked, and the listeners if there were too many open files.
 const MAX_SLEEP_NS: u64 = 200_000_000;
-
-/// What the proxy has done since it began.
-#[derive(Default)]
-pub struct Account {
-    pub connections: u64,
-    /// Clients that it could not connect to their server.
-    pub refused: u64,
-    there: Held,
-    back: Held,
-}
-
-impl Account {
-    /// Of bytes from clients to servers, then of those from servers to clients.
-    pub fn held(&self) -> [HeldSummary; 2] {
-        [self.there.summary(), self.back.summary()]
-    }
-}
-
-/// The account, for another thread to read.
-#[derive(Clone, Default)]
-pub struct SharedAccount(Arc<Mutex<Account>>);
-
-impl SharedAccount {
-    /// No bytes are moved while it is locked.
-    pub fn lock(&self) -> MutexGuard<'_, Account> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A proxy with a listener for each server.
 pub struct Distance {

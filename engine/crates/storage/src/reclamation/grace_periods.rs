@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use crate::reclamation::asymmetric_fence::AsymmetricFence;
 use crate::reclamation::thread_index::{INDICES, ThreadIndex};
-use crate::region::size_classes::CLASSES_MAX;
+use crate::size_classes::CLASSES_MAX;
 
 /// How often a writer checks the counters before it sleeps.
 const SPINS: usize = 100;

@@ -1,6 +1,7 @@
 //! A region as its readers see it: where everything is, and how an item is found without a lock.
 
 mod buckets;
+mod class_counts;
 mod evict;
 pub mod expire;
 mod flushed;
@@ -11,7 +12,6 @@ mod recovery;
 pub mod robust_mutex;
 pub mod segment_state;
 mod segments;
-pub mod size_classes;
 pub mod writer;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -25,7 +25,7 @@ use crate::memory::layout::{BUCKET_SLOTS, Layout, RegionHead, SegmentMeta, Store
 use crate::memory::mapping::Memory;
 use crate::region::reclaim_batch::ReclaimBatch;
 use crate::region::segment_state::state;
-use crate::region::size_classes::{ClassUsage, SizeClasses};
+use crate::size_classes::{ClassUsage, SizeClasses};
 use crate::table::tags::{Bucket, TagMatches};
 
 /// How many cache lines of an item are prefetched: header, key and a small value.

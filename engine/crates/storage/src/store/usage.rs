@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::memory::atomics::LOCKED;
-use crate::region::size_classes::{ClassUsage, SizeClasses};
+use crate::size_classes::{ClassUsage, SizeClasses};
 use crate::store::Store;
 
 /// What the store contains and has counted.
