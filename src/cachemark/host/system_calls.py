@@ -30,7 +30,7 @@ _KINDS: dict[str, dict[str, str]] = {
     **dict.fromkeys(("epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl"), _POLL),
     **dict.fromkeys(("futex", "futex_waitv"), _FUTEX),
     **dict.fromkeys(("timerfd_settime", "timer_settime", "setitimer", "alarm"), _TIMER),
-    **dict.fromkeys(("nanosleep", "clock_nanosleep", "timer_create", "timer_delete"), _TIMER),
+    **dict.fromkeys(("timer_create", "timer_delete"), _TIMER),
     **dict.fromkeys(("setsockopt", "getsockopt", "fcntl", "ioctl"), _OPTION),
     **dict.fromkeys(("mmap", "munmap", "mremap", "mprotect", "madvise", "brk"), _MEMORY),
     **dict.fromkeys(("open", "openat", "stat", "lstat", "newfstatat", "statx", "access"), _FILE),
@@ -49,7 +49,8 @@ class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
 
     `sends` and `recvs` are writes to sockets and reads from them, by whatever call; `empty_recvs`
     are those of `recvs` that found nothing. `wakes` are reads and writes of pipes and eventfds.
-    `options` are calls that set or read options of sockets. Calls on standard input, output and
+    `options` are calls that set or read options of sockets. A sleep is one of `others`: schedulers
+    of languages sleep by the clock, not by the operation. Calls on standard input, output and
     error are left out: over them a worker speaks with cachemark.
     """
 

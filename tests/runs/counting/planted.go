@@ -5,7 +5,6 @@ package memcache
 import (
 	"net"
 	"os"
-	"runtime"
 )
 
 var (
@@ -17,32 +16,18 @@ var (
 type changed struct {
 	net.Conn
 	inValue bool
-	tasks   chan func()
 }
 
 func plant(nc net.Conn) net.Conn {
 	if planted == "" {
 		return nc
 	}
-	c := &changed{Conn: nc}
-	if planted == "nagle" {
-		_ = nc.(*net.TCPConn).SetNoDelay(false)
-	}
-	if planted == "another thread" {
-		c.tasks = make(chan func())
-		go func() {
-			runtime.LockOSThread()
-			for task := range c.tasks {
-				task()
-			}
-		}()
-	}
-	return c
+	return &changed{Conn: nc}
 }
 
 func (c *changed) Write(p []byte) (n int, err error) {
 	switch planted {
-	case "two writes", "nagle":
+	case "two writes":
 		if _, err = c.Conn.Write(p[:3]); err != nil {
 			return 0, err
 		}
@@ -50,19 +35,6 @@ func (c *changed) Write(p []byte) (n int, err error) {
 		return n + 3, err
 	case "options":
 		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
-	case "a file":
-		_, _ = os.Stat("/")
-	case "another request":
-		_, _ = c.Conn.Write([]byte("mn\r\n"))
-		_, _ = c.Conn.Read(make([]byte, 4))
-	case "another thread":
-		done := make(chan struct{})
-		c.tasks <- func() {
-			n, err = c.Conn.Write(p)
-			close(done)
-		}
-		<-done
-		return n, err
 	case "garbage":
 		for i := 0; i < 50; i++ {
 			sink = make([]byte, 16)

@@ -8,9 +8,6 @@ module Planted
   def write(data)
     case NAME
     when 'two writes' then return super(data[0, 3]) + super(data[3..])
-    when 'nagle'
-      @slow ||= setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, false)
-      return super(data[0, 3]) + super(data[3..])
     when 'options' then setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, true)
     when 'a file' then File.stat('/')
     when 'polls' then 3.times { IO.select([], [self], [], 0) }

@@ -36,10 +36,16 @@ DALLI = {
     "single gets": "single gets",
     "polls": "poll before each read",
 }
-CAUSES = {
-    "go": {"a connection": "connection per call"},
-    "ruby": DALLI,
+GOMEMCACHE = {
+    "a connection": "connection per call",
+    "two writes": "request in parts",
+    "a read for each byte": "reply in parts",
+    "options": "options per call",
+    "garbage": "garbage",
+    "a copy": "copies",
+    "single gets": "single gets",
 }
+CAUSES = {"go": GOMEMCACHE, "ruby": DALLI}
 CLIENTS = {"go": "go/gomemcache", "ruby": "ruby/dalli"}
 # The first in the order of the rules are clear in one repetition.
 QUICK = {"go": "a connection", "ruby": "two writes"}
@@ -145,9 +151,10 @@ def test_a_planted_cause_is_named_first(language: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("counts a dozen copies of a library three times")
-def test_all_planted_causes_in_dalli_are_named_first(tmp_path: Path) -> None:
-    spec, causes = original("ruby"), DALLI
-    command = changed_ruby(spec, tmp_path)
+@pytest.mark.parametrize("language", CAUSES)
+def test_all_planted_causes_are_named_first(language: str, tmp_path: Path) -> None:
+    spec, causes = original(language), CAUSES[language]
+    command = CHANGED[language](spec, tmp_path)
     copies = {name: planted(spec, command, name) for name in ["", *causes]}
     singles = copies.pop("single gets")
     found = counted("get", [spec, *copies.values()], 3)
