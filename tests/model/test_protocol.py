@@ -94,8 +94,9 @@ def test_results_of_several_workers_are_summed() -> None:
 
 def test_a_heap_figure_is_summed_if_all_workers_count_it() -> None:
     def part(heap: HeapWork | None) -> protocol.Done:
-        times = {"elapsed_ns": 1, "send_elapsed_ns": 1}
-        return protocol.Done(phase="measure", operations={}, heap=heap, **times)
+        return protocol.Done(
+            phase="measure", elapsed_ns=1, send_elapsed_ns=1, operations={}, heap=heap
+        )
 
     one, other = HeapWork(allocations=3, collections=1), HeapWork(allocations=4)
     assert merge([part(one), part(other)]).heap == HeapWork(allocations=7)
