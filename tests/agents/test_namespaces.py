@@ -18,6 +18,7 @@ import pytest
 
 from cachemark.agents.certificates import COORDINATOR as COORDINATOR_NAME
 from cachemark.agents.certificates import write_certificates
+from cachemark.analysis.rounds.order import squares_for
 from cachemark.host import process
 from cachemark.model.outcome import Outcome, from_line
 from tests.agents.hosts_files import write_hosts
@@ -173,7 +174,9 @@ def test_two_hosts_play_rounds_on_a_third(fleet: Fleet) -> None:
         assert arm.rounds is not None
         assert arm.measure is not None
         slices = arm.rounds.slices
-        assert len(slices.ops) + arm.rounds.void_slices == 12
+        # On a busy machine, slices grow for the callers of both hosts.
+        squares = squares_for(240, arm.rounds.length_us / 1000, 2)
+        assert len(slices.ops) + arm.rounds.void_slices == 2 * squares
         played = sum(slices.ops) + sum(slices.errors) + arm.rounds.void_ops
         assert played == sum(of.attempts for of in arm.measure.operations.values())
         assert "server-counters" not in {found.rule for found in arm.findings}
