@@ -42,6 +42,10 @@ PRINTING: dict[str, list[list[str]]] = {
     ],
     "memory": [["embedded:memory=16m", "--sizes", "64k"]],
     "predict": [["made.csv", "--memory", "2m"], ["made.csv", "--memory", "2m", "--json"]],
+    "capacity": [
+        ["made.csv", "--servers", "fleet.toml"],
+        ["made.csv", "--servers", "fleet.toml", "--json"],
+    ],
     "calibrate": [["native", "--window-ms", "20", "--budget-us", "1"]],
     "doctor": [["--json"]],
     "setup": [["peers"]],
@@ -114,6 +118,9 @@ def _few_workers(one_language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _trace(tmp_path: Path) -> None:
     (tmp_path / "made.csv").write_text("op,key,size\nset,k,9\nget,k,9\n")
+    (tmp_path / "fleet.toml").write_text(
+        'peak_rate = 10\n[[server]]\nname = "small"\nmemory = "4m"\nrate = 150\n'
+    )
 
 
 def engine_verbs() -> set[str]:
