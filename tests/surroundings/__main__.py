@@ -27,13 +27,15 @@ _DIFFERENT_LINES = 10
 
 
 def _prepare(folder: Path) -> None:
-    """The experiment with one client of each language, and a hosts file."""
+    """The experiment with one client of each language, and files of hosts and servers."""
     work = TRIALS.replace("records = 1000", "records = 1000\nops = 200").replace(*PATIENT)
     work = work.replace("get = 8, set = 1, mget = 1", "get = 9, set = 1")
     clients = ", ".join(f'"{name}"' for name in _CLIENTS)
     write(folder, work, blocks="1", servers='["memcached"]', clients=f"[{clients}]")
     (folder / "experiment.toml").rename(folder / "languages.toml")
     shutil.copy(ROOT / "docs" / "examples" / "trace.csv", folder)
+    fleet = '[[server]]\nname = "small"\nmemory = "4m"\nrate = 1000\n'
+    (folder / "fleet.toml").write_text(fleet, encoding="utf-8")
     write_hosts(folder, (("a", "client+server", "127.0.0.1"),), tls=True)
 
 
