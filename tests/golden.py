@@ -1,7 +1,5 @@
 """Golden files: the output that was last reviewed. Other output is written beside, as `.got`."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import math

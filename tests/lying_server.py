@@ -7,8 +7,6 @@ older. Each write is answered and counted as if it were stored: it goes to a key
 `lost`, but the first of these writes is answered by an error, in the text protocol.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

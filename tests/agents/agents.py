@@ -1,7 +1,5 @@
 """Agents as processes of a test, which can be killed, stopped, and started again."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Mapping

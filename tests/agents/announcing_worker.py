@@ -3,8 +3,6 @@
 Usage: announcing_worker.py FIFO PROGRAM ARGUMENTS
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Hosts files for tests: several agents on this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 # Each host has a name, roles (joined by +) and an address.

@@ -4,8 +4,6 @@ Usage: kill_matrix.py HOSTS_FILE AGENTS. AGENTS is JSON: for each host, the comm
 It runs on the coordinator of `namespaces.py`, plays all rows, and prints a line for each.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A namespace lives as long as a process that holds it, so nothing of it is left behind.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Agents and the coordinator as users start them: they connect, are compared, or are refused."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The network between hosts: offsets lie within their error, strangers are ignored, bandwidth."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hosts files: what cannot be played on is one error with its remedy, before anything starts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Over hosts, reads find the writes that a server loses, and older values, as on one host."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

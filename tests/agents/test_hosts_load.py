@@ -1,7 +1,5 @@
 """Hosts that make the load beside a host that measures: both are counted, and kept apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rounds over hosts: as on one host, with the servers on another one, or clients on several."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count, pairwise

@@ -1,7 +1,5 @@
 """A run over several hosts measures what a run on one does, and says which host did what."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

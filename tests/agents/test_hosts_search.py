@@ -1,7 +1,5 @@
 """A search for the highest rate, played over one host and over two: a capacity plan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

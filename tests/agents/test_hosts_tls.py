@@ -1,7 +1,5 @@
 """TLS from several hosts: the hosts of clients get the certificates of the server's host."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

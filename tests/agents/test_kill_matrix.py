@@ -1,7 +1,5 @@
 """Whatever breaks an agent, in whichever phase: its trial fails, and the other hosts stop."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

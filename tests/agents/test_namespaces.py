@@ -3,8 +3,6 @@
 One run is broken off in two ways, one after the other, and resumed each time.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shlex

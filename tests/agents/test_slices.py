@@ -1,7 +1,5 @@
 """A host plays the slices that it was told, at their times, or says why it did not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import cast

@@ -1,7 +1,5 @@
 """Another process without the certificates of a run can do nothing with its ports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

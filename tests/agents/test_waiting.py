@@ -1,7 +1,5 @@
 """An agent waits for a coordinator, whatever another one was doing when it ended."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

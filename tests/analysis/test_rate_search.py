@@ -1,7 +1,5 @@
 """The search for the highest rate: what a trial shows, and which rate comes next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

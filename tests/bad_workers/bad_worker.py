@@ -1,7 +1,5 @@
 """What the faulty workers share: a worker that answers in order, with one fault."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

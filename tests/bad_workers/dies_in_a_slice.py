@@ -1,7 +1,5 @@
 """A worker that plays its warm-up slices and some counted ones, then exits."""
 
-from __future__ import annotations
-
 import sys
 
 from bad_worker import READY, done, requests, say, stored

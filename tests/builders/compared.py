@@ -1,7 +1,5 @@
 """Comparisons of made-up figures and trials, by the functions that reports use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

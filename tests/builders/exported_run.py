@@ -1,7 +1,5 @@
 """A run for the exports: two loads, two kinds, failures, and what is missing here and there."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

@@ -1,7 +1,5 @@
 """A report made by hand that has everything a page can show: several servers, loads, verdicts."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.audit import Audit, Level

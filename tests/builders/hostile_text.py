@@ -1,7 +1,5 @@
 """Names and messages as somebody might choose them who means harm, or has an odd keyboard."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

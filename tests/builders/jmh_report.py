@@ -1,7 +1,5 @@
 """JMH's results and a report of them: the original's benchmarks, some of them repeated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

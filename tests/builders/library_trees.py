@@ -3,8 +3,6 @@
 They have the files of the library that is set up here. A slow one works a while before each get.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Outcomes made by hand: seeded, so that reports of them never change."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Made-up slices, and outcomes of arms that were played in turns."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Outcomes of a search for the highest rate, made by hand."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model import histogram

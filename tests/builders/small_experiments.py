@@ -1,7 +1,5 @@
 """Small experiments that tests play with the real CLI: their files, and their outcomes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cachemark.model.outcome import Outcome, from_line

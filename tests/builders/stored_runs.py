@@ -1,7 +1,5 @@
 """Runs on disk, made of outcomes that were made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plants bugs into copies of workers that are right, for tests of the cases that must find them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The proxy of the conformance cases: it ends whatever a client does meanwhile, and may be slow."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The doctor: each status by its stated limits, and never a crash where files are missing."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """What an item costs in memory, and a server for many: also of servers that do not say it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

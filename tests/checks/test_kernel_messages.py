@@ -1,7 +1,5 @@
 """The kernel's log: each pattern, in the ring buffer and in copies of the log."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The least memory for a hit ratio, found by fetches that fill the server as they miss."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

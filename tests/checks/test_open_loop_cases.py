@@ -1,7 +1,5 @@
 """The conformance cases for open loops find bugs: each is planted into a worker that is right."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

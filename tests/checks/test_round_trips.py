@@ -1,7 +1,5 @@
 """How far servers are: a listener of our own, a port that nobody has, and what is no address."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

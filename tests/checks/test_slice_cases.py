@@ -1,7 +1,5 @@
 """The conformance cases for slices find bugs: each here is planted into a worker that is right."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys

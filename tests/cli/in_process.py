@@ -1,7 +1,5 @@
 """The CLI inside the test's own process: for verbs that start none, and are asked often."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Numbers and files that no machine can carry out are refused at once, before anything starts."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`cachemark capacity`: the servers that a trace needs, beside real servers, and bad files."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 test_ci_examples.py has a third one. Java would take two minutes of CPU time here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The examples of docs/ci.md, run as they are typed there, on a small repository of a library."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

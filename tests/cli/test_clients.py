@@ -1,7 +1,5 @@
 """`cachemark clients` and `servers` in narrow terminals; what a client lacks has a reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.cli.clients import fitting

@@ -1,7 +1,5 @@
 """`cachemark compare` on runs that are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`compare --play`: what cannot be played is one clear error. test_ci_action.py plays builds."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.in_process import Inside

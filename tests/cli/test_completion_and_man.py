@@ -1,7 +1,5 @@
 """Scripts for shells and manual pages: of both programs, and as complete as `--help`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

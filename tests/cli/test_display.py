@@ -1,7 +1,5 @@
 """What a run prints while it is played: the time that is left, and each problem once."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 

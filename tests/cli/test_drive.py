@@ -1,7 +1,5 @@
 """`cachemark drive`: one server, the native client, and a run that every other verb reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

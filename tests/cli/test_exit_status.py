@@ -1,7 +1,5 @@
 """Exit statuses: one table in the program, and in `--help`."""
 
-from __future__ import annotations
-
 import re
 
 from cachemark import cli

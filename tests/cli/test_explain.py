@@ -1,7 +1,5 @@
 """`cachemark explain`: terms, and cells of runs in trials and in rounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """All that writes files, on a disk that is full: a sentence, a status, and nothing half-written."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

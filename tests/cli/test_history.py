@@ -1,7 +1,5 @@
 """`cachemark history` on a store."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

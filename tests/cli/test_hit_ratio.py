@@ -3,8 +3,6 @@
 Of K equally likely keys, n fetches find a new one K (1 - exp(-n / K)) times.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files and lines that are broken in any way are values, or errors in words; never a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """`cachemark jmh`: its clients, and where its figures go. No JVM is started."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`run` against servers that want a login: who is played, and where the password never is."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A server that loses writes, or answers with older values, is INVALID, whoever measures it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """`cachemark new`: the file is read as the experiment that the options or answers stand for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

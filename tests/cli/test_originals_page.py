@@ -1,7 +1,5 @@
 """docs/originals.md: its commands are accepted, and its table has the counts of the data."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

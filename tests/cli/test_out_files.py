@@ -1,7 +1,5 @@
 """Files that options name: devices and links stay, and nothing is half-written."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

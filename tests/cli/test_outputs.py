@@ -1,7 +1,5 @@
 """Every verb of both programs, where its output cannot be written: one sentence, exit 1 or 2."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

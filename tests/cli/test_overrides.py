@@ -1,7 +1,5 @@
 """What options make of an experiment's loads."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

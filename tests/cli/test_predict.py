@@ -1,7 +1,5 @@
 """`cachemark predict`: exact and sampled, beside real servers, and what cannot be predicted."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

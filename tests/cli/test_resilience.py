@@ -1,7 +1,5 @@
 """`cachemark resilience` as it is typed: bad input, a cell that is played, a run that goes on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sittings end to end: real servers and workers play in turns, and their counts add up."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

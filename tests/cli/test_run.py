@@ -1,7 +1,5 @@
 """The real CLI, end to end: real servers, the native client, miniature bad workers."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """`run --search`: played, kept, continued, and refused where it makes no sense."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

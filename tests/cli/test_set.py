@@ -1,7 +1,5 @@
 """`--set PATH=VALUE`: every setting of a file is reached, checked, and named in errors."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`cachemark setup originals`: the originals' software, where each is, and what names it here."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

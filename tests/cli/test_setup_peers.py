@@ -1,7 +1,5 @@
 """`cachemark setup peers`: the other load generators, and how to get each of them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`record --snapshot`, and `predict` from it: what a real memcached holds, and what is not told."""
 
-from __future__ import annotations
-
 import json
 import socketserver
 import threading

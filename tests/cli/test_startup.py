@@ -1,7 +1,5 @@
 """A verb starts quickly: what is slow to import is imported where it is needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

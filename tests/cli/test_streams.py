@@ -1,7 +1,5 @@
 """Closed, full and odd standard streams; what killed and interrupted processes leave."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A trace is played once with a cold cache, and a line says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes

@@ -1,7 +1,5 @@
 """`cachemark trace convert` in words and as JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`cachemark trace fit`: an experiment that is like a trace, and what cannot be fitted."""
 
-from __future__ import annotations
-
 import json
 import random
 import tomllib

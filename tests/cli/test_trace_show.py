@@ -1,7 +1,5 @@
 """`cachemark trace show`: on a terminal, as a page, as JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

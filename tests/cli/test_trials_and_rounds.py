@@ -1,7 +1,5 @@
 """Both designs say the same about a pair of clients: trials alone, and rounds in turn."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Work that is typed as options of `run`: played, and judged before the first trial."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes, write

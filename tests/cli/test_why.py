@@ -1,7 +1,5 @@
 """`cachemark why`: bad input is one error; a real pair of clients gives all forms."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Outputs that cannot be written, and what a program must say of them."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

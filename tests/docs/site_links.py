@@ -1,7 +1,5 @@
 """The links of built pages: which of them lead nowhere, and what pages load."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

@@ -1,7 +1,5 @@
 """The commands of the pages: the command line takes each of them, and plans what can be planned."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The glossary of ARCHITECTURE.md."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"

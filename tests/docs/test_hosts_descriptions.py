@@ -1,7 +1,5 @@
 """What docs/hosts.md says to docker compose and Kubernetes: YAML whose commands the CLI knows."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages and tables that are printed from the code; the examples of experiments can be played."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages that people read: their lines wrap, and their links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

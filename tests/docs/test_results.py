@@ -1,7 +1,5 @@
 """The book of results: every picture and figure comes from a run that is stored beside the page."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The documentation site: it builds, its links lead somewhere, it loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation site in a headless Chromium, served with a strict content security policy."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from functools import partial

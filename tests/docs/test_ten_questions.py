@@ -1,7 +1,5 @@
 """README's ten questions. tests/docs/test_commands.py has the command line take their commands."""
 
-from __future__ import annotations
-
 import re
 
 from tests.conftest import ROOT

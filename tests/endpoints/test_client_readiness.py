@@ -1,7 +1,5 @@
 """What is recorded of each client holds until something that it came from changes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

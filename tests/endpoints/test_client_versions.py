@@ -1,7 +1,5 @@
 """Other versions of a library: from a registry, or from a source tree; the worker says which."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

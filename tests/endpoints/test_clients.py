@@ -1,7 +1,5 @@
 """The registry of clients, whose broken files stop one language only, and what workers claim."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

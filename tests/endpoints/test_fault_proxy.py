@@ -1,7 +1,5 @@
 """The process of the fault proxy ends when it is told to, and when nobody is left to command it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The workers of a fleet: they play slices at the same time, and may stall or answer nonsense."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """What is certain about a window, however late the messages of its worker are read."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

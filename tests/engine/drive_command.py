@@ -1,7 +1,5 @@
 """Runs `cachemark-engine drive` for tests, also on a busy machine."""
 
-from __future__ import annotations
-
 import subprocess
 
 from cachemark.host.process import binary_path

@@ -1,7 +1,5 @@
 """Recordings that go on beside a test: by `watch`, and of packets by tcpdump."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

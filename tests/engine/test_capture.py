@@ -1,7 +1,5 @@
 """Client libraries play a tape, tcpdump and `watch` record it: nothing is missing, to the count."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -1,7 +1,5 @@
 """`cachemark-engine drive`: its window and its files, against the embedded server."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

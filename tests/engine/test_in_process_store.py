@@ -1,7 +1,5 @@
 """The embedded server's store as a client without a network."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Workloads that only the native client plays, through whole trials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes

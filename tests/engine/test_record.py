@@ -1,7 +1,5 @@
 """A real memcached is recorded by its `watch`: what was played is in the trace, to the count."""
 
-from __future__ import annotations
-
 import json
 import socket
 import socketserver

@@ -1,7 +1,5 @@
 """Servers of the engine end in order, whichever signal asks for it."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A stampede against the real memcached: who refills, who waits, and who gets the old value."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

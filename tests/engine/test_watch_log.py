@@ -1,7 +1,5 @@
 """A log of a real memcached's `watch` becomes the operations that were sent, at their times."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Reads cachemark's trace format as docs/trace-format.md describes it, not with the engine."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

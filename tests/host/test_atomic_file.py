@@ -1,7 +1,5 @@
 """Files and lines that are written completely or not at all, and temporary folders."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

@@ -1,7 +1,5 @@
 """CPUs that are kept awake by threads of idle priority."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """Hashes of the programs that ran, in outcomes and in comparisons of runs."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Counters of the kernel, read from made trees of files; missing files give no counters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """CPU time of processes, read from their clocks, and the usage of their threads."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Facts of the host, read from made trees of files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

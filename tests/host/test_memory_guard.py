@@ -1,7 +1,5 @@
 """What a guarded process may take, and what does not count."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """No child process is left behind, whatever happens to it or to its parent."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """The commit that `--version` shows is read without git, in a checkout and in a worktree."""
 
-from __future__ import annotations
-
 import platform
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Children that write without end, or whose children leave their group: nothing of them is left."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

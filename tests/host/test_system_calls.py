@@ -1,7 +1,5 @@
 """System calls, counted by strace of a small program, between two instants."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

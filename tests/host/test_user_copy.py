@@ -1,7 +1,5 @@
 """Workers of an installed package are built in the user's cache, never in the package."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

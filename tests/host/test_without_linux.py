@@ -1,7 +1,5 @@
 """macOS has no /proc, and fewer calls: stored runs are read there, and nothing is measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

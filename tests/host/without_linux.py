@@ -4,8 +4,6 @@ The argument is a list of command lines, as JSON. It prints the exit status of e
 the statuses of pages that `cachemark web` shows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Addresses HOST:PORT, in every place where a user types one."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of a client's name."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.model.client_name import ClientName, parse_client_name

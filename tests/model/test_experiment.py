@@ -1,7 +1,5 @@
 """Experiments and plans: settings, errors, and the order of trials."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Lists of factors, a trace's defaults, and errors that show how a setting is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.model.errors import UsageError

@@ -1,7 +1,5 @@
 """Proofs that a factor's level is what it says, on what real and faked sides show."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 from contextlib import closing

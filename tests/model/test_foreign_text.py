@@ -1,7 +1,5 @@
 """Text of strangers: harmless wherever it goes, readable, and left alone where it was harmless."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Histograms: the layout of HdrHistogram, the nearest rank, and merging is adding."""
 
-from __future__ import annotations
-
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given

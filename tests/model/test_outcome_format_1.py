@@ -1,7 +1,5 @@
 """Outcomes of format 1 keep all of their values under the names of format 2."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Presets: each becomes settings of an experiment, and the engine accepts them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The protocol's table: documents fresh, every message valid by its own schema."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

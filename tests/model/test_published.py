@@ -1,7 +1,5 @@
 """Published figures: each is the number at its place in the lines that its row quotes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which cells share a set and a sitting: properties that hold for every grid."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Numbers with units: Python and the engine read them alike; objectives have such a number."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 

@@ -1,7 +1,5 @@
 """The identity of a cell's work: the settings that change what is measured."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.experiment import Keys, Load, Measure, Timing, Workload

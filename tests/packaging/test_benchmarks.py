@@ -1,7 +1,5 @@
 """The benchmarks of the engine itself run through and print every row."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Containerfile and compose.yaml name what is there; building them needs a builder of images."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """`make dist`: the same commit gives the same bytes, and what is installed of them works alone."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is built of a checkout: programs and data, but nothing that a set-up made."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

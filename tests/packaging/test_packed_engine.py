@@ -1,7 +1,5 @@
 """`make setup` takes the engine from a wheel in dist/ of the same sources, and from no other."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import zipfile

@@ -1,7 +1,5 @@
 """Actions are pinned by commit, the tools of the container by version and hash."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The goals of the benchmark of precision: met, or how many minutes they take."""
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """The ratchets on file and function sizes: what is too large is named, and limits only go down."""
 
-from __future__ import annotations
-
 from tools import ratchets
 from tools.ratchets import Largest
 

@@ -1,7 +1,5 @@
 """`make release-check`: each thing that a person forgets is found, and nothing else."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

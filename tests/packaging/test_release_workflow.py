@@ -1,7 +1,5 @@
 """The workflow of a release: its own steps, run as a runner does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Skipped tests are counted by reason, and may not become more."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Two tiers of tests: `make test` leaves out what is marked as slow, `make test-all` nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

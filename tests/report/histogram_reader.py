@@ -1,7 +1,5 @@
 """Stored histograms, read by their format alone: nothing of cachemark and of its libraries."""
 
-from __future__ import annotations
-
 import base64
 import math
 import struct

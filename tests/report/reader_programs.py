@@ -1,7 +1,5 @@
 """The programs that read exports, installed where they can be; a test skips where they cannot."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What could not be played: the missing thing is named once, and by its own name."""
 
-from __future__ import annotations
-
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Skipped

@@ -1,7 +1,5 @@
 """A capacity plan: searches with several numbers of connections make a sentence and a curve."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """constcache's claims in words, judged by made-up figures of today."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

@@ -1,7 +1,5 @@
 """Golden files do not depend on the CPU: NumPy and BLAS choose their code by what it can do."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

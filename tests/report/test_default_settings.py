@@ -1,7 +1,5 @@
 """What a report says of libraries with their own default settings."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Exports: golden files where the form is text, schemas and figures where it is JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

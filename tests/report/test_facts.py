@@ -1,7 +1,5 @@
 """The setting of a suite's original stands beside that of a run, in report and page."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -4,8 +4,6 @@ The reader below has the methodology's words only: successful operations, divide
 they took. It imports nothing of `analysis` and `report`, so a wrong divisor there is found here.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

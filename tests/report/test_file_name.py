@@ -1,7 +1,5 @@
 """Names of cells as names of files: short enough, and different."""
 
-from __future__ import annotations
-
 from cachemark.report.cells import shortened
 
 

@@ -1,7 +1,5 @@
 """Clients in several sets: whoever is named first is ahead of all others, wherever it is said."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Who is named first: never on too few blocks, never against the blocks that two share."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given, settings

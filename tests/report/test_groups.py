@@ -1,7 +1,5 @@
 """What a report ranks: clients on a server; servers, where only one client meets several."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

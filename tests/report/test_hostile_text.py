@@ -1,7 +1,5 @@
 """Every form of a run, a comparison and a history, made of names that mean harm."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The HTML report in a headless Chromium: offline, dark, narrow, by keyboard, on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

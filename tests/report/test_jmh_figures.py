@@ -1,7 +1,5 @@
 """JMH's figures of today, beside those that the Java original published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

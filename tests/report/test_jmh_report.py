@@ -1,7 +1,5 @@
 """Reports of JMH's figures: every form, and what stands in it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

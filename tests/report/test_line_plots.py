@@ -1,7 +1,5 @@
 """Lines for each client: over a numeric factor, over the rates of a search, over the window."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """What a report says of noise, and of a client that was played twice."""
 
-from __future__ import annotations
-
 import html
 import re
 

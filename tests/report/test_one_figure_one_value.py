@@ -4,8 +4,6 @@ The forms are read as people and programs read them: nothing of the renderers is
 way to call them.
 """
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """What the plots are made of: factors, timelines, axes, and the picture for a README."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published figures in reports and forms: beside the same figures of made-up trials."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Exports, read by the programs that they are for."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Reports: golden files of each form, and what is said of clients that lead or are missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

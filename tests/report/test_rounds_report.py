@@ -1,7 +1,5 @@
 """The report of a run that was played in turns, in every form."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a search has found, in words and in tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The reader has the words of `docs/experiment.md` only: a search halves the range
 met the objective and one that did not. It imports nothing of `analysis` and `report`.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

@@ -1,7 +1,5 @@
 """How a client distributes its keys over several servers: told for each, as they counted it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What servers told: refused operations by callers, memory and evictions by size class."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

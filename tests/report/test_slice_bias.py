@@ -1,7 +1,5 @@
 """What is said of slices that tell too high a rate of many callers."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

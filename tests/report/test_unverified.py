@@ -1,7 +1,5 @@
 """A server that did not confirm the clients' counts: said first, in every form, and once."""
 
-from __future__ import annotations
-
 from cachemark.model.audit import CONSERVATION, Audit, Fitness, ProbeResult
 from cachemark.report import answers
 from cachemark.report.build import build

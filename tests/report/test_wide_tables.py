@@ -1,7 +1,5 @@
 """Tables of figures in a narrow terminal: figures stay whole, and names stand beside each part."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.report import wide_tables

@@ -1,7 +1,5 @@
 """Sentences on a terminal: lines end between words, and a command is never divided."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

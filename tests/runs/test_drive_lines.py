@@ -1,7 +1,5 @@
 """A drive that is piped into `cachemark web --drive`: its lines, and what a page makes of them."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

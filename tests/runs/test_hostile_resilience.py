@@ -1,7 +1,5 @@
 """Runs of `cachemark resilience` that were changed by hand: a report, or one error in words."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """JMH as it goes on, and as it goes on after an interruption."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

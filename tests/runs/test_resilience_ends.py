@@ -1,7 +1,5 @@
 """When a cell of the resilience matrix may end, and that an ended run leaves no process behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Strange surroundings in which programs must do the same: table.toml has them."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

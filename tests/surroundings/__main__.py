@@ -1,7 +1,5 @@
 """Plays all programs of table.toml in all its surroundings, or in those that the words name."""
 
-from __future__ import annotations
-
 import difflib
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Programs are started through the row's launcher. The tests' own surrounding woul
 tests/conftest.py gives programs the signals of a terminal.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

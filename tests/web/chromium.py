@@ -1,7 +1,5 @@
 """Pages in a headless Chromium that must be quiet and ask no other host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

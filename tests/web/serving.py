@@ -1,7 +1,5 @@
 """A store of made-up runs, the server that shows it, and requests without a browser."""
 
-from __future__ import annotations
-
 import http.client
 import ssl
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The pages in a headless Chromium: one browser and one server for all tests of this file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A drive of minutes in a headless Chromium: curves grow, and the memory of the tab does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

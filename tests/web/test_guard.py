@@ -1,7 +1,5 @@
 """Which requests are served, as a function of their headers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Events of a run, and what a page receives of them."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from pathlib import Path

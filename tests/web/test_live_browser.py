@@ -1,7 +1,5 @@
 """A live run in a headless Chromium. This process plays the run: it writes the events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The ranking of a run in turns that goes on: the estimates of its answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The server of a live page is killed and comes back, while the run goes on; or it refuses."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The form of a new run, stop and resume, and the documentation: without a run being played."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

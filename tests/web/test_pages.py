@@ -1,7 +1,5 @@
 """Pages of stored runs, asked for without a browser."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import socket

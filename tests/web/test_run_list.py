@@ -1,7 +1,5 @@
 """The list of runs: what it tells of each, and what each leads to."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """Peers that connect and say nothing, stop in the middle, or leave."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack

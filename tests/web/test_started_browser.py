@@ -1,7 +1,5 @@
 """Runs that a page starts, stops and resumes: the real `cachemark web`, and Chromium."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -1,7 +1,5 @@
 """A memcached for tests whose replies to some commands never end, in text and in binary."""
 
-from __future__ import annotations
-
 import contextlib
 import socketserver
 import struct

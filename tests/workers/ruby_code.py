@@ -1,7 +1,5 @@
 """Code that uses the files of the Ruby worker, run by itself."""
 
-from __future__ import annotations
-
 import subprocess
 
 from tests.conftest import ROOT

@@ -1,7 +1,5 @@
 """A memcached for tests: it answers wrongly, late or never as it is told, and notes writes."""
 
-from __future__ import annotations
-
 import contextlib
 import socketserver
 import threading

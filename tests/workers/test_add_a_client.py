@@ -5,8 +5,6 @@ and loses the client again. Two more clients have a mistake of their own: that i
 of the library.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Several servers: keys are spread, and those of a server that is lost are failures, no misses."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Every worker counts the same: each case of the conformance runner, on each protocol it speaks."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """php/constcache calls the store in C that CACHEMARK_CONSTCACHE names; here, a stand-in for it."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from collections.abc import Generator

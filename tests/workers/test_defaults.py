@@ -1,7 +1,5 @@
 """Libraries as they come: each marks the bytes that it stores in its own way."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

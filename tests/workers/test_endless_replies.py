@@ -1,7 +1,5 @@
 """A server whose replies never end: a client that keeps them is ended, and the reason says why."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Every worker counts faults exactly: reads that are never answered, wrong values, closes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

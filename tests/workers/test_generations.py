@@ -1,7 +1,5 @@
 """A server that loses writes, or answers with older values, is seen by the workers' own reads."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Generator

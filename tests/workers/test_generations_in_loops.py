@@ -1,7 +1,5 @@
 """Reads find lost and stale writes in each loop in which a caller's calls keep their order."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """What a worker says of allocations and collections: what its language counts, if asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The Java clients under JMH: what is read from it, and what its calls are at the server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Java worker's own edges: shared clients, futures, class paths, clusters, bad tapes."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

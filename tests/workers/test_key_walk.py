@@ -1,7 +1,5 @@
 """Which keys the threads of the suite java-clients use, as the suite and docs/originals.md say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

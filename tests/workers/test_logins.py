@@ -1,7 +1,5 @@
 """Clients log in, in the protocols that they claim: on the real memcached, with right and wrong."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The Node worker's own edges: callers on one event loop, what libraries forget, its histograms."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The Python worker's reader, on tapes made by hand: what it reads, and what it refuses."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 import sys

@@ -1,7 +1,5 @@
 """The Python worker's own edges: its command line, bad tapes, what a client refuses, no set-up."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stores of Rails: what counts as their usual answer."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Clients that close their connections after a number of operations: the server counts them too."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reference worker: short enough to be a template, and right."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A server here answers one command at a time, and counts what has arrived meanwhile.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Ruby's `values=array`: memcached_bench's value, an empty array, which the library marshals."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager

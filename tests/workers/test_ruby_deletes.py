@@ -1,7 +1,5 @@
 """Which tapes a Ruby client plays whose library does not say whether a delete found its key."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

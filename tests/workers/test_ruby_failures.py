@@ -1,7 +1,5 @@
 """What a failed call of any Ruby library comes to."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

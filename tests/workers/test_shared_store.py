@@ -1,7 +1,5 @@
 """SharedStore.php: a cache that PHP programs share, used by several of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

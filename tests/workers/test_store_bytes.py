@@ -1,7 +1,5 @@
 """A cache in the process reports what it takes; a client of a server has nothing to report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/tape.md and every reader agree on the header: each field is where the table says."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Every language's reader of tapes: what breaks a rule is refused, whatever else the file holds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clients by TLS: they trust the certificates that they are given, and no others."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

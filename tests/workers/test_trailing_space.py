@@ -1,7 +1,5 @@
 """A server that wants a space at the end of lines: clients that can write it, and that need it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The profile `tuned`: a client has it if its `worker.toml` says so, and refuses it otherwise."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

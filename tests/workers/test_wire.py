@@ -1,7 +1,5 @@
 """The case that holds what is sent against the tape: reads three protocols alike, and can fail."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

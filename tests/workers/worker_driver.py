@@ -1,7 +1,5 @@
 """Drives a worker as an orchestrator does, for tests: every client that is set up here."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

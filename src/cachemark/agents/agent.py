@@ -4,8 +4,6 @@ When the connection to the coordinator ends, for whatever reason, all servers an
 agent has started are killed at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

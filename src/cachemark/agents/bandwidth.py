@@ -3,8 +3,6 @@
 It is an estimate: Python sends and receives, so a fast network may carry more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -4,8 +4,6 @@ Both sides of a connection show theirs, and accept only those of the same author
 own key is not stored: who wants one more host makes all certificates anew.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

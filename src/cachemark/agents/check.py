@@ -1,7 +1,5 @@
 """Facts about the hosts before anything is measured: software, clocks, network, fitness."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -6,8 +6,6 @@ The error is at most half of the round trip, so the exchange with the shortest o
 carry a code made with a key that only the two sides have.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import hmac
@@ -58,7 +56,7 @@ class ClockResponder:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._answer, name="clock", daemon=True)
 
-    def __enter__(self) -> ClockResponder:
+    def __enter__(self) -> "ClockResponder":
         self._thread.start()
         return self
 

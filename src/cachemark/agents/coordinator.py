@@ -4,8 +4,6 @@ Dask's scheduler runs in this process. Each request is a task of one agent: it h
 can run nowhere else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """How Dask is set up: nothing is tried twice, nothing waits for ever, nothing else runs."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 

@@ -1,7 +1,5 @@
 """An arm of a sitting that several hosts of clients play together, as the coordinator sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 

@@ -5,8 +5,6 @@ play them without a message from anywhere. Between two such requests all clocks 
 is known afterwards how far apart the hosts can have started each slice.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

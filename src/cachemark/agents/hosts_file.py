@@ -1,7 +1,5 @@
 """Reads a hosts file: which machines take part in a run, and what each is used for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which cachemark runs on a host: two that differ must not measure together."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

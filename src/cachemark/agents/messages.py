@@ -3,8 +3,6 @@
 A request is the argument of a Dask task, an answer its result. So Dask carries bytes only.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.endpoints.servers import ProcessUse
@@ -25,7 +23,7 @@ class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
     trial: outcome.Trial
     client: str
     server: str
-    started: StartedServer
+    started: "StartedServer"
     workload: Workload
     load: Load
     timing: Timing
@@ -167,7 +165,7 @@ class HostBeginSlices(HostRequest, frozen=True, kw_only=True, tag="begin_slices"
 class PlaySlices(HostRequest, frozen=True, kw_only=True, tag="play_slices"):
     """Play slices of several arms, each at its time by this host's clock. Answer: `HostSlices`."""
 
-    slices: list[PlannedSlice]
+    slices: "list[PlannedSlice]"
 
 
 class HostEndSlices(HostRequest, frozen=True, kw_only=True, tag="end_slices"):
@@ -226,7 +224,7 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the start of a server: it answers, or the reason why it does not."""
 
     started: StartedServer | None = None
-    failure: HostFailure | None = None
+    failure: "HostFailure | None" = None
 
 
 class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,7 +327,7 @@ class HostFailure(msgspec.Struct, frozen=True, kw_only=True):
     unsupported: bool = False
 
     @staticmethod
-    def of(error: TrialError | UsageError) -> HostFailure:
+    def of(error: TrialError | UsageError) -> "HostFailure":
         """An agent's answer to an error."""
         never = isinstance(error, UnsupportedError)
         return HostFailure(text=error.text, remedy=error.remedy, unsupported=never)

@@ -1,7 +1,5 @@
 """The two sides of a trial on other hosts, used as if they were here."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The coordinator's side of a sitting: the servers on one host, all workers on another one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """TLS with certificates on both sides, as Dask and plain sockets want it."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Generator
 from contextlib import contextmanager

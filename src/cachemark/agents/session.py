@@ -4,8 +4,6 @@ A session lives as long as the agent is connected to a coordinator. Requests com
 other, in one thread; `abort` may come at any time, from another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
@@ -111,7 +109,7 @@ class Session:
             messages.EndTrial: lambda _: self._end_trial(),
         }
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> "Session":
         self._tapes = TapeCache(self._engine, self._life.enter_context(temporary_folder()))
         return self
 

@@ -4,8 +4,6 @@ The order of play follows from the seed, and everything between two slices happe
 the network is only between clients and servers, and no two clocks have to agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial

@@ -4,8 +4,6 @@ A host that is late for a slice does not begin it: the slice is void wherever it
 next one is not delayed. No message comes from anywhere while slices are played.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence

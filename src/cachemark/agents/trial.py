@@ -1,7 +1,5 @@
 """One trial over several hosts: the steps are those of a trial on one, each asked of its host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Failures that repeat: which of them are the same, and which cells are not tried again. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

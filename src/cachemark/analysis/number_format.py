@@ -1,7 +1,5 @@
 """Figures as people read them."""
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import Interval, TimeSummary
 
 

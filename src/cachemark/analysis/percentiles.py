@@ -1,7 +1,5 @@
 """Which percentiles are reported, and how many operations each of them needs."""
 
-from __future__ import annotations
-
 import math
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)

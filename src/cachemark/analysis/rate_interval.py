@@ -6,8 +6,6 @@ any rate, as something disturbed them (Wichmann & Hill, Perception & Psychophysi
 interval has all middles whose likelihood is near enough to that of the best curve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ rate that was too high is played again until three of five plays agree: a wrong 
 makes a search end too low.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple

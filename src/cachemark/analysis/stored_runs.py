@@ -6,8 +6,6 @@ others. So two sets of runs are compared only if they were played in turns. Then
 pairs: what the machine is like at the time cancels in the difference of their logarithms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

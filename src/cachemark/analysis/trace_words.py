@@ -1,7 +1,5 @@
 """How a tape differs from its trace, in words: for the plan and for reports. Pure."""
 
-from __future__ import annotations
-
 from cachemark.model.tape_facts import TapeFacts, TraceFacts
 
 _MOST_REASONS = 5

@@ -3,8 +3,6 @@
 Nothing is timed, so this module sends the stores itself, without a worker.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,7 +60,7 @@ def fill(spec: ServerSpec, value_bytes: int) -> Fill:
     return fill_shapes(spec, fixed_shapes(value_bytes, KEY_BYTES))
 
 
-def fill_shapes(spec: ServerSpec, shapes: ItemShapes) -> Fill:
+def fill_shapes(spec: ServerSpec, shapes: "ItemShapes") -> Fill:
     """The same with items of these shapes."""
     try:
         with running_unencrypted(spec) as server:
@@ -79,14 +77,14 @@ def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     return _fill_running(server, name, fixed_shapes(value_bytes, KEY_BYTES))
 
 
-def _fill_running(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
+def _fill_running(server: RunningServer, name: str, shapes: "ItemShapes") -> Fill:
     try:
         return _filled(server, name, shapes)
     except AnswerError as error:
         raise TrialError(f"while it was filled: {error}") from error
 
 
-def _filled(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
+def _filled(server: RunningServer, name: str, shapes: "ItemShapes") -> Fill:
     empty = server.use()
     storing, probed = check_storing(server.addresses[0])
     if EVERYTHING in storing.excludes:
@@ -116,7 +114,7 @@ def _filled(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
 class Filler:
     """Stores items, each with a new key."""
 
-    def __init__(self, probed: ProbedServer, shapes: ItemShapes) -> None:
+    def __init__(self, probed: ProbedServer, shapes: "ItemShapes") -> None:
         self.stored = self.gone = 0
         self._subject = probed
         self._shapes = shapes

@@ -6,8 +6,6 @@ windows are counted. Halving the range of the memory finds the least that reache
 is timed, so the native client plays without a verdict.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ that the answer is not much more than what is needed. What is too large to be tr
 estimate, and says so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Verbs, and all that is only needed with them, are imported late, so that `--help` is quick.
 """
 
-from __future__ import annotations
-
 import errno
 import keyword
 import signal

@@ -1,7 +1,5 @@
 """`cachemark agent`: let this host take part in runs over several hosts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

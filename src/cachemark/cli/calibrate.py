@@ -1,7 +1,5 @@
 """`cachemark calibrate CLIENT…`: measure the clients' own cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

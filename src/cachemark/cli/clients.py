@@ -1,7 +1,5 @@
 """`cachemark clients`: list all clients, and what each needs to run on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`cachemark compare`: runs, parts of one run, or two builds that are played in turns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`compare --play`: two builds of one client or server, played in turns in the same sittings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -4,8 +4,6 @@ The script of `cachemark completion` starts `cachemark` when such a word is comp
 offers nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal

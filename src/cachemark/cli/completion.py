@@ -1,7 +1,5 @@
 """`cachemark completion`: print a script that completes verbs and options in a shell."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from cachemark.cli import app

@@ -1,7 +1,5 @@
 """`cachemark conform`: check that workers count and verify correctly."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Annotated
 

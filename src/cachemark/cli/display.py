@@ -1,7 +1,5 @@
 """Progress of a run: a live line on a terminal, plain lines otherwise."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -38,7 +36,7 @@ StandingOf = Callable[[list[Outcome]], list[str]]
 
 @contextmanager
 def make_display(
-    console: Console, extent: ExtentOf, standing: StandingOf, clock: RemainingTime | None = None
+    console: Console, extent: ExtentOf, standing: StandingOf, clock: "RemainingTime | None" = None
 ) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise."""
     clock = clock or RemainingTime()

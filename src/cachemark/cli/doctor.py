@@ -1,7 +1,5 @@
 """`cachemark doctor`: check whether this machine is suitable for measurements."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from cyclopts import Parameter

@@ -1,7 +1,5 @@
 """`cachemark drive`: load one server with the native client, and keep the results as a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """The exit statuses of all verbs: the program, the verbs' `--help` and the table of docs/ci.md."""
 
-from __future__ import annotations
-
 OK, FAILED, USAGE, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
 
 EXIT_STATUSES: dict[int, str] = {

@@ -1,7 +1,5 @@
 """`cachemark explain`: how a figure came about, or what a verdict or a rule means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

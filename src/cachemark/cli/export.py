@@ -1,7 +1,5 @@
 """`cachemark export`: write a run to one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`cachemark fidelity`: check that the workers' figures are true."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """`cachemark history`: show the same cells over time, machines and versions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`cachemark hosts`: certificates for the hosts of a file, and a check of all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`cachemark run --hosts`: the same as on one machine, with the agents of a hosts file."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from pathlib import Path

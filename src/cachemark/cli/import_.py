@@ -1,7 +1,5 @@
 """`cachemark import`: import a run that was exported elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`cachemark jmh`: run the Java clients under JMH, Java's standard benchmark harness."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence

@@ -1,7 +1,5 @@
 """The change that `run --resume` may make: how long a run in rounds goes on."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import msgspec

@@ -1,7 +1,5 @@
 """A display that also writes events: at the ends of trials, and at most twice a second between."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager

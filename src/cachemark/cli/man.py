@@ -1,7 +1,5 @@
 """`cachemark man`: write manual pages of what `--help` prints: the program's, and each verb's."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`cachemark memory SERVER…`: measure how much of a server's memory an item takes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

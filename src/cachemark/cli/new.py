@@ -1,7 +1,5 @@
 """`cachemark new`: write an experiment file with comments, from options or from answers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Output of text to a file or to stdout, and the width of the output."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The settings of an experiment that the command line can change."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`cachemark run --web`: pages that show the run while it goes on, in a process of their own."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

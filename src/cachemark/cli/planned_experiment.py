@@ -1,7 +1,5 @@
 """The experiment that a name and the typed options stand for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from cachemark.cli.overrides import Overrides, apply

@@ -1,7 +1,5 @@
 """Plays a run on the terminal: what `run`, `drive` and `compare --play` share."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 

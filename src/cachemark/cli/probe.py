@@ -1,7 +1,5 @@
 """`cachemark probe SERVER…`: check whether servers behave like memcached."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from cyclopts import Parameter

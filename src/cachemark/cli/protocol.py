@@ -1,7 +1,5 @@
 """`cachemark protocol`: print the worker protocol as a document or as a JSON Schema."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from cyclopts import Parameter

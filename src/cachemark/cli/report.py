@@ -1,7 +1,5 @@
 """`cachemark report`: print or export the report of a stored run."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

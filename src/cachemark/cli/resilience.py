@@ -1,7 +1,5 @@
 """`cachemark resilience`: what clients do when their server misbehaves."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Sequence

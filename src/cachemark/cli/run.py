@@ -1,7 +1,5 @@
 """`cachemark run`: run an experiment, print its table, store its outcomes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass

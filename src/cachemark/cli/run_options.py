@@ -1,7 +1,5 @@
 """The options of `run` and `new` that change an experiment; `--set` reaches all other settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`cachemark servers`: list the kinds of servers, and whether each can run on this machine."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Annotated
 

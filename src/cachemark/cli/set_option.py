@@ -5,8 +5,6 @@ the setting in every workload, or in every load. The grammar of the work is that
 `cachemark drive` (`10k`, `16..40`).
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Generator, Iterable

@@ -1,7 +1,5 @@
 """`cachemark setup`: build the workers of each language."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Software that users get from its authors: what `cachemark setup` says of it, line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

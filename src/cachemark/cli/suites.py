@@ -1,7 +1,5 @@
 """`cachemark suites`: the experiments that cachemark ships with, and the question of each."""
 
-from __future__ import annotations
-
 from rich.table import Table
 
 from cachemark.cli.output import console

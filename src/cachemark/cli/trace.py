@@ -1,7 +1,5 @@
 """`cachemark trace`: convert traces, show what is in them, and fit experiments to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal

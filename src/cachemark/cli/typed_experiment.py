@@ -1,7 +1,5 @@
 """Typed work, put into an experiment: its workloads, its question, its design. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """`--search`, put into an experiment: open loops without a rate, played as trials. Pure."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.cli.typed_experiment import MIN_WINDOW_MS

@@ -1,7 +1,5 @@
 """Typed changes of an experiment: any field; and how windows begin and end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """`cachemark web`: serve pages of the runs of a store."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Options that say what is played. Their grammar is the engine's, see model/work_settings.py."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Annotated
 

@@ -4,8 +4,6 @@ A worker that is asked for what it does not claim may play something else withou
 every key on the first of two servers. So cachemark refuses the trial before it is played.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import msgspec

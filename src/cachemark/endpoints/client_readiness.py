@@ -4,8 +4,6 @@
 answer holds as long as nothing that it came from has changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

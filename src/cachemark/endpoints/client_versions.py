@@ -5,8 +5,6 @@ user's cache. That folder has either the library alone, which the worker finds b
 is set up, or a whole worker with that library. The worker reports the version that it has loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

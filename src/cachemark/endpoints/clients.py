@@ -5,8 +5,6 @@ runtime. A client's id is `runtime/name`, such as `python/pymemcache`; the nativ
 `native`.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The engine's fault proxy: a process between client and server that misbehaves on command."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Several workers used as one: each plays its segment of the tape; their results are merged."""
 
-from __future__ import annotations
-
 import math
 import selectors
 import time
@@ -89,7 +87,7 @@ class Fleet:
                 self.workers.append(stack.enter_context(worker))
             self._stack = stack.pop_all()
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> "Fleet":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@ This has only the version that cachemark was tried with. Where each is, and how 
 it, is what its server or client says when it is missing.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.endpoints.client_readiness import query_worker

@@ -5,8 +5,6 @@ worker may go on to tell its progress while it sums up; the number of operations
 So the window went on when a progress was told after which another one told of more operations.
 """
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ start (the program is missing) → hello (exits, prints garbage, is silent, is u
 prepare (cannot connect, lacks a capability) → run (exits, is silent, never ends) → bye.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import selectors
@@ -64,7 +62,7 @@ class Worker:
         self._poll = select.poll()
         self._poll.register(self.out, select.POLLIN)
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@
 prints one line on stderr and exits with status 3.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Files that are written completely or not at all, and never in place of a device or a pipe."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

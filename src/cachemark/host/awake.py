@@ -1,7 +1,5 @@
 """Keeps CPUs out of their sleep states while something is measured."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A version string is not enough: two builds may report the same version.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

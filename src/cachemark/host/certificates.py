@@ -1,7 +1,5 @@
 """Certificates for TLS. This needs the package cryptography, which not every installation has."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The kernel's counters of disturbances: a table of functions that each read one counter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

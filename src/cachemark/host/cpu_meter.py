@@ -1,7 +1,5 @@
 """CPU time of processes and their children, cheap enough to be read between two slices."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

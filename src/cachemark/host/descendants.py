@@ -5,8 +5,6 @@ each of them is. One that has cleared its environment, or was left by a cachemar
 started, is nobody's: it ends with the last of the children that can have started it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

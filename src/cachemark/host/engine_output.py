@@ -1,7 +1,5 @@
 """Verbs of the engine that end: their output, and the tapes that they write."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

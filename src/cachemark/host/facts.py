@@ -1,7 +1,5 @@
 """Facts about this machine and the software on it, stored with every run."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -4,8 +4,6 @@ Containers hide some of the former: a missing file is no error. Whoever made a s
 anything in the place of its files: only regular ones are opened.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Reads the kernel's log: all of it, or the lines that arrive during a window."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

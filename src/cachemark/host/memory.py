@@ -6,8 +6,6 @@ and its children have for themselves. Memory that processes share on purpose, su
 not grow by what a server sends, and does not count.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

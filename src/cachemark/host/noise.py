@@ -1,7 +1,5 @@
 """Disturbances of a window: readings of /proc at its start and end, and samples within."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ class CpuTimes(msgspec.Struct, frozen=True, kw_only=True):
         """The sum. (Guest time is included in `user`.)"""
         return sum(msgspec.structs.astuple(self))
 
-    def since(self, before: CpuTimes) -> CpuTimes:
+    def since(self, before: "CpuTimes") -> "CpuTimes":
         """The difference to an earlier reading."""
         names = self.__struct_fields__
         return CpuTimes(**{name: getattr(self, name) - getattr(before, name) for name in names})

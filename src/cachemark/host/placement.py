@@ -1,7 +1,5 @@
 """Which CPUs the server gets, and which the workers get."""
 
-from __future__ import annotations
-
 import os
 from itertools import chain
 from pathlib import Path

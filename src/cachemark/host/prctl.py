@@ -1,7 +1,5 @@
 """Settings of this process that only the system call prctl has."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -4,8 +4,6 @@ A child has its own process group and is killed if this process dies (`setpriv -
 installed). It runs on its CPU set from its first instruction on. The end of its stderr is kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -45,11 +43,11 @@ _numbers = itertools.count()
 class Child:
     """A child process. `stop` ends its whole process group and reaps it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], log: StderrTail) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], log: "StderrTail") -> None:
         self.popen = popen
         self._log = log
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> "Child":
         return self
 
     def __exit__(self, *_: object) -> None:

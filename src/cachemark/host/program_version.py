@@ -4,8 +4,6 @@ Packages are built of an export of the sources, which has its commit in commit.t
 that file has a placeholder, and the commit is read from git's files: there may be no git.
 """
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 

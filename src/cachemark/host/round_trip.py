@@ -1,7 +1,5 @@
 """The network round-trip time to a server, without any work by the server program."""
 
-from __future__ import annotations
-
 import socket
 import time
 from statistics import median

@@ -1,7 +1,5 @@
 """Work on input from strangers in a child process, with limits on memory, time and file size."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

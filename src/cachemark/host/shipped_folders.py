@@ -1,7 +1,5 @@
 """Folders that ship beside the Python code: workers, conformance cases, the engine's sources."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

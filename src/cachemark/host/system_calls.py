@@ -4,8 +4,6 @@ strace slows each call down by a hundred microseconds and more, so only counts a
 The instants in its log say which calls belong to a phase, and nothing else.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ The process holds a lock in each of its folders. A killed process leaves its fol
 kernel releases their locks, so the next process finds the folders and removes them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

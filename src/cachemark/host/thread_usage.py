@@ -1,7 +1,5 @@
 """Usage of the threads of a process: switches, time on a CPU, time without one, page faults."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ class ThreadUsage(msgspec.Struct, frozen=True, kw_only=True):
     run_ns: int = 0
     queued_ns: int = 0
 
-    def since(self, earlier: ThreadUsage) -> ThreadUsage:
+    def since(self, earlier: "ThreadUsage") -> "ThreadUsage":
         """The growth since an earlier reading."""
         return ThreadUsage(
             **{

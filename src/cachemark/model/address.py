@@ -1,7 +1,5 @@
 """HOST:PORT addresses, as users type them and as servers report them."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

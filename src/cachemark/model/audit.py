@@ -1,7 +1,5 @@
 """Results of probes and of the other checks before the first trial, as a run stores them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.factors import ProofAnswer
@@ -16,7 +14,7 @@ class Fitness(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     checks: int = 0
-    findings: list[ProbeResult] = []
+    findings: "list[ProbeResult]" = []
     unseen: str = ""
 
 

@@ -1,7 +1,5 @@
 """A client's calibration on a machine, as it is stored."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.experiment import Load

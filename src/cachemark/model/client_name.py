@@ -5,8 +5,6 @@ settings), each with `?option=value&…` behind it, or `command:PROGRAM ARGS` (a
 label of a client that is played twice ends in `#again`.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 NATIVE = "native"

@@ -1,7 +1,5 @@
 """The counts of one operation of a client, as the counting pass of `cachemark why` finds them."""
 
-from __future__ import annotations
-
 import msgspec
 
 

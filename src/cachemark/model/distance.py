@@ -1,7 +1,5 @@
 """A distance to a server, and what the proxy accounts for that makes it."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """Errors that a user can fix. Each has a text (where and what) and a remedy (what to do)."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 An experiment is a grid, clients × servers × workloads × loads, repeated in `blocks` blocks.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Checks that the types of an experiment cannot express, such as of names listed twice."""
 
-from __future__ import annotations
-
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.plan import uses_rounds

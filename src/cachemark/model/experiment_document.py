@@ -1,7 +1,5 @@
 """An experiment file before it is read: lists of factors, a trace's defaults. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import product

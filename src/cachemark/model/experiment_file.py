@@ -1,7 +1,5 @@
 """TOML text, within limits → experiment. An error names the file, the line and the remedy."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers that no machine can carry out, refused before anything is started. Pure."""
 
-from __future__ import annotations
-
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load
 

@@ -1,7 +1,5 @@
 """The settings of an experiment as TOML text, and their meanings for docs and for errors. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -7,8 +7,6 @@ observed at the server and returns `proved`, `void` (the level did not take effe
 describe something else) or `unknown`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal

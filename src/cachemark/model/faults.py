@@ -1,7 +1,5 @@
 """The faults, read from faults.toml: what happens to the server, who makes it, and for how long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """How much memory a server needs for the data that its users have stored. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

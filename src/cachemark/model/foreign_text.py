@@ -4,8 +4,6 @@
 escape character becomes the four characters `\\x1b`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal, TypeVar, cast
 

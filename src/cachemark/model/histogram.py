@@ -4,8 +4,6 @@ PyPI's hdrhistogram encodes and decodes. This module computes percentiles itself
 the counts, because that library takes 19 ms for each.
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections.abc import Iterable, Sequence

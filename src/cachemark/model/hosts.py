@@ -1,7 +1,5 @@
 """The hosts of a run over several machines, as frozen values: the contents of a hosts file."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections import Counter
 from collections.abc import Collection, Iterable

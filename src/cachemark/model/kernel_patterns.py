@@ -3,8 +3,6 @@
 The doctor searches the log since boot, each trial searches the log of its own window.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

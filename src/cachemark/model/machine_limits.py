@@ -1,7 +1,5 @@
 """Limits for figures of the machine, for the doctor and the verdict on a trial; and its checks."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The results of several workers as one: counts are added up, histograms merged by their counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 

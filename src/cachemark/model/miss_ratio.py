@@ -1,7 +1,5 @@
 """How many reads miss with more or less memory, as the engine's `trace predict` prints it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The outcome of a trial: one frozen value, stored as one JSON line."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec
@@ -62,7 +60,7 @@ class ServerFacts(Record, frozen=True, kw_only=True):
     quirks: list[str] = []
     round_trip_ns: int | None = None
     distance: Distance | None = None
-    members: list[ServerFacts] = []
+    members: "list[ServerFacts]" = []
 
 
 class Binary(Record, frozen=True, kw_only=True):

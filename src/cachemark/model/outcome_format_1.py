@@ -3,8 +3,6 @@
 Format 2 came with version 2 of the worker protocol.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _DONE = {

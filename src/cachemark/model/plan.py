@@ -1,7 +1,5 @@
 """The order of an experiment's trials. Pure: the same experiment and seed give the same plan."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
@@ -139,7 +137,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Above the indexes of all trials."""
         return len(self.trials) * trials_per_cell(self.experiment)
 
-    def without(self, skipped: Sequence[Skipped]) -> Plan:
+    def without(self, skipped: Sequence[Skipped]) -> "Plan":
         """The plan without these cells alone: others take their places in blocks and sittings."""
         return self if list(skipped) == self.skipped else make_plan(self.written, skipped)
 

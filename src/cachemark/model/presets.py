@@ -1,7 +1,5 @@
 """Named workloads (presets). The engine defines them; an experiment can refer to them."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any, TypeVar
 

@@ -5,8 +5,6 @@ them. A worker reads requests from stdin and writes answers to stdout, one JSON 
 line. Its stderr is its log.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

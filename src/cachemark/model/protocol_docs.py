@@ -1,7 +1,5 @@
 """Generates PROTOCOL.md and the JSON Schema from the message classes in `protocol.py`."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

@@ -3,8 +3,6 @@
 The results are fields of `done`, and stored in outcomes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -7,8 +7,6 @@ A row without a quote, or without places, has its table's. `100,000` is one numb
 `≈ 10⁻⁴`, which is what JMH writes for about 0.0001.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 
 import msgspec

@@ -4,8 +4,6 @@ In a sitting all arms (cells that are compared with each other) are ready at the
 play short slices in turn. docs/methodology-statistics.md explains the design.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """The description of a run and of the machine at its begin, as it is stored."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.errors import UsageError
@@ -16,7 +14,7 @@ class HostsOfRun(msgspec.Struct, frozen=True, kw_only=True):
     """The hosts of a run over several: what each was used for, and its facts by name."""
 
     plan: Hosts
-    facts: dict[str, HostFacts]
+    facts: "dict[str, HostFacts]"
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +30,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     cachemark: str
     command: str
     experiment: Experiment
-    host: HostFacts
+    host: "HostFacts"
     hosts: HostsOfRun | None = None
     name: str = ""
 

@@ -6,8 +6,6 @@ different cells. Where the client limited a search, another one plays the load w
 Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The reply of a memcached server to `stats`: names and texts, most of them counters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -40,7 +38,7 @@ class ServerStats(Mapping[str, str]):
         value = self._values.get(name, "")
         return int(value) if _WHOLE.fullmatch(value) else None
 
-    def delta(self, before: ServerStats, name: str) -> int | None:
+    def delta(self, before: "ServerStats", name: str) -> int | None:
         """The increase of a number since `before`; None if it is missing in one of the readings."""
         then, now = before.number(name), self.number(name)
         return None if then is None or now is None else now - then

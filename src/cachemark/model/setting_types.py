@@ -1,7 +1,5 @@
 """The types of an experiment's settings, their descriptions and default values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ A set is what one Williams square balances: at most MAX_SET cells. A sitting hol
 workload and load, with all of their processes alive at the same time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.model.client_name import parse_client_name

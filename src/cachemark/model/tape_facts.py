@@ -1,7 +1,5 @@
 """The facts of a played tape that its outcome keeps. Readers ignore unknown fields."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The header of a tape file, and when its operations are due (docs/tape.md)."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import NamedTuple

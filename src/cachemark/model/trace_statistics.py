@@ -1,7 +1,5 @@
 """Statistics of a trace's traffic, as the engine's `trace show` prints them."""
 
-from __future__ import annotations
-
 import msgspec
 
 

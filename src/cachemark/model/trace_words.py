@@ -1,7 +1,5 @@
 """What the engine tells of a trace in words."""
 
-from __future__ import annotations
-
 import msgspec
 
 

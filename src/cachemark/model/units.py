@@ -4,8 +4,6 @@ The grammar is that of the engine (`options/units.rs`): decimal factors for coun
 for bytes. `tests/model/test_units.py` compares the two.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 

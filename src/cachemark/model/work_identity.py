@@ -5,8 +5,6 @@ in another run. Settings with their default value are left out. So a new setting
 does not change the identity of older cells.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

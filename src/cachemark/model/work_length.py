@@ -1,7 +1,5 @@
 """How long a workload is: its end, and the same work made longer or shorter. Pure."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.experiment import Load, Timing, Workload

@@ -3,8 +3,6 @@
 The engine parses the options, as `cachemark-engine drive` does, so there is one grammar.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Missing clients, servers and abilities: one line for each, however many cells need it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of

@@ -1,7 +1,5 @@
 """The last screen of a run: one small ranking for each question, and the answers in words."""
 
-from __future__ import annotations
-
 import shlex
 
 from rich.markup import escape

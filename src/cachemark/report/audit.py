@@ -1,7 +1,5 @@
 """The audit before the first trial: probes of the servers, and checks of the factors' levels."""
 
-from __future__ import annotations
-
 from cachemark.model.audit import CONSERVATION, Audit, excluded
 from cachemark.report.model import Section
 

@@ -1,7 +1,5 @@
 """Outcomes → report: who is fastest in each group, what could not run, what it ran on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The calibrations of a run's clients: their floors and clean rates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from cachemark.analysis.number_format import number, time

@@ -1,7 +1,5 @@
 """The parts of a cell's name, the name on one line, and names of files that are made of it."""
 
-from __future__ import annotations
-
 import hashlib
 
 from cachemark.model.outcome import Cell

@@ -1,7 +1,5 @@
 """The answer in one sentence, and one row for each group of clients."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

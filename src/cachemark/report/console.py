@@ -1,7 +1,5 @@
 """A console that prints text as it is: markup, emoji codes and control characters do nothing."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -5,8 +5,6 @@
 other lines: what it found, and each trial, with the columns of `SearchRow`.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.statistics import CellSummary, Interval, KindSummary

@@ -1,7 +1,5 @@
 """Rows as CSV text. No text in it is a formula for a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A client `X@defaults` is the library as it ships. It is compared with `X`, which
 that all clients share, if that was played too.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 

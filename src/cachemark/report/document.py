@@ -3,8 +3,6 @@
 Each of them is made into one document. `report.terminal` and `report.markdown` draw any document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -36,7 +34,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         """The titles above the columns."""
         return [column.title for column in self.columns]
 
-    def only(self, chosen: Sequence[int]) -> Table:
+    def only(self, chosen: Sequence[int]) -> "Table":
         """The table with these columns alone."""
         return Table(
             columns=[self.columns[at] for at in chosen],
@@ -48,7 +46,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 class Toned(str):
     """A word of a cell, with the style in which a terminal shows it, such as `bold red`."""
 
-    def __new__(cls, text: str, style: str) -> Toned:
+    def __new__(cls, text: str, style: str) -> "Toned":
         """The word with its style."""
         toned = super().__new__(cls, text)
         toned.style = style

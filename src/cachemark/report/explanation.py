@@ -1,7 +1,5 @@
 """How a cell's figure came about, from its operations to its interval, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from cachemark.analysis.number_format import (

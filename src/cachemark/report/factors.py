@@ -4,8 +4,6 @@ The grid of an experiment is clients × servers × workloads × loads. A load ha
 as wire, threads and depth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Every format of a run: reports, plots, and exports for other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The load generators beside a measuring client: their rate, and their own response times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from cachemark.analysis.number_format import number, time

@@ -1,7 +1,5 @@
 """The groups of a report: the clients of one server, or the servers of the only client, ranked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The hosts of a run over several: what each was used for, its clock, its part, its noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.model.outcome import HostPart, Outcome

@@ -1,7 +1,5 @@
 """JSON documents as text: indented, with a newline at the end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Events → what a page shows: the position, a timeline of each cell, the rankings, the problems."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.statistics import Interval, absolute_figure

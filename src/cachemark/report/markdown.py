@@ -1,7 +1,5 @@
 """A document as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

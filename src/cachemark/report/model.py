@@ -1,7 +1,5 @@
 """The contents of a report, before they are rendered."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Disturbances of a run: noise, changes within windows, and withheld figures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median

@@ -1,7 +1,5 @@
 """Tables about a run's sittings: every pair by every figure, and what clients leave to the next."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import count_of, signed_interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable

@@ -1,7 +1,5 @@
 """Answers of sittings in the report's groups: order, ratios and sentences."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """All that a report has of a search: its sentences, its tables, and its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 

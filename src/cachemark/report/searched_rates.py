@@ -1,7 +1,5 @@
 """Results of searches: the highest rate that meets the objective, in sentences and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

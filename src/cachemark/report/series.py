@@ -4,8 +4,6 @@ A series is a cell with its valid trials, in the order in which they were played
 not valid, and cells without a valid trial, are in no export, because they have no figures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Servers: distances, evictions, refused operations, and how keys are spread over several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 

@@ -1,7 +1,5 @@
 """How long the slices of a run were, and by how much they can tell too high a rate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.verdict.slice_bias import callers_of, length_for_ms, most_bias_percent

@@ -1,7 +1,5 @@
 """A report as a document: its tables as text cells, its answers, and what did not count."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import (
     count_of,
     counted,

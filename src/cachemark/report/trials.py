@@ -1,7 +1,5 @@
 """Outcomes → one row for each trial, in the order in which they were played; and replays."""
 
-from __future__ import annotations
-
 import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 What does not fit side by side becomes several tables below each other, each with the first column.
 """
 
-from __future__ import annotations
-
 from cachemark.report.document import Table
 
 # Between two columns.

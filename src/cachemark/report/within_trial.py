@@ -1,7 +1,5 @@
 """Intervals within one trial, for cells that have only one valid trial."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import rate_with_error, time_with_error

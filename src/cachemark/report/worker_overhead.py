@@ -3,8 +3,6 @@
 The client `null` of a runtime does nothing, so its CPU time per operation is that of the loop.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment

@@ -1,7 +1,5 @@
 """A trace that was recorded or converted, in lines of text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cachemark.runs.trace_files import WrittenTrace

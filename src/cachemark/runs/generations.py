@@ -1,7 +1,5 @@
 """Which trials play a tape with generations, which show lost and stale writes (docs/tape.md)."""
 
-from __future__ import annotations
-
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.experiment import Experiment, Load
 from cachemark.model.plan import Plan

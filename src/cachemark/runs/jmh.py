@@ -4,8 +4,6 @@ The jar has the same client files as the worker, in JMH's loop instead of the wo
 fails ends its benchmark, so JMH has no figure for it. The reason is read from JMH's output.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Container, Generator, Sequence

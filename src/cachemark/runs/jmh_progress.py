@@ -1,7 +1,5 @@
 """How far JMH is: read from its own output, as it comes."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

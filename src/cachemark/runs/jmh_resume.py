@@ -1,7 +1,5 @@
 """Results of an interrupted run in a file of JMH's, so that the rest can be played. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

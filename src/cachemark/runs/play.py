@@ -8,8 +8,6 @@ A part is one trial or one sitting. `next_trials/` decides from the outcomes whi
 when nothing is. A stage plays it: this machine (`stage.py`), or several hosts (`agents/trial.py`).
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Settings with which a run plays each trial, and how the clients' own settings differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where a run is played: on this machine, or on others (`agents/`). And who watches it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

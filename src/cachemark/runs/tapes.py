@@ -1,7 +1,5 @@
 """Tapes for trials. The engine writes each tape once, and all clients of a block play it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

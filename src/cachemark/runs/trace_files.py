@@ -1,7 +1,5 @@
 """Trace files: the engine records, converts, describes, fits them, and predicts from them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.host.engine_output import engine_output

@@ -1,7 +1,5 @@
 """The application: routes, and what becomes of errors."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 

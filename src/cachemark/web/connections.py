@@ -1,7 +1,5 @@
 """Connections that ask for nothing: they end soon, and leave room for those that ask."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import cast
 

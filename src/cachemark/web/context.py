@@ -1,7 +1,5 @@
 """The values that all requests share."""
 
-from __future__ import annotations
-
 import threading
 
 from starlette.exceptions import HTTPException

@@ -1,7 +1,5 @@
 """Input of visitors: parameters of addresses and forms, and the sign of this server's forms."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException

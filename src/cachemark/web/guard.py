@@ -4,8 +4,6 @@ The decisions are pure functions of a request's headers. The middleware carries 
 the headers that restrict what a page may load.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

@@ -1,7 +1,5 @@
 """Templates → pages. Every text that is not our own is made harmless and escaped."""
 
-from __future__ import annotations
-
 from functools import cache
 from http import HTTPStatus
 

@@ -5,8 +5,6 @@ stops it in the main thread, from which it gets the normal priority. The main th
 long as the server: Linux kills such a child when the thread that started it ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import queue

@@ -1,7 +1,5 @@
 """The process of `cachemark web`: its socket, low priority and end, and a drive that it shows."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os
@@ -70,7 +68,7 @@ class WebServer:
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{settings.scheme}://{shown}:{port}"
 
-    def __enter__(self) -> WebServer:
+    def __enter__(self) -> "WebServer":
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """Settings of `cachemark web`: the served folder, and who may open its pages."""
 
-from __future__ import annotations
-
 import ipaddress
 import secrets
 import socket

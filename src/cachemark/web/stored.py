@@ -1,7 +1,5 @@
 """The store as visitors see it: runs by their names, and reports that were made once."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable

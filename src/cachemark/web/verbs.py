@@ -1,7 +1,5 @@
 """Verbs of the command line as child processes: what they print becomes part of a page."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """From outcomes to answers, and to the sentences that say them."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

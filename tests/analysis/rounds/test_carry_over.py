@@ -1,7 +1,5 @@
 """What an arm does to its successor is found, with an interval that holds."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

@@ -1,7 +1,5 @@
 """What reports claim about their own errors, played: the quick version of benchmarks/claims.py."""
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Comparisons of a run as it is looked at: before, between and after its looks."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """What an arm does with time and with the machine's speed, beside the arms of its set."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Estimates on logarithms add up, with their variances."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

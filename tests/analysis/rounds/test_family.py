@@ -1,7 +1,5 @@
 """A family stays as it was fixed; arms retire when all of their questions are answered."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The second half of slices relative to the first: what turns do to a client."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

@@ -1,7 +1,5 @@
 """When a run answers, at which level, and how many sittings it would take."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole squares are balanced: for positions, and for what was played before."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Pairs of arms over sittings: direct where they met, else through the reference."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """The ratios round by round: where they are in the run, and what stands for many rounds."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.analysis.rounds.pairs import read_sittings

@@ -3,8 +3,6 @@
 All draws are seeded. The bounds are those of the methodology plus 3 standard errors.
 """
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """The figures of one sitting, and what two arms' rounds say about their ratio."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """CPU time that slices did not get: how often, and how far steal moves ratios."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """F16: percentiles that reach operations which timed out are bounds, and printed as such."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Answers: what each needs, how often they are wrong, and what must hold for any figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The rate of a trial: by which time its operations are divided, and which of them count."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Groups in summaries: whole repetitions of a sequence, beside the kinds of operation."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachemark.analysis.statistics import CellSummary, summarise

@@ -1,7 +1,5 @@
 """Intervals of trials that were not paired, and those that other formats ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The interval of a median, whatever the distribution; quantiles as tables have them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

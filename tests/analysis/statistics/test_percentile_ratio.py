@@ -1,7 +1,5 @@
 """How far the ratio of two percentiles may be from what a few trials say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

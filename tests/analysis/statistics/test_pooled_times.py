@@ -1,7 +1,5 @@
 """Percentiles of several trials together: what is kept of them, and for how long."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

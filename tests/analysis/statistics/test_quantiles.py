@@ -1,7 +1,5 @@
 """Distributions without `scipy.stats`, which is slow to import: the same numbers, t bit for bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy

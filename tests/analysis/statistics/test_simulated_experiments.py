@@ -1,7 +1,5 @@
 """Whole experiments with a known truth, for each fault that was shown in an earlier version."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

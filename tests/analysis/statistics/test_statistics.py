@@ -1,7 +1,5 @@
 """Statistics: textbook figures, SciPy as the judge, and how often the answers are wrong."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Intervals within one trial: which cells have one, and what they are made from."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

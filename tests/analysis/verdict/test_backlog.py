@@ -1,7 +1,5 @@
 """Open loops of workers without a timeline: virtual queues, read as a server's counters are."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Change points, trend and KPSS: held against brute force, closed forms and published values."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verdicts: what makes a trial's figures not be shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

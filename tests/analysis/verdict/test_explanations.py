@@ -1,7 +1,5 @@
 """Every rule that a finding can name is explained, and nothing else is."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Load generators beside a measuring client: their counts, and a load that missed its rate."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Trials over several hosts: what their clocks, their starts and their noise make of a trial."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Long pauses in the window of a closed loop: which are named, and which withhold its figures."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Noise: what spoils a trial, what is only told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

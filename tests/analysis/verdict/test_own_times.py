@@ -1,7 +1,5 @@
 """A worker that lies about its own clock or CPU time: in trials, in rounds, and on a host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -1,7 +1,5 @@
 """How long slices of many callers must be, and when even the longest are too short."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

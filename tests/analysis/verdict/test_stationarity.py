@@ -1,7 +1,5 @@
 """Stationary, warming up, drifting, changing: windows made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Hits are shown where the window did not play its tape again, or where that changes nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The server's counts of bytes against what the client told that it sent and got."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Slices that hosts may not have started together, and what they do to an arm's figures."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

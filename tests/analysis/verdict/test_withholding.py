@@ -3,8 +3,6 @@
 Each fault of an earlier version is simulated: its rule rejected good trials, or missed bad ones.
 """
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

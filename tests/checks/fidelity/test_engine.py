@@ -5,8 +5,6 @@ trials travel as a worker's do, and the orchestrator's decoder, percentiles, mer
 must come to the same answers.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The judgement over real sockets, on made-up logs and clients: no clock, no socket."""
 
-from __future__ import annotations
-
 import tomllib
 
 import msgspec

@@ -1,7 +1,5 @@
 """The cases over real sockets: what is exact is asserted, times are only asked to be consistent."""
 
-from __future__ import annotations
-
 import json
 import socket
 from contextlib import closing

@@ -5,8 +5,6 @@ the orchestrator's own. Each has a control beside it, a usual way of doing it th
 that passed whatever is done would be noticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

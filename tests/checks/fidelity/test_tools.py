@@ -1,7 +1,5 @@
 """Foreign tools: what each adapter asks, and what it makes of an output."""
 
-from __future__ import annotations
-
 import shutil
 import tomllib
 from pathlib import Path

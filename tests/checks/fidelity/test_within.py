@@ -4,8 +4,6 @@ As F27 of the fidelity cases, for one trial instead of several. The controls are
 operations in a section, and requests taken for a sample.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

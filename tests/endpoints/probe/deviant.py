@@ -1,7 +1,5 @@
 """A memcached in a few lines that can be told to misbehave as known servers do."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

@@ -1,7 +1,5 @@
 """The probe: what memcached does is fit, and each known deviation is found, and only it."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import socketserver

@@ -1,7 +1,5 @@
 """Raw bytes to a server, for tests."""
 
-from __future__ import annotations
-
 import socket
 
 from cachemark.model.address import parse_host_port

@@ -1,7 +1,5 @@
 """Several servers as one target, and no server at all."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

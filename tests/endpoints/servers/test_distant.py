@@ -1,7 +1,5 @@
 """A server at a distance: the proxy holds bytes for the time, loses none, and says what it held."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

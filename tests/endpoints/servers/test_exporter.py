@@ -1,7 +1,5 @@
 """Prometheus's memcached_exporter reads the embedded server as it reads memcached."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Servers that answer byte by byte, or without end: time and memory have limits."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

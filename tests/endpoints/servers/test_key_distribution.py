@@ -1,7 +1,5 @@
 """The native client over several servers: every key has its home, and each server has some."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

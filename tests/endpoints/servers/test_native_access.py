@@ -1,7 +1,5 @@
 """The native client by TLS, UDP, and where it has to say who it is: against the real memcached."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -1,7 +1,5 @@
 """pymemcache's own integration tests, which its package has, against the embedded server."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Servers that run: memcached and the engine's own, and programs that only pretend."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import itertools

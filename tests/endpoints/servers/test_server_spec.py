@@ -1,7 +1,5 @@
 """How servers are named: what is read, and what is refused with a remedy."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Memcached's relatives: those that are installed run for real, the others say what they need."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import stat

@@ -1,7 +1,5 @@
 """Servers with TLS: started by cachemark, and those that run already."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The forms of a comparison: golden files, and what a program reads."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The gate of a comparison: what fails a build, and what does not."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 import msgspec

@@ -1,7 +1,5 @@
 """Cells with different names: of two runs, or of one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

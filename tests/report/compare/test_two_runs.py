@@ -1,7 +1,5 @@
 """Two runs: what is compared, what is lost, what cannot be compared, and what differs besides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

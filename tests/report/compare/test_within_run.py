@@ -1,7 +1,5 @@
 """One run: what is paired with what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

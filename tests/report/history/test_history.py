@@ -1,7 +1,5 @@
 """Histories: which cells, which runs of them, and what each is compared with."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

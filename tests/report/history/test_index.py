@@ -1,7 +1,5 @@
 """The index: made from the folders alone, kept up to date, made anew where it cannot be trusted."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Before anything is timed: what is claimed, what is proved, and what is therefore not timed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

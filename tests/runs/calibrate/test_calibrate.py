@@ -1,7 +1,5 @@
 """Calibrations: the sweep's decisions, what is kept, what a report says of it, and one played."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """A search whose own client is the limit goes on with more threads, where it can."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """What is played next: replays, the steps of searches, and no more of a cell that is given up."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

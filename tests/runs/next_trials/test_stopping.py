@@ -1,7 +1,5 @@
 """Which cells are still played: looks, retired cells, the time limit."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

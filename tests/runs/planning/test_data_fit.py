@@ -1,7 +1,5 @@
 """Before the first trial: what does not fit into memory, short windows, writes that are unseen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long a plan takes, and the looks that a time limit has no room for."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@
 Python worker's folder is a client, whose name is its way.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from client import BaseSession

@@ -3,8 +3,6 @@
 A copy of this file in the Python worker's folder is a client, whose name is its way.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Each answer is judged against what the server can have stored when it was asked."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

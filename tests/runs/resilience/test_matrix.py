@@ -1,7 +1,5 @@
 """The matrix and its pages: worst first, sittings that differ, evidence for each cell."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """The judge is proved: a client for each way to be wrong is played, and is caught by its rule."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cells side by side: each is played once, and again alone if it was disturbed; a stop ends all."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from pathlib import Path

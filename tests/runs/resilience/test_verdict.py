@@ -1,7 +1,5 @@
 """Figures from calls, and verdicts from figures: each rule is broken by something, and says why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

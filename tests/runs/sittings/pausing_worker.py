@@ -4,8 +4,6 @@ Usage: pausing_worker.py NUMBER PROGRAM ARGUMENTS, where NUMBER is that of the s
 the second `begin_slices` on: the first is that of the warm-up. 0: it is never stopped.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

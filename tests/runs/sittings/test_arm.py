@@ -1,7 +1,5 @@
 """Arms start side by side, are warm at some time, and nothing of them is left after a sitting."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

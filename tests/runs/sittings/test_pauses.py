@@ -1,7 +1,5 @@
 """A client that is stopped within a sitting: the slice is void, and what it can have moved."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """A run as one file: there and back, and everything that must not get in."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import stat

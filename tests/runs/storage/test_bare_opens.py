@@ -3,8 +3,6 @@
 `open` and `Path.read_text` follow links, which whoever made a run's folder may have put there.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from pathlib import Path

@@ -4,8 +4,6 @@ Each folder in `earlier_versions/` is a store that the version of that name wrot
 its machine replaced. `-rounds`: its run was played in rounds.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

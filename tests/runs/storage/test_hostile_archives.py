@@ -1,7 +1,5 @@
 """Archives that are well formed, and mean harm: refused with little memory, and in words."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Stores that were changed by hand, or came from somebody else as folders: refused in words."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

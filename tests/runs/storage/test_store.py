@@ -1,7 +1,5 @@
 """Runs on disk: what is kept, what a kill leaves, who may write, which programs they name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

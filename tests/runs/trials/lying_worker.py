@@ -5,8 +5,6 @@ tell, or `bytes` (of values); or `clock-of-one` or `cpu-of-one`, which only the 
 second segment tells.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

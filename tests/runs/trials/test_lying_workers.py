@@ -1,7 +1,5 @@
 """Workers that lie about their own times, played by `cachemark run`, and an honest one."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A measuring client beside load generators, on one host, as a user plays it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

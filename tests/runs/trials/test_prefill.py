@@ -1,7 +1,5 @@
 """The prefill: a busy machine has a second round, a server that refuses has none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

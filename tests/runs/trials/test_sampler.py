@@ -1,7 +1,5 @@
 """Samples of a window: what they hold, and that nothing goes wrong where a server does."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

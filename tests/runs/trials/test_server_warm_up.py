@@ -1,7 +1,5 @@
 """Operations that other workers play before a trial: the server has seen them, the client not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.builders.small_experiments import read_outcomes

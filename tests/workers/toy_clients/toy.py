@@ -1,7 +1,5 @@
 """toy: a socket and no library. The text protocol, `get` and `set`."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each set of the tape writes another length, so the length of a value is its version.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple

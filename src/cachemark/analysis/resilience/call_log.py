@@ -1,7 +1,5 @@
 """Reads call logs (docs/call-log.md), and what the tape says about each call."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Literal, NamedTuple

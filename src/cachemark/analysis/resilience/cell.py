@@ -1,7 +1,5 @@
 """A cell, one fault on one client, and its stored result."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Literal
 

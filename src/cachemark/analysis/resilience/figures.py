@@ -1,7 +1,5 @@
 """The figures of a cell, from its calls and from samples of the client's process. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

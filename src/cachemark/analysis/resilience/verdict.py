@@ -1,7 +1,5 @@
 """The verdict of a cell: every rule with its limit in one table, and the sentence that says why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

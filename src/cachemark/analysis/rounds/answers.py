@@ -4,8 +4,6 @@ The same function serves the display of a run that goes on, and its report. Only
 handed in: with half of a block's outcomes, the last look would come too early for some arms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Literal

@@ -6,8 +6,6 @@ itself. An arm that slows all others has them as successors, and not itself. So 
 estimated, and with it how far it moves the comparison.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Comparisons of the arms of a run: each with its interval, its answer, and what qualifies it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import get_args

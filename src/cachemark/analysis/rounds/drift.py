@@ -4,8 +4,6 @@ Turns take out what all arms have in common. Two things remain: an arm that stil
 its warm-up is over, and one that follows the machine's speed less, or more, than the others do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """An estimate on logarithms: estimates add up, and exp() turns them into ratios."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Its pairs stay in it until the end, also those that are answered early: Holm's c
 the pairs that are still open would have more false differences than it promises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar

@@ -5,8 +5,6 @@ again. The lead-in is there for this. If it is too short, the second half of the
 faster than the first.
 """
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -6,8 +6,6 @@ the intervals of all looks together hold 95 %. A fixed number of sittings is loo
 ordinary level.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

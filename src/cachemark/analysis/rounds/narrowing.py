@@ -1,7 +1,5 @@
 """How the interval of each arm narrowed, sitting by sitting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -8,8 +8,6 @@ squares only: an arm may leave the sitting at the end of a square.
 E. J. Williams, Australian Journal of Scientific Research A 2 (1949).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 

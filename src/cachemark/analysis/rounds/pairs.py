@@ -9,8 +9,6 @@ A client that is played twice is compared with others by both of its arms: its r
 their geometric mean. So its ratios are narrower, and need no more time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, get_args

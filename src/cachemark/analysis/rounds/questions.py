@@ -3,8 +3,6 @@
 Fixed before the run, from its cells alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

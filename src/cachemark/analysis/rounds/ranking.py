@@ -4,8 +4,6 @@ The order comes from the ratios that the report shows (`estimate_pair`): an arm 
 arm is ahead of it by its own ratio to it. So a ranking cannot contradict its table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """The ratio of each arm to the winner, round by round: what the intervals are made of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ sittings (`comparing.py`); this module provides their figures, and intervals tha
 those within a sitting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """CPU time that slices did not get: what the hypervisor took, and waits for a CPU."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The answers in plain English: what is settled, what is not, and what that would take."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

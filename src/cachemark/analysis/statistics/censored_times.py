@@ -6,8 +6,6 @@ if it hardly moves when they are taken to be infinite. Otherwise it is a lower b
 printed as `≥`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -44,7 +42,7 @@ class CensoredTimes:
         self._scattered = max(0, count - ok - timeouts)
 
     @classmethod
-    def together(cls, parts: Sequence[CensoredTimes], merged: Histogram) -> CensoredTimes:
+    def together(cls, parts: "Sequence[CensoredTimes]", merged: Histogram) -> "CensoredTimes":
         """The times of several parts, whose sum is `merged`."""
         whole = cls([])
         whole.merged = merged

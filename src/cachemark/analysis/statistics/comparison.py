@@ -4,8 +4,6 @@ The only value of its kind: made where a run, two runs or two builds are compare
 is to every report, gate and picture.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -77,7 +75,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """How many units the ratio is based on: the smaller number of both sides."""
         return min(self.counts)
 
-    def reversed(self) -> Comparison:
+    def reversed(self) -> "Comparison":
         """The same comparison with the two in the other order."""
         return msgspec.structs.replace(
             self,

@@ -8,8 +8,6 @@ Everything is decided on logarithms: twice as much and half as much are equally 
 answer about A / B is the one about B / A the other way round.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal, TypeVar
 

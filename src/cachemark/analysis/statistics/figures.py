@@ -1,7 +1,5 @@
 """The figures of one trial: rate, percentiles with enough operations, CPU time and memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal

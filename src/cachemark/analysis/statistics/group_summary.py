@@ -1,7 +1,5 @@
 """The summary of a cell's groups: whole repetitions of a sequence, such as one web request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

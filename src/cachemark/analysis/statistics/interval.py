@@ -6,8 +6,6 @@ the t interval of a few trials keeps its coverage (0.945 at n = 5 for lognormal 
 bootstrap of the mean has 0.835).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The median with an exact interval: it needs independence, and no assumption about the shape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

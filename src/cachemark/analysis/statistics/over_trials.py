@@ -1,7 +1,5 @@
 """A figure of a cell over its trials: the value that every table, comparison and export shows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -11,8 +11,6 @@ the greatest on a circle. Both distances are added as squares (Zou, Donner, Stat
 27, 2008). Where percentiles do not jump, this is Student's paired interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -47,11 +45,11 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
         side, far = (self.below, -distance) if distance < 0 else (self.above, distance)
         return max(1.0, far / side[-1]) * float(np.interp(far, side, _RADII))
 
-    def minus(self, other: Reach) -> Reach:
+    def minus(self, other: "Reach") -> "Reach":
         """That of the difference of two independent estimates, by the same addition."""
         return Reach(np.hypot(self.below, other.above), np.hypot(self.above, other.below))
 
-    def with_error(self, error: float) -> Reach:
+    def with_error(self, error: float) -> "Reach":
         """The same with an independent standard error."""
         more = error * _RADII + _LEAST * _RADII
         return Reach(np.hypot(self.below, more), np.hypot(self.above, more))

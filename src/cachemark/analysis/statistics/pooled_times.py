@@ -6,8 +6,6 @@ some have one without. So the percentile of all times is also what is compared, 
 comes from how the part of the operations below it varies from trial to trial.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

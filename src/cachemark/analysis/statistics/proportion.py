@@ -4,8 +4,6 @@ Of n independent times, the number above the p99.9 has a binomial distribution w
 n/1000. So a sample shows a percentile only with some error, and a small one shows nothing.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from cachemark.analysis.statistics.interval import CONFIDENCE

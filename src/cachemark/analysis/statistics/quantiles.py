@@ -5,8 +5,6 @@ more than a second, and that of `scipy.special` a quarter of one. So each functi
 verb that computes no interval starts without it.
 """
 
-from __future__ import annotations
-
 from typing import overload
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The summary of the trials of each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

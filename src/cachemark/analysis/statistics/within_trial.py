@@ -8,8 +8,6 @@ sectioning: Asmussen and Glynn, Stochastic Simulation (2007), III.5; for a rate,
 Schmeiser, Operations Research 30 (1982).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

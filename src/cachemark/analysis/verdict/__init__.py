@@ -8,8 +8,6 @@ the window.
 A trial that is VALID may still withhold single percentiles (withholding.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.verdict.conservation import (

@@ -6,8 +6,6 @@ response time, including send lag. The worker's own start is known only to some 
 change of this time is judged, in ns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

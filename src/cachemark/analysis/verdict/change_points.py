@@ -3,8 +3,6 @@
 These are three published methods, each a few lines of numpy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

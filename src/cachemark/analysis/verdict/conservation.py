@@ -1,7 +1,5 @@
 """Conservation of counts: the client's own counts, and the client's against the server's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding

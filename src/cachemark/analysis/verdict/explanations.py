@@ -1,7 +1,5 @@
 """The meaning of each verdict and rule, and its remedy, for `cachemark explain`."""
 
-from __future__ import annotations
-
 import msgspec
 
 

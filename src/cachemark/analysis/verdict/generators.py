@@ -1,7 +1,5 @@
 """Load generators beside a measuring client: did they make the load, and what did both do?"""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.verdict.open_loop import generator_delay, overload_findings

@@ -1,7 +1,5 @@
 """Trials over several hosts: clocks that jump, starts at different times, noise on any of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TypeVar

@@ -4,8 +4,6 @@ A closed loop does nothing in a pause. So the rate is too low by the pause's par
 the operations that waited then have its length. A pause of the server is not meant: it is a result.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 
 from cachemark.model.experiment import Load, NoisePolicy

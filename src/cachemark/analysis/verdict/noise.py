@@ -8,8 +8,6 @@ than others, such as a CPU quota, swapping or thermal throttling. An experiment 
 `noise = "refuse"` or `"note"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import msgspec

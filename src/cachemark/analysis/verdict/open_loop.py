@@ -1,7 +1,5 @@
 """Open loops: was the schedule held, and how late was the load generator itself?"""
 
-from __future__ import annotations
-
 from cachemark.analysis.verdict.trial_verdict import invalid_finding
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG, Delay, delay_of_histogram
 from cachemark.model import histogram

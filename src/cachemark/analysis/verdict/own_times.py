@@ -6,8 +6,6 @@ scheduler's account of the worker's processes. A worker that reports much less t
 would be ranked too high.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cachemark.model.outcome import Finding, Observed, Outcome

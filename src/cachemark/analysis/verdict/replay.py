@@ -5,8 +5,6 @@ A trial may be replayed if something from outside disturbed the machine beyond i
 trial failed before its worker was ready, so that nothing had been played.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.verdict.noise import OUTSIDE_RULES
 from cachemark.model.outcome import Outcome
 

@@ -8,8 +8,6 @@ that do not depend on each other, there is no such bias: which of it is true of 
 known, so the length of slices is that for the worst.
 """
 
-from __future__ import annotations
-
 import math
 
 from cachemark.model.experiment import Load, RoundsTiming

@@ -10,8 +10,6 @@ response time. The data are slices of the window: the worker's own timeline if i
 otherwise readings of the server's counters. For an open loop, these show only a rise (backlog.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

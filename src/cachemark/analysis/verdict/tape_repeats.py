@@ -4,8 +4,6 @@ Whether a read finds its key may depend on the operations before it: a `fetch` s
 not find. A tape that is played again finds what it stored before, where new operations would not.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.verdict.withholding import Judged
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Finding, Outcome

@@ -4,8 +4,6 @@ Every key and value of an operation that succeeded has crossed the server's sock
 to that, and never less than nothing. So the bounds hold for text, meta, binary and TLS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Findings of the rules, and the verdict that follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -6,8 +6,6 @@ histograms have its times. So the rate is that of the other slices. A percentile
 times of the void slices cannot have moved it too far, whatever they were.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -8,8 +8,6 @@ are shown; the others are withheld. The bound assumes that a delayed operation d
 others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec

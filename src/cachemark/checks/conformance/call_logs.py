@@ -1,7 +1,5 @@
 """Cases for the call log: it has each call, with the figures that `done` has in sum."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ Each check asks for one capability. A worker that claims it must play the tape; 
 must answer `prepare` with `unsupported`, so that nothing else is played in its place.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from cachemark.checks.conformance.cases import ConformanceCase, claiming

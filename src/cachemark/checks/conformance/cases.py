@@ -1,7 +1,5 @@
 """A case, and whom it applies to by what the worker claims. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Cases with failing servers and stops: each failure is counted as its kind, and nothing hangs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Cases for callers that give up calls, as far as a worker's callers can."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from cachemark.analysis.resilience.call_log import TapeData, read_calls

@@ -1,7 +1,5 @@
 """Cases for the times of groups: records of the tape that stay together in one lane."""
 
-from __future__ import annotations
-
 from cachemark.checks.conformance.cases import ConformanceCase, claiming, every
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (

@@ -1,7 +1,5 @@
 """Cases for open loops: every operation that was due is sent, or counted as unsent."""
 
-from __future__ import annotations
-
 import threading
 
 from cachemark.checks.conformance.cases import ConformanceCase, but, claiming, each, every

@@ -1,7 +1,5 @@
 """The cases that are data: a tape, how to play it, and the counts of client and server."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import partial
 from pathlib import Path

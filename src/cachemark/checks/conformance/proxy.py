@@ -3,8 +3,6 @@
 It works with every protocol, because the server behind it is memcached.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

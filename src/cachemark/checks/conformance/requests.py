@@ -3,8 +3,6 @@
 The commands of a request have one form for all three protocols; there is one command per key.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import Literal

@@ -1,7 +1,5 @@
 """Runs the cases on a client: each on an empty memcached, over each protocol of the client."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase as fnmatch

@@ -3,8 +3,6 @@
 It can keep a worker from the CPU for a part of a slice: it is stopped, and continued at an instant.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

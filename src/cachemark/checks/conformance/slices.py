@@ -4,8 +4,6 @@ A proxy shows which commands a slice sent. Delays of the proxy are longer than t
 case depends on the speed of the machine.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

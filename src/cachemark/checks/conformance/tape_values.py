@@ -1,7 +1,5 @@
 """The commands on a tape, read independently of any worker (docs/tape.md)."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

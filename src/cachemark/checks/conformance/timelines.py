@@ -1,7 +1,5 @@
 """Cases for the timeline and the sections of a window."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cachemark.checks.conformance.cases import ConformanceCase, claiming

@@ -4,8 +4,6 @@ A proxy between client and server records the commands. They are compared with t
 read independently of any worker.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

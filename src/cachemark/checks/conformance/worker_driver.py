@@ -1,7 +1,5 @@
 """Drives one worker in a test: starts it once, sends single requests, restarts it on failure."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,7 +47,7 @@ class WorkerDriver:
         self._worker: Worker | None = None
         self._ready: protocol.Ready | None = None
 
-    def __enter__(self) -> WorkerDriver:
+    def __enter__(self) -> "WorkerDriver":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """Is this machine suitable for measurements? Each check has a value, a result and stated limits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks that take a second: how often this machine stops a program that only reads a clock."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of the kernel: idle states, NUMA, interrupts, tracing, heat, messages in its log."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of the machine's set-up, as /proc and /sys show it."""
 
-from __future__ import annotations
-
 import platform
 import re
 import resource

@@ -1,7 +1,5 @@
 """Checks of the network: TCP's settings, queues, filters, losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks of what is installed: the engine, servers, and each language's workers."""
 
-from __future__ import annotations
-
 import contextlib
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """The cases, read from cases.toml: a server script, a load, and the known true times."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal

@@ -6,8 +6,6 @@ answer, the host is too noisy and the case is not judged. If the measured time i
 injected one, the client is wrong.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

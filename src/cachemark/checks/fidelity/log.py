@@ -1,7 +1,5 @@
 """The scripted server's log of each read, and the true times that follow from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

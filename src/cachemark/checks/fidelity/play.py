@@ -1,7 +1,5 @@
 """Plays cases with one client, over real sockets, again if the host was too noisy to judge one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase as fnmatch
@@ -83,7 +81,7 @@ class ClientUnderTest:
         usable = host.usable_cpus()
         self._cpus = host.placement(Placement(), usable, host.cores(usable))
 
-    def __enter__(self) -> ClientUnderTest:
+    def __enter__(self) -> "ClientUnderTest":
         return self
 
     def __exit__(self, *_: object) -> None:

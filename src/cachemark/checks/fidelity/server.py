@@ -1,7 +1,5 @@
 """Runs the scripted server, and returns its log at the end."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Does a server behave like memcached? Checks with raw requests, before anything is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import msgspec

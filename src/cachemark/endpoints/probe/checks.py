@@ -1,7 +1,5 @@
 """Checks that are not simple dialogues: TCP segments, binary protocol, value sizes, counters."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Runs the dialogues of dialogues.toml: requests, and the replies that they must get."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

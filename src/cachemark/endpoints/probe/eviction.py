@@ -1,7 +1,5 @@
 """Checks which items a full server evicts, on a small server that the probe starts."""
 
-from __future__ import annotations
-
 from cachemark.endpoints.probe.dialogue import ProbedServer, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer

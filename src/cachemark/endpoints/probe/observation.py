@@ -1,7 +1,5 @@
 """Observes clients and servers: the first bytes of each connection, the server's threads."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A raw connection for probes: sends bytes, and compares the reply with a pattern."""
 
-from __future__ import annotations
-
 import re
 import time
 
@@ -54,7 +52,7 @@ class RawConnection:
         except (OSError, ValueError) as error:
             raise AnswerError(f"cannot connect: {error}") from error
 
-    def __enter__(self) -> RawConnection:
+    def __enter__(self) -> "RawConnection":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -113,7 +111,7 @@ class RawConnection:
             answer += chunk
         return bytes(answer)
 
-    def _receive(self, wait: _Wait, answer: bytearray, most: int) -> bytes:
+    def _receive(self, wait: "_Wait", answer: bytearray, most: int) -> bytes:
         seen = bytes(answer[: _SHOWN_BYTES + 1])
         left_s = wait.left_s()
         if left_s <= 0:

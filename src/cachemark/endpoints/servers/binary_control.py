@@ -1,7 +1,5 @@
 """The orchestrator's own connection to a server that speaks the binary protocol only."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """`cluster:N:SERVER`: N servers of one kind as one target; the client distributes the keys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """`command:PROGRAM ARGS {port}`: any server that takes its port on the command line."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 It sends no operations, so it does not change the counters that verify a trial's counts.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import time

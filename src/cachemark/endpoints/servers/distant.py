@@ -1,7 +1,5 @@
 """`distant:0.5ms:SERVER`: a server behind the engine's proxy, which holds bytes like a network."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`embedded`: the engine's own server."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """A process of the engine that prints lines of JSON: what it listens on, answers to its stdin."""
 
-from __future__ import annotations
-
 import os
 import select
 import time

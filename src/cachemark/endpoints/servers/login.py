@@ -3,8 +3,6 @@
 A password is in a file of the user's. It is in no option, command line or message.
 """
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """`memcached`: the program on PATH, or at the path in the option `binary`."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

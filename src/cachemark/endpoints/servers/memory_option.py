@@ -3,8 +3,6 @@
 Every kind takes the same sizes: `200m`, `2g`; a bare number is MiB.
 """
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """`none`: no server, for caches inside the worker's own process."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """`nutcracker:SERVER`: the proxy twemproxy in front of a server of any kind, or of a cluster."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Starts a server program that takes its port on the command line or in a file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

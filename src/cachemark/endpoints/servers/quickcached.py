@@ -4,8 +4,6 @@ The server reads `conf/QuickCached.xml` from its working folder. So each start g
 with a copy of the distribution's `conf`, changed according to the options.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Protocol deviations of servers that a client must know before it is timed. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import msgspec

@@ -1,7 +1,5 @@
 """The table of server kinds. To add a kind: a file beside this one, and a row here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any

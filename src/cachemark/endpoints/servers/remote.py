@@ -1,7 +1,5 @@
 """`remote:host:port[,host:port…]`: servers that already run, here or elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 

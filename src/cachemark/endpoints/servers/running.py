@@ -1,7 +1,5 @@
 """A running target: its addresses, facts, statistics and use of resources."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Server specifications, as experiments write them: `kind` or `kind:details`."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec
@@ -25,13 +23,13 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     details: str = ""
     options: dict[str, str] = {}
-    inner: ServerSpec | None = None
+    inner: "ServerSpec | None" = None
     count: int = 1
     listen: str = LOOPBACK
     port: int = 0
 
     @property
-    def innermost(self) -> ServerSpec:
+    def innermost(self) -> "ServerSpec":
         """The server itself, behind proxies, or one of a cluster."""
         return self.inner.innermost if self.inner else self
 

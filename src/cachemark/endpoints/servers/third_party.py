@@ -1,7 +1,5 @@
 """Third-party servers that speak memcached's protocol, each a row of third_party.toml."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path

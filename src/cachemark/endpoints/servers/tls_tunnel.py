@@ -3,8 +3,6 @@
 Nothing may be timed through it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

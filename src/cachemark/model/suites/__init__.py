@@ -3,8 +3,6 @@
 The table `quick` of a suite defines its small grid.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path

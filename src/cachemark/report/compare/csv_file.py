@@ -1,7 +1,5 @@
 """A comparison as CSV: a line for each cell and figure; times in ns, CPU in µs, memory in bytes."""
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import Comparison
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow

@@ -1,7 +1,5 @@
 """Differences between the conditions of two runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Each gated figure is tested by itself, so the figures that are shown beside it c
 is worse.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from cachemark.analysis.number_format import count_of

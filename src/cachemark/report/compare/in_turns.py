@@ -1,7 +1,5 @@
 """Two builds that were played in turns, as a comparison: the base is the baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

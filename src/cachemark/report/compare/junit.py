@@ -1,7 +1,5 @@
 """A comparison as JUnit XML, which CI servers show: a test case for each gated ratio."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 from cachemark.analysis.number_format import interval

@@ -1,7 +1,5 @@
 """The contents of a comparison, before they are rendered."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.statistics import ALPHA, Comparison

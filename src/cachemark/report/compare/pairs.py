@@ -1,7 +1,5 @@
 """The rows of a comparison, a family of tests for each figure, and the notes on them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

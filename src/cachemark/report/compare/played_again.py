@@ -1,7 +1,5 @@
 """The run that answers what two stored runs cannot: both sides again, in turns. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 

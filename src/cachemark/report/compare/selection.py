@@ -1,7 +1,5 @@
 """Selection of the cells and figures to compare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Comparison of stored runs: two sides of runs, or the parts of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.model.errors import UsageError

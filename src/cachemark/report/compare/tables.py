@@ -1,7 +1,5 @@
 """A comparison as text cells: one table for each figure, which the renderers draw."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import (
     count_of,
     interval,

@@ -4,8 +4,6 @@ A text such as `go/gomemcache` or `go/gomemcache · embedded` names cells. What 
 be the same on both sides, so two texts can name several pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from itertools import permutations, product
 

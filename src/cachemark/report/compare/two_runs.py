@@ -1,7 +1,5 @@
 """Comparison of runs, cell by cell: one run or several on each side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

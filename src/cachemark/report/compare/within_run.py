@@ -1,7 +1,5 @@
 """Comparison of clients, servers or loads of one run, paired by block."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec

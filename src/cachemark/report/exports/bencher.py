@@ -4,8 +4,6 @@ Values are the report's, geometric means over the valid trials; `lower_value` an
 their 95 % interval, left out where there is none (with fewer than 60 trials).
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import Interval
 from cachemark.report.json_text import json_text
 from cachemark.report.series import ExportedRun, OperationSeries, Series

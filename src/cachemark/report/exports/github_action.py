@@ -5,8 +5,6 @@
 the valid trials; `range` is their 95 % interval, or the range of fewer than 60 trials.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import Interval
 from cachemark.report.cells import cell_title
 from cachemark.report.json_text import json_text

@@ -8,8 +8,6 @@ percentile that a trial has too few operations for, or that its verdict withhold
 that trial's line.
 """
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from cachemark.analysis.statistics import kind_rate, ok, trial_response_ns, window_rate

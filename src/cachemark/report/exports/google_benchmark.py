@@ -6,8 +6,6 @@ response time, as counters; one that a trial has too few operations for, or that
 withholds, is left out.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import ok, trial_response_ns, window_rate
 from cachemark.analysis.verdict import hits_withheld
 from cachemark.model.outcome import Outcome

@@ -5,8 +5,6 @@ whole histogram as it was recorded: unlike a report, it goes on into percentiles
 stand for, and `TotalCount` says how few. Value: the bucket_highest_ns that a bucket stands for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ window's start was not kept (one of an older cachemark) has no line; a comment s
 were.
 """
 
-from __future__ import annotations
-
 import datetime
 
 from cachemark.model import histogram

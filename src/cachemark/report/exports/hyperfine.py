@@ -5,8 +5,6 @@ client processes' CPU, divided by the operations done. Trials that do not count 
 every exit code is 0.
 """
 
-from __future__ import annotations
-
 import statistics
 
 import msgspec

@@ -5,8 +5,6 @@ fewer than three forks, a percentile that too few operations stand for. `rawData
 each fork; `rawDataHistogram` the recorded times in µs with their counts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cachemark.model.histogram import Histogram, bucket_highest_ns

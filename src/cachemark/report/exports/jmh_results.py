@@ -10,8 +10,6 @@ needs three forks. Unlike JMH, the error of `sample` is over the forks' means: t
 trial depend on each other, and an interval over them would be far too narrow.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.statistics import mean_half_width, min_sample_size, window_rate

@@ -6,8 +6,6 @@ last bin too, which JMH drops with its values. `Error` is as jmh_results has it.
 that repeats a JMH benchmark has what was published at the end, with its histograms.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ there, so every count is exact; `_sum` has the resolution of the histograms (0.1
 rates are the reader's to compute: `operations` / `measured_seconds` is ops/s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

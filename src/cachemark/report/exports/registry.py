@@ -4,8 +4,6 @@ A report is for people and is built once; an export is what another program read
 which somebody else has published, and goes back to the trials and histograms themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cachemark.report.exports import (

@@ -9,8 +9,6 @@ row but a line that says so. A run of the suite that repeats the original has th
 the end.
 """
 
-from __future__ import annotations
-
 from cachemark.report.originals.figures import ITERATIONS, loop_seconds
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series, client_cpu_ns

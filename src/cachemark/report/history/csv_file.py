@@ -1,7 +1,5 @@
 """A history as CSV: one line for each cell, run and figure, or for each run."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.report.cells import CELL_FIELDS

@@ -5,8 +5,6 @@ deleted runs are removed. A file that is damaged, or was made by another version
 If the file cannot be written, the index is in memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +86,7 @@ class RunIndex:
             _remove(root)
         self._connection = self._open()
 
-    def __enter__(self) -> RunIndex:
+    def __enter__(self) -> "RunIndex":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """Index → lines: the requested cells, run by run, each compared with the previous run."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The runs of a store, searched and filtered: what was played in each, and with which verdicts."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import msgspec

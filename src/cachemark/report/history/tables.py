@@ -1,7 +1,5 @@
 """A history as text cells: one table for each line, or one of the runs."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title

@@ -1,7 +1,5 @@
 """A workload, a load and a machine in words."""
 
-from __future__ import annotations
-
 import re
 
 from cachemark.analysis.number_format import count_of, counted, size

@@ -1,7 +1,5 @@
 """The environment of templates: each text is escaped; the page's parts and colours are at hand."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import resources
 

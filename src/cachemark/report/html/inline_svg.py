@@ -1,7 +1,5 @@
 """SVG from vl-convert → SVG that can be part of a page."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 # Written on every element, although they say what holds anyway, or what the page says itself.

@@ -1,7 +1,5 @@
 """Page → HTML with Jinja2. All texts from workers and servers are escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 

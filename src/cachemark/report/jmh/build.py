@@ -1,7 +1,5 @@
 """JMH's measurements → the contents of their report. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ The times are those of the calls that JMH sampled. `error` is half of JMH's 99.9
 columns `published_*` have the figures of the old page, if the benchmark repeats one of it.
 """
 
-from __future__ import annotations
-
 from cachemark.report.csv_text import csv_text
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate, Times
 

@@ -1,7 +1,5 @@
 """JMH's figures as one HTML file, with the style and the script of the report's page."""
 
-from __future__ import annotations
-
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.html import render_page
 from cachemark.report.html.descriptions import code_parts

@@ -1,7 +1,5 @@
 """The contents of a report of JMH's figures, before they are rendered."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.report.model import Section

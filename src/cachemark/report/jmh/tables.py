@@ -1,7 +1,5 @@
 """The table of JMH's figures as text cells. Pure."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import number, time
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate

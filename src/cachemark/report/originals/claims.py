@@ -6,8 +6,6 @@ the trials. Where the page has no number, the text says which one is taken. Two 
 constcache: one of the same kind, and its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -11,8 +11,6 @@ The original's time is the sum over its processes, so it grows with their number
 as fast as one alone; multiply by the concurrency to compare.
 """
 
-from __future__ import annotations
-
 import statistics
 
 from cachemark.model.outcome import Outcome

@@ -1,7 +1,5 @@
 """The emcache suite in the format of its original: published figures beside the measured ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec

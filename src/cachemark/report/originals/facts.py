@@ -1,7 +1,5 @@
 """The machine, versions, defaults and limits of a suite's original, beside those of a run. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

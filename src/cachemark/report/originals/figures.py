@@ -5,8 +5,6 @@ is the same in a report's tables and in the originals' own forms, and a rate is 
 time. JMH's score alone is the mean of the trials' scores, as JMH defines it.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 

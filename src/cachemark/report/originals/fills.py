@@ -3,8 +3,6 @@
 A get follows each batch, so that the next one meets a server that has nothing left to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cachemark.model.protocol import Done, Operation

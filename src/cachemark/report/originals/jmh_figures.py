@@ -1,7 +1,5 @@
 """The Java original's published figures beside JMH's of today: the same modes and units."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -4,8 +4,6 @@ Absolute figures of different machines cannot be compared, so each column also r
 the best one of the column.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from itertools import combinations

@@ -8,8 +8,6 @@ send where there is no reply, and timed nothing but the sends of a fill. Units a
 server's own `bytes`, and its resident size, means of the trials; what is not known is a dash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import fmean
 

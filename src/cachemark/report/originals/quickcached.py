@@ -11,8 +11,6 @@ The original's mean goes over all numbers of threads; here each has its own, as 
 nothing.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.statistics import ok
 from cachemark.report.originals.figures import ops_per_txn, totals, txn_ms
 from cachemark.report.originals.quotes import quoted_lines

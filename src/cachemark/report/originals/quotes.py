@@ -1,7 +1,5 @@
 """The published lines of the original of a suite: the end of the forms that it used."""
 
-from __future__ import annotations
-
 from cachemark.model.published import PublishedFile, PublishedTable, Row, published_files
 
 

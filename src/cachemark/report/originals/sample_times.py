@@ -1,7 +1,5 @@
 """The times that JMH's mode SampleTime published, beside those of today's trials."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

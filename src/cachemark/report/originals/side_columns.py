@@ -1,7 +1,5 @@
 """Columns beside a table's main figure: errors, single runs, CPU times, memory."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 

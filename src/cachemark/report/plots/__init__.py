@@ -1,7 +1,5 @@
 """Plots of a report as Vega-Lite specifications in JSON; `draw` renders them as SVG and PNG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -4,8 +4,6 @@ Positions are computed here, in pixels: on a wide plot, names have a column besi
 narrow one, they have a line above them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

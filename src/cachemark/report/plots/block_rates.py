@@ -1,7 +1,5 @@
 """Throughput block by block, which shows whether the machine's speed drifted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number

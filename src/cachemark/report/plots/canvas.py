@@ -1,7 +1,5 @@
 """A drawing in pixels as a Vega-Lite specification: rectangles, lines, arrows and words."""
 
-from __future__ import annotations
-
 from cachemark.report.plots.layout import FONT, SCHEMA, six_digits
 from cachemark.report.plots.palette import ColourRole, light
 from cachemark.report.plots.plot import Spec

@@ -1,7 +1,5 @@
 """The cost of an operation: CPU time of client and server, and the server's memory."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import interval, microseconds, size
 from cachemark.analysis.statistics import Interval
 from cachemark.report.document import Table, plain_table

@@ -1,7 +1,5 @@
 """Small multiples, one for each factor: the effect of each level on the rate."""
 
-from __future__ import annotations
-
 from cachemark.report.document import Table, plain_table
 from cachemark.report.factors import Factor, FactorLevel, factors
 from cachemark.report.model import Report

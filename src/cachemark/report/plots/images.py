@@ -1,7 +1,5 @@
 """Specification → SVG or PNG with vl-convert, without a browser and without a network."""
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

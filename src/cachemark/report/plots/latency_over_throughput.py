@@ -1,7 +1,5 @@
 """Response time over throughput: the behaviour of a client or server under rising load."""
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load

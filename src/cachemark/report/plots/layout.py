@@ -1,7 +1,5 @@
 """Layout of all plots: background, fonts, axes, and the space for names and figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Line charts: one line for each client, told by colour, dash and shape; the last ones are grey."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

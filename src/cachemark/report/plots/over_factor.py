@@ -1,7 +1,5 @@
 """The figure over a numeric factor, such as the number of callers: a line for each client."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

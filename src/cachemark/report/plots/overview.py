@@ -1,7 +1,5 @@
 """Small multiples: one small chart for each workload and load, all servers side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -6,8 +6,6 @@ Ito, made darker or lighter until text in them is readable. Dashes and shapes sh
 information as the colours.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Response time by percentile, on HdrHistogram's axis: 90 %, 99 %, 99.9 % … are equally spaced."""
 
-from __future__ import annotations
-
 import math
 
 from cachemark.analysis.number_format import percentile, time

@@ -1,7 +1,5 @@
 """A plot: its title, its description in words, its Vega-Lite specification, its figures."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

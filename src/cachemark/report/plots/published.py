@@ -5,8 +5,6 @@ figures of different machines have no common scale. The best is that of the cell
 have. The figures are printed beside the bars.
 """
 
-from __future__ import annotations
-
 from cachemark.analysis.number_format import number
 from cachemark.report.document import plain_table
 from cachemark.report.model import Bar, Section

@@ -1,7 +1,5 @@
 """The ranking of a group: a bar for each client, with its interval and its trials."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import (

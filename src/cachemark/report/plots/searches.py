@@ -1,7 +1,5 @@
 """Plots of searches: a percentile over the offered rate, and rates over the connections."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 

@@ -1,7 +1,5 @@
 """Groups of a report that differ in their server only, and are shown side by side."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.plan import NO_SERVER

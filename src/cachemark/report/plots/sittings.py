@@ -1,7 +1,5 @@
 """Plots of a run that was played in turns: round by round, as intervals narrowed, carry-over."""
 
-from __future__ import annotations
-
 from statistics import quantiles
 
 from cachemark.analysis.number_format import interval

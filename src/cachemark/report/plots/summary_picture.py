@@ -5,8 +5,6 @@ and share the column of names at the left, the fastest at the top. A panel that 
 has the ratios to the first, with their intervals: they are known better than the rates.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Throughput, memory and hits during the measured window, second by second."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean
 

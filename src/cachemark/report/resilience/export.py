@@ -1,7 +1,5 @@
 """The matrix for other programs and pages: CSV with a line for each played cell, JSON, Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

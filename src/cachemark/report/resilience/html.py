@@ -1,7 +1,5 @@
 """The matrix as a page for everybody, and a page for each client for its maintainers."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The public reports of known_issues.toml that a client can have in its installed version."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

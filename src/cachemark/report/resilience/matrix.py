@@ -1,7 +1,5 @@
 """Outcomes of cells → a matrix of clients and faults, worst first, in words. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The cells that a run would play, and its duration: for `cachemark resilience --dry-run`. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

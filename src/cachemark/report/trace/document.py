@@ -1,7 +1,5 @@
 """A document about a trace: a title, facts, tables, plots; as one page, and for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import msgspec

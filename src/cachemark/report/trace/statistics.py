@@ -1,7 +1,5 @@
 """The statistics of a trace as a document. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

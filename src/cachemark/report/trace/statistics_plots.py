@@ -1,7 +1,5 @@
 """The pictures of a trace's statistics, as Vega-Lite specifications."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from cachemark.analysis.number_format import number, size

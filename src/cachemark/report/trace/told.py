@@ -1,7 +1,5 @@
 """What the engine tells in words: a fit, a snapshot, the servers that a trace needs."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.model.trace_words import ToldTrace

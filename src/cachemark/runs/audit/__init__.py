@@ -4,8 +4,6 @@ Each run is audited once. The result is stored with the run and shown in its rep
 server or a level that fails are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 

@@ -3,8 +3,6 @@
 Only what is named is a claim; what a library or a server does by itself is no level of a factor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """The needs of a run for a server, and the reasons to skip a trial on it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Are a client's levels what they say? Each is played once, apart from the trials, and watched."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager, suppress
 

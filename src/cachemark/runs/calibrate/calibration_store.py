@@ -1,7 +1,5 @@
 """Calibrations on disk: an append-only file of JSON lines beside the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path

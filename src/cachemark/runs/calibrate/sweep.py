@@ -1,7 +1,5 @@
 """Calibrate a client: a closed loop for its floor, then open loops at rising rates."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import subprocess

@@ -4,8 +4,6 @@ The engine measures and counts. The verdict on its window is that of any trial w
 counters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import IO
 

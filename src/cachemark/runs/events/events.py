@@ -1,7 +1,5 @@
 """The events of a run, as lines of JSON. A line is shorter than 4 kB."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The file of events: appended by the run, read from where the last reading ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

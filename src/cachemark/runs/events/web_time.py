@@ -1,7 +1,5 @@
 """The CPU time of the server that shows a run in a browser, as a part of the run's outcomes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The questions of a run in rounds, and its looks: fixed before the run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.rounds.looks import LOOKS, MIN_BLOCKS, StopRule, looks_that_fit

@@ -3,8 +3,6 @@
 The three designs differ here: what follows plays parts, each of one trial or of one sitting.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence

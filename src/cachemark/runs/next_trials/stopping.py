@@ -4,8 +4,6 @@ Questions and looks are fixed before the run. A cell whose questions are all ans
 look, and gives its time to the others.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

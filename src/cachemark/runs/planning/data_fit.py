@@ -5,8 +5,6 @@ processes of a sitting are alive together: too many of them would make the machi
 while it measures, or end the run halfway.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

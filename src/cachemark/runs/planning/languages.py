@@ -1,7 +1,5 @@
 """The cost of each language's workers beside their operations: time to start, and memory."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from cachemark.model.outcome import Cell

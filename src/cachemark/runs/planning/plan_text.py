@@ -1,7 +1,5 @@
 """A plan in words: its size, and a line for each workload with its load."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ A sitting starts its arms side by side, warms them up, plays whole squares, and 
 trial starts, warms up, plays its window, and ends. Both store the keys at their start.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean

@@ -4,8 +4,6 @@ A missing server or library is one line with its remedy. Its cells are no trials
 in the number of trials, and take no time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """Plays one cell: a client's callers read and write while the server misbehaves."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Its counters go on after a restart.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -49,7 +47,7 @@ class FragileServer:
         self._own_connections = 0
         self._before_kill = _Counts(0, 0, 0)
 
-    def __enter__(self) -> FragileServer:
+    def __enter__(self) -> "FragileServer":
         self._start(self._spec.port)
         self._own_connections = int(self._running.stats()["total_connections"])
         return self

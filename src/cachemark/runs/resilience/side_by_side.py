@@ -5,8 +5,6 @@ does to another shows in both as waiting for a CPU: a verdict that can come from
 and the cell is played again alone.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -3,8 +3,6 @@
 An outcome is on disk before the next cell begins, so a stopped run can be continued.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ The call log says later what each call came to; until then there are the worker'
 counters of the server.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from itertools import pairwise

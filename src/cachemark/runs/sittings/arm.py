@@ -4,8 +4,6 @@ Arms start side by side, because most of a start is waiting: for an interpreter,
 for the last key to be stored. They end side by side, too: each worker sums up what it noted.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence

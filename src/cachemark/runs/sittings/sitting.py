@@ -5,8 +5,6 @@ changes what another one reads, and the counters of a server belong to one clien
 one outcome, as a trial does.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import time

@@ -1,7 +1,5 @@
 """The slices of one arm while a sitting is played: columns that grow, and their frozen form."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.analysis.rounds.order import Turn

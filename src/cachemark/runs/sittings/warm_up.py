@@ -1,7 +1,5 @@
 """When a client is warm, and whether its slices are long enough. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import median

@@ -5,8 +5,6 @@ bytes. An archive is untrusted input. It is unpacked, and all of it is checked, 
 own with limits on memory, time and bytes. Only then does the run appear in the store.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import hashlib

@@ -3,8 +3,6 @@
 A run of one's own passes. One that was imported may hold anything that has the right types.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Each outcome is on disk before the next trial begins. A killed process can leave
 line, which is dropped. Nothing else is ever rewritten.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import fcntl
@@ -65,7 +63,7 @@ class Run:
         """Whether the run was made elsewhere."""
         return os.path.lexists(self.folder / IMPORTED)
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> "Run":
         self._lock = lock_run(self.folder)
         return self
 

@@ -1,7 +1,5 @@
 """How a load's callers become threads and connections of each worker, and what it must offer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

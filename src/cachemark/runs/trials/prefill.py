@@ -6,8 +6,6 @@ window plays the tape from its start, so those items are then written again, not
 server during the fill instead would overshoot by all that lies in the sockets.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple

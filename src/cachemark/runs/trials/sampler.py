@@ -5,8 +5,6 @@ trial's own control connection. The server does not count `stats` as an operatio
 not change the counters that the verdict compares. A sample costs the server some µs a second.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -64,7 +62,7 @@ class Sampler:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
-    def __enter__(self) -> Sampler:
+    def __enter__(self) -> "Sampler":
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """The setting of a trial: the parties, the work, the tapes, the CPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -41,7 +39,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     awake_pid: int | None = None
     slices: bool = False
     operation_ns: int = 0
-    generators: Setting | None = None
+    generators: "Setting | None" = None
 
     @property
     def cell_load(self) -> Load:

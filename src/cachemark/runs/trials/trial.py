@@ -1,7 +1,5 @@
 """One trial: fresh server and workers, prefill, warm-up, measure; an outcome whatever happens."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack

@@ -1,7 +1,5 @@
 """The measured window of a trial: play it, and read server and machine before, within and after."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The live runs that somebody watches: one reader for all viewers of a run."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cells over time, machines and versions."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import Response
 

@@ -1,7 +1,5 @@
 """The comparison of two runs, of a cell of each, or of two cells of one run."""
 
-from __future__ import annotations
-
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response

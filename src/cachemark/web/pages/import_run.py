@@ -1,7 +1,5 @@
 """The import of an archive: checked as `cachemark import` checks it, in a process of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool

@@ -1,7 +1,5 @@
 """A run or a drive while it goes on: its page, all of it as JSON, and a stream of what is new."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator

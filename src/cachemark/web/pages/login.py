@@ -1,7 +1,5 @@
 """The token, shown once, becomes a cookie."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 

@@ -1,7 +1,5 @@
 """This machine: the clients and servers that are ready here, and what the doctor finds."""
 
-from __future__ import annotations
-
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request

@@ -1,7 +1,5 @@
 """A new run from a form, which first shows how long it takes; stop and resume."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from urllib.parse import quote

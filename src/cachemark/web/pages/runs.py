@@ -1,7 +1,5 @@
 """The list of runs, one run's answers, its report, and its files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The documentation, as `make docs` builds it: of the checkout, or of the package."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send

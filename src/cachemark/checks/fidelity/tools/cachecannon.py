@@ -1,7 +1,5 @@
 """cachecannon: JSON lines, percentiles in µs; in an open loop since the intended start."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """mc-crusher discards replies unread and reports no times, so no percentile can be compared."""
 
-from __future__ import annotations
-
 from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob
 
 _PREFIX = "k" * (KEY_BYTES - 4)

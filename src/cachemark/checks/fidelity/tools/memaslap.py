@@ -1,7 +1,5 @@
 """memaslap (Debian: memcaslap): times in powers of two of µs."""
 
-from __future__ import annotations
-
 import re
 
 from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult, unreadable

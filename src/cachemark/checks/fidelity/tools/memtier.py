@@ -1,7 +1,5 @@
 """memtier_benchmark: percentiles from its JSON file, in ms."""
 
-from __future__ import annotations
-
 import json
 
 from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult

@@ -1,7 +1,5 @@
 """mutilate: a row of percentiles in µs, from buckets that are 10 % wide."""
 
-from __future__ import annotations
-
 import re
 
 from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult, unreadable

@@ -1,7 +1,5 @@
 """rpc-perf 5: percentiles of each window in its log, in µs."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec.structs import replace

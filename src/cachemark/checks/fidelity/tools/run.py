@@ -1,7 +1,5 @@
 """Runs another load generator on the cases that it can play."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Types and functions that the adapters of other load generators share."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable

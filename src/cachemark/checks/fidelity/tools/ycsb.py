@@ -1,7 +1,5 @@
 """YCSB's memcached binding: percentiles in µs, in an open loop from the intended start."""
 
-from __future__ import annotations
-
 import re
 
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
