@@ -319,7 +319,7 @@ try-dist: $(UV) ## Install the wheels of dist/ into a clean environment, and use
 release-check: $(UV) ## Whether the last commit and dist/ are a release: tag, changelog, licences, parts, checksums
 	@$(UV) run --no-project --quiet python -m tools.release_check
 
-third-party: setup ## Print THIRD-PARTY.md: the packages of others, with their licences
+third-party: setup ## Print THIRD-PARTY.csv: the packages of others, with their licences
 	@$(RUN) python tools/third_party.py
 
 clean: ## Remove everything that was set up

@@ -71,11 +71,11 @@ def released(version: str, changelog: str) -> Iterator[str]:
 
 
 def licences(listed: dict[third_party.Part, str], locked: set[third_party.Part]) -> Iterator[str]:
-    """THIRD-PARTY.md has each package of the lock files, and its licence."""
+    """THIRD-PARTY.csv has each package of the lock files, and its licence."""
     if not third_party.is_complete(set(listed), locked):
-        yield "THIRD-PARTY.md and the lock files differ: make third-party"
+        yield "THIRD-PARTY.csv and the lock files differ: make third-party"
     if unknown := sorted(part.name for part in listed if listed[part] == third_party.UNKNOWN):
-        yield f"no licence in THIRD-PARTY.md: {', '.join(unknown)}: look it up, and write it there"
+        yield f"no licence in THIRD-PARTY.csv: {', '.join(unknown)}: look it up, and write it there"
 
 
 def complete(version: str, names: set[str]) -> Iterator[str]:

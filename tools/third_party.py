@@ -1,14 +1,16 @@
-"""List the packages of others that cachemark uses, with their licences: THIRD-PARTY.md.
+"""List the packages of others that cachemark uses, with their licences: THIRD-PARTY.csv.
 
 The lock files say which packages: cargo's, uv's, npm's, go.mod, the poms and the gemfiles. What the
 packages of the poms need themselves is read from the workers of Java that are built here. npm's
 lock file says the licences too. The others are read from what the package managers have installed
-on this machine. A package that is not there keeps the licence that THIRD-PARTY.md has already.
-Packages of Debian are not listed.
+on this machine. A package that is not there keeps the licence that THIRD-PARTY.csv has already.
+Packages of Debian, and packages that Ruby's gems need themselves, are not listed.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import subprocess
@@ -22,7 +24,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "THIRD-PARTY.md"
+TABLE = ROOT / "THIRD-PARTY.csv"
 CARGO = ("engine", "workers/rust")
 PYTHON = (".", "workers/python")
 UNKNOWN = "not known here"
@@ -30,14 +32,7 @@ _POM = "{http://maven.apache.org/POM/4.0.0}"
 _COORDINATES = ("groupId", "artifactId", "version")
 _MAVEN = "Maven"
 _REPOSITORY = Path.home() / ".m2/repository"
-_HEAD = """# Packages of others
-
-cachemark and its workers use these packages. This repository contains none of them: the package
-managers fetch what the lock files name. The program `cachemark-engine` contains crates of
-crates.io. The documentation site in the wheel of cachemark contains scripts and styles of zensical.
-Packages that Ruby's gems need themselves are not listed. `make third-party` prints this page.
-
-"""
+_COLUMNS = ["registry", "package", "version", "licence"]
 
 
 class Part(NamedTuple):
@@ -254,36 +249,30 @@ def _licences_of_pom(group: str, artifact: str, version: str) -> list[str]:
 
 
 def listed() -> dict[Part, str]:
-    """What THIRD-PARTY.md says now."""
-    return rows(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else {}
+    """The packages of THIRD-PARTY.csv, and their licences."""
+    return rows(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
 
 
-def rows(page: str) -> dict[Part, str]:
-    """The packages of a page, and their licences."""
-    found = re.findall(r"^\| ([\w.]+) \| (.+) \| (.+) \|$", page.partition("|---")[2], re.M)
-    return {
-        Part(registry, *package.rsplit("@", 1)): licence
-        for registry, licence, packages in found
-        for package in packages.split(", ")
-    }
+def rows(text: str) -> dict[Part, str]:
+    """The packages of a table, and their licences."""
+    _, *found = csv.reader(io.StringIO(text))
+    return {Part(registry, name, version): licence for registry, name, version, licence in found}
 
 
-def page(parts: set[Part], known: dict[Part, str]) -> str:
-    """The page: a row for each registry and licence, with its packages as NAME@VERSION."""
-    packages: dict[tuple[str, str], list[str]] = {}
-    for part in sorted(parts):
-        row = packages.setdefault((part.registry, known.get(part, UNKNOWN)), [])
-        row.append(f"{part.name}@{part.version}")
-    lines = ["| registry | licence | packages |", "|---|---|---|"]
-    lines += [f"| {' | '.join(row)} | {', '.join(packages[row])} |" for row in sorted(packages)]
-    return _HEAD + "\n".join(lines) + "\n"
+def table(parts: set[Part], known: dict[Part, str]) -> str:
+    """The table: a row for each package."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows((*part, known.get(part, UNKNOWN)) for part in sorted(parts))
+    return text.getvalue()
 
 
 def main() -> int:
-    """Write the page."""
+    """Write the table."""
     before = listed()
     of_java = needed_by_maven(ROOT) or {part for part in before if part.registry == _MAVEN}
-    PAGE.write_text(page(locked(ROOT) | of_java, {**before, **licences()}), encoding="utf-8")
+    TABLE.write_text(table(locked(ROOT) | of_java, {**before, **licences()}), encoding="utf-8")
     return 0
 
 

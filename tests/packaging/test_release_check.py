@@ -216,7 +216,7 @@ def test_each_package_has_a_licence() -> None:
     assert not list(release_check.licences({clap: "MIT", jar: "MIT"}, {clap}))
     for listed in ({}, {clap: "MIT", other: "MIT"}, {clap: third_party.UNKNOWN}):
         (problem,) = release_check.licences(listed, {clap})
-        assert "THIRD-PARTY.md" in problem
+        assert "THIRD-PARTY.csv" in problem
     assert not list(release_check.licences(third_party.listed(), third_party.locked(dist.ROOT)))
 
 
@@ -232,9 +232,9 @@ def test_jars_say_whose_classes_they_have(tmp_path: Path) -> None:
     assert third_party.needed_by_maven(tmp_path) == found
 
 
-def test_a_page_is_read_as_it_was_written() -> None:
+def test_table_is_read_as_it_was_written() -> None:
     parts = {Part("npm", "@hapi/b64", "5.0.0"), Part("Maven", "a.b:c", "1"), Part("Go", "x", "v1")}
     known = {Part("Maven", "a.b:c", "1"): "The Licence, Version 2.0"}
-    read = third_party.rows(third_party.page(parts, known))
+    read = third_party.rows(third_party.table(parts, known))
     assert set(read) == parts
     assert read | known == read
