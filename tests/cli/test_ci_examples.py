@@ -1,4 +1,4 @@
-"""The examples of docs/ci.md, run as they are typed there, on a small repository of a library."""
+"""The examples of docs/ci.md, run as they are, on a small repository of a library."""
 
 import contextlib
 import os
@@ -12,10 +12,12 @@ import pytest
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, registry
 from cachemark.host.process import binary_path
+from tests.conftest import ROOT
 from tests.docs.test_commands import blocks
 from tests.workers import worker_driver
 
 PAGE = "docs/ci.md"
+HISTORY = (ROOT / "docs" / "examples" / "history.sh").read_text(encoding="utf-8")
 AUTHOR = {"NAME": "test", "EMAIL": "test@localhost"}
 JOBS = 4
 
@@ -40,10 +42,10 @@ def go_cache() -> str:
     return asked.stdout.strip()
 
 
-def block(words: str) -> str:
-    """The example of the page that has these words."""
-    (text,) = (text for language, text in blocks(PAGE) if language == "sh" and words in text)
-    return text
+def comparison(client: str) -> str:
+    """The page's comparison of two source trees, with another client."""
+    (text,) = (text for language, text in blocks(PAGE) if language == "sh" and "@./base" in text)
+    return text.replace("python/pymemcache", client).replace("python", client.partition("/")[0])
 
 
 def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -90,7 +92,7 @@ def history_job(folder: Path, name: str) -> subprocess.Popen[str]:
         (job / "programs" / program).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         (job / "programs" / program).chmod(0o755)
     return subprocess.Popen(
-        ["sh", "-e", "-c", block("--branch benchmarks")],
+        ["sh", "-e", "-c", HISTORY],
         cwd=job,
         env={
             "PATH": f"{job / 'programs'}{os.pathsep}{os.environ['PATH']}",
@@ -129,7 +131,7 @@ def repository(folder: Path, library: Path) -> None:
 def test_a_slower_head_fails_the_job_and_writes_the_comment(tmp_path: Path) -> None:
     needs = Path(set_up("node/memjs").needs)
     repository(tmp_path, needs.parent)
-    ended = shell(tmp_path, block("--client node/memjs@"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    ended = shell(tmp_path, comparison("node/memjs"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "Worse, and the estimate is beyond the margin of 5 %" in ended.stdout
     comment = (tmp_path / "answer.md").read_text(encoding="utf-8")
@@ -167,9 +169,7 @@ def test_a_history_grows_in_a_branch(tmp_path: Path) -> None:
     shell(tmp_path, "git init --quiet --bare remote.git")
     for job in ("first", "second"):
         (tmp_path / job).mkdir()
-        ended = shell(
-            tmp_path / job, block("--branch benchmarks"), REPOSITORY=str(tmp_path / "remote.git")
-        )
+        ended = shell(tmp_path / job, HISTORY, REPOSITORY=str(tmp_path / "remote.git"))
         assert ended.returncode == 0, ended.stdout + ended.stderr
     runs = sorted(path.name for path in (tmp_path / "second" / "history").glob("2*"))
     assert len(runs) == 2

@@ -1,6 +1,5 @@
-"""What docs/hosts.md says to docker compose and Kubernetes: YAML whose commands the CLI knows."""
+"""Examples for docker compose and Kubernetes: YAML whose commands the command line takes."""
 
-import re
 import shlex
 from typing import Any
 
@@ -9,8 +8,11 @@ import yaml
 from cachemark.cli import app
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
-COMPOSE, JOB = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+EXAMPLES = ROOT / "docs" / "examples"
+COMPOSE, JOB = (
+    yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+    for name in ("agent-compose.yaml", "agents-job.yaml")
+)
 
 
 def parsed(command: list[str]) -> tuple[str, dict[str, Any]]:
