@@ -14,6 +14,7 @@ import msgspec
 
 from cachemark.analysis.verdict.explanations import RULES, VERDICTS, Explanation
 from cachemark.cli import app
+from cachemark.model.protocol_docs import document
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _ELSEWHERE = re.compile(r"[a-z]+:")
@@ -49,6 +50,13 @@ def sources(root: Path) -> Sources:
         for path in (root / "docs").glob(pattern)
     }
     return Sources(root, dict(sorted(pages.items())), files)
+
+
+def text_of(page: str, where: Sources) -> str:
+    """The Markdown of a page of the checkout; of the protocol, with the fields of each message."""
+    if page == "protocol.md":
+        return document()
+    return (where.root / where.pages[page]).read_text(encoding="utf-8")
 
 
 def printed_pages() -> dict[str, str]:

@@ -16,7 +16,7 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-from tools.docs_pages import Sources, printed_pages, site_text, sources
+from tools.docs_pages import Sources, printed_pages, site_text, sources, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGURATION = "zensical.toml"
@@ -56,9 +56,8 @@ def build(folder: Path) -> int:
 def write_pages(where: Sources, folder: Path) -> None:
     """Write all pages and what goes with them into a folder."""
     folder.mkdir(parents=True)
-    for page, source in where.pages.items():
-        text = (where.root / source).read_text(encoding="utf-8")
-        (folder / page).write_text(site_text(text, page, where), encoding="utf-8")
+    for page in where.pages:
+        (folder / page).write_text(site_text(text_of(page, where), page, where), encoding="utf-8")
     for page, text in printed_pages().items():
         (folder / page).write_text(text, encoding="utf-8")
     for name, source in where.files.items():

@@ -14,5 +14,5 @@ def protocol(
         bool, Parameter(name="--schema", negative="", help="print the JSON Schema instead")
     ] = False,
 ) -> None:
-    """Print PROTOCOL.md, for authors of workers."""
+    """Print the worker protocol with all fields, for authors of workers."""
     print_text(schema() if json_schema else document())

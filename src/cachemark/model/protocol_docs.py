@@ -28,8 +28,9 @@ A worker is a program that plays a [tape](docs/tape.md) with one client library.
 the loop and the histograms. cachemark starts the worker, sends it requests, and judges its results.
 [An example](workers/reference/worker.py) has 250 lines of plain Python.
 
-`cachemark protocol` prints this page from `src/cachemark/model/protocol.py`, and the JSON Schema
-[docs/protocol.schema.json](docs/protocol.schema.json).
+`cachemark protocol` prints this page with a table of the fields of each message, from
+`src/cachemark/model/protocol.py`. The same tables are on the documentation site (`make docs`), and
+in the JSON Schema [docs/protocol.schema.json](docs/protocol.schema.json).
 
 ## Rules
 
@@ -72,21 +73,21 @@ cachemark                            worker
 """
 
 
-def document() -> str:
-    """The text of PROTOCOL.md."""
+def document(*, fields: bool = True) -> str:
+    """The page about the protocol; PROTOCOL.md is without the tables of fields."""
     histogram = (
         "HdrHistogram V2, compressed, base64; nanoseconds; 1 ns to 100 s; 3 significant digits"
     )
     parts = [_INTRODUCTION.format(version=PROTOCOL_VERSION, histogram=histogram)]
     parts.append("## Requests\n")
-    parts += [_section(message) for message in REQUESTS]
+    parts += [_section(message, fields) for message in REQUESTS]
     parts.append("## GiveUp, a part of `run`\n")
-    parts.append(_body(GiveUp))
+    parts.append(_body(GiveUp, fields))
     parts.append("## Answers\n")
-    parts += [_section(message) for message in ANSWERS]
+    parts += [_section(message, fields) for message in ANSWERS]
     for part in (Operation, Groups, Timeline, Sections, WrongReply, HeapWork):
         parts.append(f"## {part.__name__}, a part of `done`\n")
-        parts.append(_body(part))
+        parts.append(_body(part, fields))
     return "\n".join(parts)
 
 
@@ -118,14 +119,14 @@ def _with_clean_descriptions(part: Any) -> Any:
     }
 
 
-def _section(message: type[Message]) -> str:
+def _section(message: type[Message], fields: bool) -> str:
     tag = message.__struct_config__.tag
-    return f"### `{tag}`\n\n{_body(message)}"
+    return f"### `{tag}`\n\n{_body(message, fields)}"
 
 
-def _body(struct: type[msgspec.Struct]) -> str:
+def _body(struct: type[msgspec.Struct], fields: bool) -> str:
     text = inspect.cleandoc(struct.__doc__ or "")
-    rows = _rows(struct)
+    rows = _rows(struct) if fields else []
     if not rows:
         return f"{text}\n"
     head = "| field | type (default) | meaning |\n|---|---|---|"
@@ -171,7 +172,7 @@ def _main(arguments: list[str]) -> int:
     """Write both documents into the checkout, or with --check say whether they are fresh."""
     root = Path(__file__).resolve().parents[3]
     documents = {
-        root / "PROTOCOL.md": document(),
+        root / "PROTOCOL.md": document(fields=False),
         root / "docs" / "protocol.schema.json": schema(),
     }
     if "--check" not in arguments:
