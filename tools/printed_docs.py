@@ -1,8 +1,7 @@
 """Prints pages of docs from the code: settings of experiments, faults and rules, exit statuses.
 
-All of docs/experiment.md is printed: before its tables stands experiment_head.md; the tables are
-those of `model/experiment.py`, the servers those of the registry, the examples the files in
-docs/examples. In other pages, tables between marks are.
+All of docs/experiment.md is printed: experiment_head.md, a table for each class of
+`model/experiment.py`, and the examples in docs/examples. In other pages, tables between marks are.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from typing import Any
 import msgspec
 
 from cachemark.analysis.resilience.verdict import CRASH, RULES, Rule
-from cachemark.cli.exit_status import EXIT_STATUSES, FAILED, FAILURES, INCONCLUSIVE
-from cachemark.endpoints.servers import kinds
+from cachemark.cli.exit_status import EXIT_STATUSES, FAILED
 from cachemark.model.experiment_settings import TABLES, schema_of, to_toml
 from cachemark.model.faults import Fault, all_faults
 from cachemark.model.setting_types import default_of
@@ -26,7 +24,6 @@ from cachemark.model.setting_types import default_of
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 EXAMPLES = DOCS / "examples"
 HEAD = Path(__file__).with_name("experiment_head.md")
-SERVERS = Path(__file__).with_name("experiment_servers.md")
 
 _TITLES = {
     "": "The experiment",
@@ -44,7 +41,7 @@ _TITLES = {
 
 def document() -> str:
     """The text of docs/experiment.md."""
-    parts = [HEAD.read_text(encoding="utf-8"), _servers()]
+    parts = [HEAD.read_text(encoding="utf-8")]
     parts += [f"## {_TITLES[name]}\n\n{_table(table)}" for name, table in TABLES.items()]
     head = "## Examples\n\n| file, a whole experiment | it shows |\n|---|---|\n"
     parts.append(head + "".join(_example(path) for path in example_files()))
@@ -62,15 +59,12 @@ def example_files() -> list[Path]:
     return sorted(EXAMPLES.glob("*.toml"))
 
 
-def _servers() -> str:
-    rows = "\n".join(f"| `{_cell(kind.form)}` | {_cell(kind.summary)} |" for kind in kinds())
-    return f"| server | what it is |\n|---|---|\n{rows}\n\n{SERVERS.read_text(encoding='utf-8')}"
-
-
 def _table(table: type[msgspec.Struct]) -> str:
     text = inspect.cleandoc(table.__doc__ or "")
     shapes = schema_of(table)
-    rows = [_row(field, shapes[field.name]) for field in msgspec.structs.fields(table)]
+    fields = ((field, shapes[field.name]) for field in msgspec.structs.fields(table))
+    # A table has a section of its own.
+    rows = [_row(of, shape) for of, shape in fields if not shape["description"].startswith("see ")]
     head = "| setting | value (default) | meaning |\n|---|---|---|"
     return f"{text}\n\n{head}\n" + "\n".join(rows) + "\n"
 
@@ -81,7 +75,7 @@ def _row(field: msgspec.structs.FieldInfo, shape: dict[str, Any]) -> str:
     texts = [each for each in shape.get("examples", []) if isinstance(each, str | list | dict)]
     examples = [f"`{_cell(to_toml(each))}`" for each in texts if each and "enum" not in shape]
     told = [each for each in examples if each != default and each.strip('`"') not in meaning]
-    such_as = f", such as {', '.join(told[:3])}" if told else ""
+    such_as = f", such as {', '.join(told[:2])}" if told else ""
     value = f"{_kind(shape)}{f' ({default})' if default else ''}"
     return f"| `{field.name}` | {value} | {_cell(meaning)}{such_as} |"
 
@@ -105,15 +99,13 @@ def _kind(shape: dict[str, Any]) -> str:
 
 
 def _limits(shape: dict[str, Any]) -> str:
-    """Such as `, 0 to 1`; the largest of all integers is not worth a word."""
+    """Such as ` from 0 to 1`; empty without a limit. The largest of all integers is none."""
     low = shape.get("minimum", shape.get("exclusiveMinimum"))
     high = shape.get("maximum", shape.get("exclusiveMaximum"))
     if low is None or shape["type"] == "string":
         return ""
-    above = ", above" if "exclusiveMinimum" in shape else ","
-    if high is not None and high < 2**40:
-        return f", {low:g} to {high:g}"
-    return f"{above} {low:g}" if "exclusiveMinimum" in shape else f", {low:g} or more"
+    text = f" {'above' if 'exclusiveMinimum' in shape else 'from'} {low:g}"
+    return text if high is None or high >= 2**40 else f"{text} to {high:g}"
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
@@ -165,14 +157,9 @@ def _rule(rule: Rule) -> str:
 
 
 def _statuses() -> str:
-    lines = ["| status | verb | meaning |", "|:--|:--|:--|"]
-    for status, meaning in EXIT_STATUSES.items():
-        if status == FAILED:
-            lines += [f"| {status} | `{verb}` | {text} |" for verb, text in FAILURES.items()]
-        else:
-            verb = "`compare`" if status == INCONCLUSIVE else "all"
-            lines.append(f"| {status} | {verb} | {meaning} |")
-    return "\n".join(lines) + "\n"
+    own = {FAILED: "failed, in the way that `cachemark VERB --help` says"}
+    rows = (f"| {status} | {text} |\n" for status, text in {**EXIT_STATUSES, **own}.items())
+    return "| status | meaning |\n|--:|:--|\n" + "".join(rows)
 
 
 def printed() -> dict[Path, str]:

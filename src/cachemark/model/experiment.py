@@ -281,7 +281,7 @@ class Placement(TomlTable, frozen=True, kw_only=True):
 
 
 class QuickGrid(TomlTable, frozen=True, kw_only=True):
-    """The small grid of a suite, for `--quick`: which names remain, and how much is shortened."""
+    """The small grid of a suite, for `--quick`; it may have its own `timing` and `rounds`."""
 
     blocks: Annotated[Positive, _is("as above", 2)] = 2
     clients: Annotated[list[str] | None, _is("those that remain")] = None
