@@ -1,6 +1,6 @@
 """Prints pages of docs from the code: settings of experiments, faults and rules, exit statuses.
 
-All of docs/experiment.md is printed: experiment_head.md, a table for each class of
+All of docs/experiment.md is printed: experiment_head.md, a list for each class of
 `model/experiment.py`, and the examples in docs/examples. In other pages, tables between marks are.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -42,16 +43,16 @@ _TITLES = {
 def document() -> str:
     """The text of docs/experiment.md."""
     parts = [HEAD.read_text(encoding="utf-8")]
-    parts += [f"## {_TITLES[name]}\n\n{_table(table)}" for name, table in TABLES.items()]
-    head = "## Examples\n\n| file, a whole experiment | it shows |\n|---|---|\n"
-    parts.append(head + "".join(_example(path) for path in example_files()))
+    parts += [f"## {_TITLES[name]}\n\n{_section(table)}" for name, table in TABLES.items()]
+    examples = "\n".join(_example(path) for path in example_files())
+    parts.append(f"## Examples\n\nEach file is a whole experiment.\n\n{examples}\n")
     return "\n".join(parts)
 
 
 def _example(path: Path) -> str:
-    """A table row: a link to an example, and the comment of its first line."""
+    """An item of a list: a link to an example, and the comment of its first line."""
     comment = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-    return f"| [`{path.name}`](examples/{path.name}) | {_cell(comment)} |\n"
+    return _filled(f"- [`{path.name}`](examples/{path.name}): {comment}")
 
 
 def example_files() -> list[Path]:
@@ -59,25 +60,38 @@ def example_files() -> list[Path]:
     return sorted(EXAMPLES.glob("*.toml"))
 
 
-def _table(table: type[msgspec.Struct]) -> str:
+def _section(table: type[msgspec.Struct]) -> str:
+    """The docstring of a table of settings, and an item of a list for each setting."""
     text = inspect.cleandoc(table.__doc__ or "")
     shapes = schema_of(table)
     fields = ((field, shapes[field.name]) for field in msgspec.structs.fields(table))
     # A table has a section of its own.
-    rows = [_row(of, shape) for of, shape in fields if not shape["description"].startswith("see ")]
-    head = "| setting | value (default) | meaning |\n|---|---|---|"
-    return f"{text}\n\n{head}\n" + "\n".join(rows) + "\n"
+    items = [
+        _item(of, shape) for of, shape in fields if not shape["description"].startswith("see ")
+    ]
+    return f"{text}\n\n" + "\n".join(items) + "\n"
 
 
-def _row(field: msgspec.structs.FieldInfo, shape: dict[str, Any]) -> str:
+def _item(field: msgspec.structs.FieldInfo, shape: dict[str, Any]) -> str:
+    """Such as "- `blocks = 5` (integer from 1): repetitions of the whole grid"."""
     meaning, default = shape["description"], _default(field)
     # Numbers and choices need no example.
     texts = [each for each in shape.get("examples", []) if isinstance(each, str | list | dict)]
-    examples = [f"`{_cell(to_toml(each))}`" for each in texts if each and "enum" not in shape]
-    told = [each for each in examples if each != default and each.strip('`"') not in meaning]
+    examples = [to_toml(each) for each in texts if each and "enum" not in shape]
+    told = [f"`{each}`" for each in examples if each != default and each.strip('"') not in meaning]
     such_as = f", such as {', '.join(told[:2])}" if told else ""
-    value = f"{_kind(shape)}{f' ({default})' if default else ''}"
-    return f"| `{field.name}` | {value} | {_cell(meaning)}{such_as} |"
+    setting = f"{field.name} = {default}" if default else field.name
+    kind = f"{_kind(shape)}, required" if field.required else _kind(shape)
+    # The default of a switch says what it is.
+    what = "" if shape.get("type") == "boolean" else f" ({kind})"
+    return _filled(f"- `{setting}`{what}: {meaning}{such_as}")
+
+
+def _filled(item: str) -> str:
+    """An item of a list, in lines of less than 120 characters."""
+    return textwrap.fill(
+        item, 119, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _kind(shape: dict[str, Any]) -> str:
@@ -93,9 +107,8 @@ def _kind(shape: dict[str, Any]) -> str:
         return "list"
     if shape.get("type") == "object":
         return "table"
-    return {"string": "text", "integer": "integer", "number": "number", "boolean": "yes or no"}[
-        shape["type"]
-    ].replace("yes or no", "`true`, `false`") + _limits(shape)
+    kind = str(shape["type"])
+    return ("text" if kind == "string" else kind) + _limits(shape)
 
 
 def _limits(shape: dict[str, Any]) -> str:
@@ -110,16 +123,10 @@ def _limits(shape: dict[str, Any]) -> str:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     """The default value as TOML; empty if there is none."""
-    if field.required:
-        return "required"
-    value = default_of(field)
+    value = None if field.required else default_of(field)
     if value is None or isinstance(value, msgspec.Struct) or value in ("", [], {}):
         return ""
-    return f"`{to_toml(value)}`"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return to_toml(value)
 
 
 # The pages that have printed tables, between marks.
@@ -138,9 +145,8 @@ def with_tables(page: str) -> str:
 
 
 def _faults(faults: Iterable[Fault]) -> str:
-    head = "| fault (* with `--quick`) | what happens |\n|---|---|\n"
-    rows = (f"| `{each.name}`{' *' if each.quick else ''} | {each.about} |\n" for each in faults)
-    return head + "".join(rows)
+    items = (f"- `{each.name}`{' *' if each.quick else ''}: {each.about}" for each in faults)
+    return "\n".join(map(_filled, items)) + "\n"
 
 
 def _rules(rules: Iterable[Rule]) -> str:

@@ -1,5 +1,6 @@
 """The glossary of ARCHITECTURE.md."""
 
+import re
 from pathlib import Path
 
 _PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
@@ -9,8 +10,7 @@ def _terms() -> list[str]:
     section = (
         _PAGE.read_text(encoding="utf-8").partition("\n## Glossary\n")[2].partition("\n## ")[0]
     )
-    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")]
-    return [term for term in rows if term != "term"]
+    return re.findall(r"^- \*\*(.+?)\*\*: ", section, re.MULTILINE)
 
 
 def test_the_glossary_can_be_read_at_once() -> None:

@@ -18,13 +18,14 @@ def test_pages_are_those_of_the_code() -> None:
         assert page.read_text(encoding="utf-8") == text, "run `make docs`"
 
 
-def test_tables_have_a_row_for_each_fault_and_rule() -> None:
+def test_each_fault_and_rule_is_printed() -> None:
     marks = "<!-- printed: {} -->\nstale\n<!-- end -->\n"
-    faults, rules = (
-        with_tables(marks.format(name)).splitlines()[3:-1] for name in ("faults", "rules")
-    )
-    assert [row.split("`")[1] for row in faults] == list(all_faults())
-    assert [row.split("|")[1].strip() for row in rules] == [rule.name for rule in (CRASH, *RULES)]
+    faults, rules = (with_tables(marks.format(name)).splitlines() for name in ("faults", "rules"))
+    named = [line.split("`")[1] for line in faults if line.startswith("- `")]
+    assert named == list(all_faults())
+    assert [row.split("|")[1].strip() for row in rules[3:-1]] == [
+        rule.name for rule in (CRASH, *RULES)
+    ]
 
 
 def test_there_are_six_examples() -> None:
