@@ -113,7 +113,7 @@ def test_nobody_is_named_first_whom_another_one_is_ahead_of(design: Design) -> N
         first = choices(group)[0].name
         assert leader(group) == row.first == first
         assert first in line
-        assert "Nobody is named first" not in render(found, 200)
+        assert "No first is named" not in render(found, 200)
         check_ratios(choices(group), rates)
 
 
@@ -121,7 +121,7 @@ def check_nobody(found: Report, line: str) -> None:
     """Neither the sentence, nor the headline, nor the page's table has a first."""
     (row,) = conclusion_rows(found, ["here"])
     assert (row.first, row.second, row.difference) == ("–", "–", "–")
-    assert "Nobody is named first: " in line
+    assert "No first is named: " in line
     for text in (line.partition("Settled within")[0], one_sentence(found)):
         assert not any(words in text.partition("Settled within")[0] for words in NAMES_FIRST)
     assert found.rounds is not None
@@ -175,7 +175,7 @@ def test_too_wide_a_bridge_names_the_leaders_of_the_sets_only() -> None:
     (group,) = found.groups
     assert not leader(group)
     said = " ".join(one_sentence(found).split())
-    assert "Nobody is named first: b never met a" in said
+    assert "No first is named: b never met a" in said
     assert "is not settled: 1." in said
     assert "Settled within their sets by rate: " in said
     assert "b " in said.partition("Settled within")[2]

@@ -54,7 +54,7 @@ def test_nobody_is_named_first_against_the_evidence(rates: Rates, *, closed: boo
         assert any(
             words in text
             for words in (
-                "Nobody is named first",
+                "No first is named",
                 "no answer yet",
                 "No answer",
                 "has a valid figure",

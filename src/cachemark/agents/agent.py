@@ -40,7 +40,7 @@ def serve(
     Raises UsageError if this host cannot be an agent, or the coordinator refuses it.
     """
     entry = hosts.named(name)
-    security(hosts, name)  # a missing certificate is told at once
+    security(hosts, name)  # a missing certificate ends it at once
     os.environ.update(entry.environment)
     configure()
     while True:

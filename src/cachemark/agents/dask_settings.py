@@ -61,6 +61,6 @@ def configure() -> None:
     from dask import config  # noqa: PLC0415  # it takes half a second, and needs the extra packages
 
     config.set(_SETTINGS)
-    # What goes wrong is in the answers; its log would be between the lines of the display.
+    # Answers carry the errors; Dask's log would stand between the lines of the display.
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -33,7 +33,7 @@ from cachemark.runs.trials.trial import TrialRun
 from cachemark.runs.trials.window import Window, use_between
 
 T = TypeVar("T")
-# What an answer may take besides the workers' own time-outs.
+# The time for an answer beside the workers' own time-outs.
 _GRACE_S = 60.0
 
 

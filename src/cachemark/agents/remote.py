@@ -98,7 +98,7 @@ class StartedElsewhere(RunningServer):
         self.started = started
 
     def worker_options(self, wire: str) -> dict[str, str]:
-        """What workers have to know to connect, but for the files, which their hosts write."""
+        """The options with which workers connect; their hosts write the files themselves."""
         del wire
         return dict(self.started.tls)
 

@@ -65,7 +65,7 @@ class SlicePlayer:
         """Play slices in their order. A failure of an arm's workers leaves out the arm's others."""
         played: list[messages.PlayedSlice] = []
         failures: dict[int, messages.ArmFailure] = {}
-        # Waits end by this clock, since nobody can set it.
+        # Waits end by this clock, which no program can set.
         wall_ahead_ns = _wall_ahead_ns()
         gc.collect()
         gc.disable()  # a collection of garbage takes milliseconds
@@ -130,7 +130,7 @@ class SlicePlayer:
 
 
 def _wall_ahead_ns() -> int:
-    """How far the clock that people set is ahead of the one that nobody can set."""
+    """How far the clock that people set is ahead of the monotonic one."""
     return time.time_ns() - time.monotonic_ns()
 
 

@@ -76,7 +76,7 @@ def compare_run_values(first: Sequence[RunValue], second: Sequence[RunValue]) ->
     """ln of the ratio of two sets of runs.
 
     Runs in turns have an interval over pairs of neighbours. Others have the ratio of their
-    geometric means, without an interval: nobody can tell a change of the machine from one of what
+    geometric means, without an interval: a change of the machine looks like a change of what
     was measured. A run without a neighbour, at either end, is left out.
     """
     lacks = [not side or any(run.value is None for run in side) for side in (first, second)]

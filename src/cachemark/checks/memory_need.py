@@ -28,7 +28,7 @@ _STEP_MIB = 8
 # More memory after an eviction, and how often.
 _MORE = 1.08
 _ATTEMPTS = 5
-# What is tried here: this part of the free memory, and so many items.
+# The limits of a trial here: this part of the free memory, and this many items.
 _FREE_PART = 0.5
 _MAX_ITEMS = 20_000_000
 # Less memory is tried for so few items, until the answer is known to this part.

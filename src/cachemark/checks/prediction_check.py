@@ -20,7 +20,7 @@ from cachemark.model.miss_ratio import CachePolicy, CurvePoint, PredictedTrace, 
 from cachemark.model.units import MIB
 
 _LONGEST_S = 60.0
-# What one connection surely plays in a second.
+# The operations that one connection surely plays in a second.
 _PLAYED_PER_S = 10_000
 _REMEDY = "docs/size-a-fleet.md describes --check"
 _POLICIES: dict[str, CachePolicy] = {"memcached": "memcached", "embedded": "embedded"}

@@ -181,7 +181,7 @@ def jmh(
             given = partial(measurements, settings=settings, server=server, cpus=cpus, done=kept)
             _play(specs, partial(given, on_output=on_output), measured, shown.json)
     except (KeyboardInterrupt, TrialError):
-        # What was measured took minutes.
+        # The measurement took minutes.
         if measured:
             show(measured, settings, server, shown)
             rest = "; play the rest with the same command and --resume" if shown.json else ""
@@ -298,7 +298,7 @@ def show(measured: list[JmhMeasurement], settings: JmhSettings, server: str, sho
     try:
         write_text(RENDERERS[shown.form](report, None if shown.out else width), shown.out)
     except UsageError:
-        # What was measured took minutes, and may be in no other file.
+        # The measurement took minutes, and may be in no other file.
         print_text(RENDERERS["table"](report, width))
         raise
     return 1 if report.failures else 0

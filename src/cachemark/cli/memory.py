@@ -55,8 +55,8 @@ def memory(
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
     With --items: find the memory that these items need, and store them all to see that they fit
-    them. With --hit-ratio too: find the least memory in which so many gets find their keys, where
-    those that miss store them. The exit status is 1 if a server could not be filled.
+    them. With --hit-ratio too: find the least memory with this hit ratio, where gets that
+    miss store their keys. The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]
     if hit_ratio is not None:

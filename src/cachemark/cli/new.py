@@ -43,7 +43,7 @@ def new(
         options = answered(_ask)
     with named_by_path(RunOptions.names()):
         text = experiment_text(_experiment(file, options.overrides()))
-    # What is written is what is read: an error here would be an error of ours.
+    # The file must be readable: an error here would be an error of ours.
     parse(text, str(file))
     write_out(file, text)
     print_text(f"{file} is written; see what it plays: cachemark run {file} --dry-run")

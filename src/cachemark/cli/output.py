@@ -15,7 +15,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console, print_words
 
-# What is piped is for programs and for reading later: no row of a table is folded.
+# Piped output is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
 # A terminal, or COLUMNS, of fewer columns is ignored: tables would have a letter on each line.
 _MIN_COLUMNS = 20

@@ -107,7 +107,7 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
 
 
 def _place(search: Search) -> tuple[int, Cell]:
-    """What a search is about: one with more threads goes on with another."""
+    """Where a search belongs: one with more threads continues another."""
     return search.block, search.after or search.cell
 
 

@@ -102,7 +102,7 @@ def _picture(run: Run, out: Path | None, style: PictureOptions) -> None:
     content = draw_summary(run, style.title, style.theme, size)
     if not content:
         searched = bool(run.header.experiment.search)
-        why = "a search is told in words" if searched else "nothing was measured"
+        why = "a search has its answer in words" if searched else "nothing was measured"
         remedy = "its tables: --format html, markdown or table" if searched else ""
         raise UsageError(f"{run.id} has nothing for --format {SUMMARY_PICTURE}: {why}", remedy)
     write_out(out, content)

@@ -73,7 +73,7 @@ class Fleet:
         self.slice_paused_ns = 0
         self._pauses = Pauses()
         self.timeout_s = 0.0
-        # What was seen from outside while the last phase was played.
+        # Observations from outside during the last phase.
         self.observed: Observed | None = None
         self.witnesses: dict[Worker, Witness] = {}
         self._began_ns = 0

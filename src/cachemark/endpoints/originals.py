@@ -1,6 +1,6 @@
 """The servers and libraries of the five original benchmarks that users get from their authors.
 
-This has only the version that cachemark was tried with. Where each is, and how cachemark is told of
+This has only the version that cachemark was tried with. Where each is, and how cachemark learns of
 it, is what its server or client says when it is missing.
 """
 

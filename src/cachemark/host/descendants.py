@@ -2,7 +2,7 @@
 
 This process adopts orphans, so none of them can get away. An environment variable says whose child
 each of them is. One that has cleared its environment, or was left by a cachemark that this one
-started, is nobody's: it ends with the last of the children that can have started it.
+started, has no owner: it ends with the last of the children that can have started it.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def adopt() -> None:
 
 @contextmanager
 def starting() -> Generator[Callable[[int, str], None]]:
-    """While a child is started, nobody looks for orphans. Gives a function to note the child."""
+    """While a child is started, no thread looks for orphans. Gives a function to note the child."""
 
     def note(child: int, name: str) -> None:
         found = _read_process(child)
@@ -65,7 +65,7 @@ def starting() -> Generator[Callable[[int, str], None]]:
 
 
 def kill_all(child: int) -> None:
-    """Kill what a child that has ended has left, and what is nobody's; reap those that are ours."""
+    """Kill what an ended child has left, and processes without an owner; reap our own."""
     with _starting:
         ended = _running.pop(child, None)
         if ended is None:  # another thread was earlier
@@ -92,7 +92,7 @@ def _strays(wanted: bytes) -> Iterator[int]:
     # Environments take long to read. All programs of the machine are looked at after each trial.
     for pid in [pid for pid in processes if pid != own and may_descend(pid, own, parents)]:
         variables = _variables(pid)
-        if wanted in variables or (variables.isdisjoint(living) and _is_nobodys(pid, processes)):
+        if wanted in variables or (variables.isdisjoint(living) and _has_no_owner(pid, processes)):
             yield pid
 
 
@@ -128,7 +128,7 @@ def may_descend(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
     return True  # a circle: numbers were given again meanwhile
 
 
-def _is_nobodys(pid: int, processes: dict[int, _Process]) -> bool:
+def _has_no_owner(pid: int, processes: dict[int, _Process]) -> bool:
     """Whether a process descends from an orphan of ours that no running child can have started."""
     own, eldest, start_ticks = os.getpid(), pid, processes[pid].start_ticks
     while processes[eldest].parent != own:

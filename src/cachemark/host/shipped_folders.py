@@ -10,7 +10,7 @@ from pathlib import Path
 from cachemark.model.errors import UsageError
 
 _HASH_CHARACTERS = 16
-# What an installer adds to the files of a package.
+# The files that an installer adds to the files of a package.
 _BYTECODE = "__pycache__"
 _PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -50,7 +50,7 @@ def temporary_socket() -> Generator[Path]:
 
 
 def _lock_new(folder: Path) -> int:
-    """Lock the folder. The file gets its name when the lock is held, so nobody can be earlier."""
+    """Lock the folder. The file gets its name when locked, so no other process is earlier."""
     unnamed = folder / f"{_LOCK}.new"
     lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,7 +73,7 @@ def _is_own_folder(folder: Path) -> bool:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether nobody holds the lock. Raises OSError if there is no lock, or somebody holds it."""
+    """Whether the lock is free. Raises OSError if there is no lock, or a process holds it."""
     lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,9 +17,9 @@ _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")
 _LONGEST_MS = 600_000
 FaultMillis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
-# What fails.
+# The part that fails.
 FaultGroup = Literal["server", "network", "replies", "callers", "TLS"]
-# Signed by nobody who is trusted, made for another host, or no longer valid.
+# Signed by no trusted authority, made for another host, or no longer valid.
 BadCertificate = Literal["untrusted", "other-host", "expired"]
 
 

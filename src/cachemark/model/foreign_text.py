@@ -13,7 +13,7 @@ import msgspec
 Target = Literal["plain", "csv", "markdown"]
 
 # Control characters but line feed and tab, what XML forbids, halves of surrogate pairs, marks that
-# change the order in which a terminal shows text, and characters that nobody can see, with which a
+# change the order in which a terminal shows text, and invisible characters, with which a
 # name looks like another. Writing systems and emoji need the joiners U+200C and U+200D.
 _ASTRAL_NONCHARACTERS = "".join(
     f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(1, 17)

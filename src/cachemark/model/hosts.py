@@ -94,7 +94,7 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
 def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
     """The hosts that a run goes on with when it has lost some; None: it has to stop. Pure.
 
-    A closed loop has so many connections on each host, so with fewer hosts it is another load.
+    A closed loop has its connections on each host, so with fewer hosts it is another load.
     """
     left = msgspec.structs.replace(
         hosts, hosts=[host for host in hosts.hosts if host.name not in lost]

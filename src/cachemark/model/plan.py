@@ -153,7 +153,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def uses_rounds(experiment: Experiment) -> bool:
     """Whether an experiment's cells are played in turns, see `Experiment.design`.
 
-    A cell that is alone has nobody to take turns with. A search plays trials, and so does a
+    A cell that is alone has no other to take turns with. A search plays trials, and so does a
     measuring client beside a load.
     """
     if experiment.search or any(load.measure for load in experiment.loads):

@@ -71,7 +71,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a page says of its machine, versions, defaults or limits, in its own words.
+    """The page's notes on its machine, versions, defaults or limits, in its own words.
 
     `quote` is the page's line, if it has more. Beside it stands what is so today: `now`, or what a
     run says of `here` (report/originals/facts.py has the names).

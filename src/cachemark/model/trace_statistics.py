@@ -4,7 +4,7 @@ import msgspec
 
 
 class TraceOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records come from. `sampled`: one key of so many is in the file."""
+    """Where the records come from. `sampled`: the file has one key of this number."""
 
     source: str
     keys: str
@@ -12,7 +12,7 @@ class TraceOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a file and what is not, by its name or reason.
+    """The contents of a file by name, and the omissions by reason.
 
     `records` are in it. `operations` were read, before keys were sampled. `server` is how much the
     server's own counters grew meanwhile; it is empty if that is not known.

@@ -1,4 +1,4 @@
-"""What the engine tells of a trace in words."""
+"""The engine's facts about a trace, in words."""
 
 import msgspec
 

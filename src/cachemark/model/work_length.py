@@ -4,7 +4,7 @@ import msgspec
 
 from cachemark.model.experiment import Load, Timing, Workload
 
-# On the tape of a fill, or of one that is played a number of times, if nobody says how many.
+# On the tape of a fill, or of one that is played a number of times, if the workload has no number.
 _RECORDS = 100_000
 # The most operations of one caller with the fastest client and small values.
 _MOST_OPS_PER_S = 250_000

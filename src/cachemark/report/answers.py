@@ -14,7 +14,7 @@ from cachemark.report.tables import group_title, ranking_table
 from cachemark.report.terminal import rich_table
 from cachemark.report.trials import replay_lines
 
-# What answers the question; all other columns are in the report.
+# The columns that answer the question; the report has the others.
 _SHOWN = frozenset({"name", "rate", "ratio", "p99", "hit-ratio", "client-cpu"})
 # More groups than a screen has room for.
 _MAX_GROUPS = 6

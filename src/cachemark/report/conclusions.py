@@ -49,7 +49,7 @@ def _is_too_early(report: Report) -> bool:
 
 
 def _compared(report: Report) -> list[Group]:
-    # A client that is alone, such as the only cache in the process, is compared with nobody.
+    # A client that is alone, such as the only cache in the process, has no other to compare with.
     return [group for group in report.groups if len(group.rows) > 1] or report.groups
 
 
@@ -57,7 +57,7 @@ def headline(report: Report) -> str:
     """One sentence for all groups: how often each client is first, and how often that is settled.
 
     Empty for a search, and if only one group compares clients: it has a sentence of its own.
-    Nobody is first in a run that has too few sittings for any answer.
+    A run that has too few sittings for any answer has no first.
     """
     rounds = report.rounds
     if rounds is not None and _is_too_early(report):
@@ -69,12 +69,12 @@ def headline(report: Report) -> str:
         return ""
     unnamed = [group for group in compared if is_unnamed(group)]
     if not firsts:
-        return f"Nobody is named first{_of_sets(unnamed)}." if unnamed else _NO_FIGURE
+        return f"No first is named{_of_sets(unnamed)}." if unnamed else _NO_FIGURE
     count = firsts.total() + len(unnamed)
     leads = [group.lead.answer for group in compared if group.lead and leader(group)]
     text = _firsts(firsts.most_common(), count)
     if unnamed:
-        text = f"Nobody is named first in {len(unnamed)} of {count}{_of_sets(unnamed)}; {text}"
+        text = f"No first is named in {len(unnamed)} of {count}{_of_sets(unnamed)}; {text}"
     if not leads:
         return f"{text}."
     shown = leads.count("better")

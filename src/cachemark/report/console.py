@@ -27,7 +27,7 @@ class _CleanConsole(Console):
 
 plain_console = partial(_CleanConsole, emoji=False, highlight=False)
 
-# What no line break may divide: what is in backticks, and a command with its options and names.
+# No line break divides these: text in backticks, and a command with its options and names.
 _OPTION, _NAME = r"--[\w-]+(?:[ =][^\s,;]+)?", r"[^\s,;]*[\d/:@.][^\s,;]*"
 _WHOLE = re.compile(rf"`[^`]*`|cachemark(?:-engine)? [a-z-]+(?: (?:{_OPTION}|{_NAME}))*")
 _NO_BREAK = "\u00a0"

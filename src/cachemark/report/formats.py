@@ -39,7 +39,7 @@ Size = tuple[int, int] | None
 # One file for the whole run, as a README shows it; then a file for each plot: its name ends so.
 SUMMARY_PICTURE = "picture"
 PLOT_SUFFIXES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
-# What a form's file is called, where that is not its own name.
+# The ending of a form's file, where that is not its own name.
 _SUFFIXES = {"table": "txt", "markdown": "md"}
 
 

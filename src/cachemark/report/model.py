@@ -9,13 +9,13 @@ from cachemark.analysis.statistics import CellSummary, Comparison, Interval
 from cachemark.model.outcome import Cell
 from cachemark.model.run_header import RunHeader
 
-# What the rows of a group are.
+# The kind of the rows of a group.
 GroupKind = Literal["clients", "servers"]
 # The figure by which a group is ranked.
 Metric = Literal["rate", "p99"]
 # The version of the columns of a search's rows.
 SEARCH_ROWS_VERSION = 1
-# What a section is about.
+# The subject of a section.
 Topic = Literal[
     "search", "defaults", "published", "loops", "audit", "within", "rounds", "servers", "hosts"
 ]
@@ -53,7 +53,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
     same rate, so the fastest one has the lowest p99. `lead` is the first relative to the second;
     `itself` is the A/A test, and `itself_bound` the factor by which the instrument differs from
-    itself. `no_first`: why nobody is named as first, although there
+    itself. `no_first`: why no first is named, although there
     are several to choose from. `set_leaders` are then those that are first of a set of rounds.
     `coloured`: there is a colour of its own for each client (or server) of the experiment.
     """

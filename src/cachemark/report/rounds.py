@@ -130,7 +130,7 @@ def standing_lines(ranked: QuestionStandings) -> list[str]:
             if place.to_winner is not None and place.to_winner.ratio is not None
         ]
         first = ranking.places[0].name
-        known = f"{first} 1 · {' · '.join(places)}" if places else "nobody is first yet"
+        known = f"{first} 1 · {' · '.join(places)}" if places else "no first yet"
         work = f"{question.workload}, {question.load}, " if alike[question.common] > 1 else ""
         lines.append(f"  {work}{question.common}: {known}")
     return lines

@@ -17,7 +17,7 @@ from cachemark.report.searched_rates import FoundRate, rate_above, why_no_rate
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search found, for people (`sentences`, `sections`) and for programs (`rows`)."""
+    """The result of a search, for people (`sentences`, `sections`) and for programs (`rows`)."""
 
     sentences: list[str]
     sections: list[Section]

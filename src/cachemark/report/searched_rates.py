@@ -22,7 +22,7 @@ _NOTHING_LEFT = (
     " No number of threads is left to try: more CPUs for the workers (--set placement.worker=…) or "
     "another host for them (--hosts) may do more."
 )
-# What makes a trial no answer about the server. The reason follows, where one is needed.
+# Why a trial is no answer about the server. The reason follows, where one is needed.
 _SPOILED: dict[Cause, str] = {
     "generator": LIMITED,
     "noise": "not judged, the machine was disturbed",
@@ -160,7 +160,7 @@ def play_text(play: Play, objective: Objective) -> str:
 
 def _spoiled(play: Play) -> str:
     text = _SPOILED[play.spoiled_by]
-    # What a late client or a disturbance did to which percentile is in the table of all trials.
+    # The table of all trials has the percentiles that a late client or a disturbance moved.
     return text if play.spoiled_by in ("generator", "noise") else f"{text}: {play.why}"
 
 

@@ -24,7 +24,7 @@ _PERCENTILES = (
 )
 # In an open loop, all clients have the same rate, so they are compared by p99.
 _RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
-# The same where nobody is named first.
+# The same where no first is named.
 _NO_FIRST_HEADING = "of the top row"
 
 
@@ -153,8 +153,8 @@ def _ranking_table(group: Group) -> Table:
 
 def ratio_heading(group: Group) -> str:
     """The heading of the ratios: it names the row that has 1."""
-    nobody = group.no_first and any(row.fastest for row in group.rows)
-    return _NO_FIRST_HEADING if nobody else _RATIO_HEADING[group.metric]
+    unnamed = group.no_first and any(row.fastest for row in group.rows)
+    return _NO_FIRST_HEADING if unnamed else _RATIO_HEADING[group.metric]
 
 
 def _ranking_row(row: ClientRow, group: Group) -> list[str]:

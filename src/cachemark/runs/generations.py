@@ -13,7 +13,7 @@ _PROXY = "nutcracker"
 def generations_of(
     load: Load, server: ServerSpec, *, hosts: int, in_rounds: bool
 ) -> Generations | None:
-    """The generations of a trial that so many hosts of clients play; None if it has none.
+    """The generations of a trial that `hosts` hosts of clients play; None if it has none.
 
     In rounds the arms share a `remote` server, and write the keys by the same tape.
     """
@@ -26,7 +26,7 @@ def generations_of(
 
 
 def no_generations(load: Load) -> str:
-    """Why nobody can tell in which order the operations of a load reach a key; empty if one can.
+    """Why it is unknown in which order the operations of a load reach a key; empty if one can.
 
     What counts is the order in which one caller's own operations on a key reach its server.
     """

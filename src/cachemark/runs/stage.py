@@ -67,7 +67,7 @@ class Display:
         """Trial `number` of `total` begins; a replay plays once more what the machine spoiled."""
 
     def ops(self, ops: int) -> None:
-        """The phase that is going on has done so many operations."""
+        """The phase that is going on has done `ops` operations."""
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended and its outcome is on disk."""

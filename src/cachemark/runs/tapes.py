@@ -12,7 +12,7 @@ from cachemark.model.plan import Plan
 from cachemark.model.tape_facts import KeyReuse, TapeFacts, TraceFacts
 from cachemark.model.work_length import chooses_records, records_of, window_ops
 
-# What the engine says about a file; all else is about a setting.
+# The engine's words about a file; any other error is about a setting.
 _UNWRITABLE = "cannot be written"
 
 
@@ -24,7 +24,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Generations(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that show which write a read brought: for so many callers in all.
+    """Values that show which write a read brought: for `callers` callers in all.
 
     `shared_server`: others write the same keys by the same tape.
     """

@@ -14,8 +14,8 @@ WAITING_OF_AN_ADDRESS = 32
 class LimitedProtocol(H11Protocol):
     """HTTP of one connection, whose peer has a limited time for the head of each request.
 
-    Of one address, so many connections may wait for a request. One more ends the one that has
-    waited longest: so nobody who is silent keeps a visitor of the same address out.
+    Of one address, a number of connections may wait for a request. One more ends the one that has
+    waited longest: so no silent peer keeps a visitor of the same address out.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

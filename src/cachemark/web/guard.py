@@ -140,7 +140,7 @@ class Guard:
         elif refused is not None:
             app = problem_page(self._settings, refused.status, refused.text, refused.remedy)
         limit_s = _OPEN_BODY_S if is_open(scope["path"]) else _BODY_S
-        with contextlib.suppress(ClientDisconnect):  # nobody is there to be told
+        with contextlib.suppress(ClientDisconnect):  # the peer is gone
             await app(scope, _within(limit_s, receive), send_restricted)
 
 

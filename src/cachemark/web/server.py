@@ -24,7 +24,7 @@ from cachemark.web.settings import WebSettings
 
 _NICENESS = 19
 _MOST_CONNECTIONS = 128
-# What is still being sent when the server is to end.
+# Time for answers that are still being sent when the server ends.
 _GRACE_S = 2
 
 
@@ -63,7 +63,7 @@ class WebServer:
         self._closing = context.closing
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
-        # Nobody can open the address that stands for all of them.
+        # No browser can open the address that stands for all of them.
         host = socket.gethostname() if ipaddress.ip_address(host).is_unspecified else host
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{settings.scheme}://{shown}:{port}"

@@ -163,7 +163,7 @@ def figures(played: PlayedCalls) -> Figures:
 def timeline(
     calls: Sequence[Call], answers: Sequence[CallAnswer], phases: Phases
 ) -> list[dict[str, int]]:
-    """How many calls ended in each slice of 100 ms, by what they came to."""
+    """How many calls ended in each slice of 100 ms, by outcome."""
     slices = max(1, math.ceil((phases.end_ns - phases.start_ns) / (TIMELINE_SLICE_MS * _MS)))
     slice_counts: list[Counter[str]] = [Counter() for _ in range(slices)]
     for call, answer in zip(calls, answers, strict=True):

@@ -87,7 +87,7 @@ def findings(figures: Figures, profile: str) -> list[FaultFinding]:
     violations: list[FaultFinding] = []
     for rule in RULES:
         value: float | None = getattr(figures, rule.figure)
-        # After a lost call nobody plays on.
+        # After a lost call its caller stops.
         applies = not (rule.limit is None and figures.lost_calls)
         applies = applies and (profile == "common" or not rule.common_only)
         if applies and _is_broken(rule, value):

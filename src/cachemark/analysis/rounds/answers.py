@@ -49,7 +49,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     `value` is the figure at the level that is common to all cells, `own` the geometric mean of the
     cell's own sittings. `to_winner` and `to_reference`: this cell's figure relative to theirs; None
-    for themselves, and where the first of the ranking is ahead of nobody.
+    for themselves, and where the first of the ranking is alone.
     """
 
     cell: Cell
@@ -63,7 +63,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The cells of a question by one figure, the best one first.
 
-    `lead` is the winner relative to its runner-up; None if nobody is named first, for the reason
+    `lead` is the winner relative to its runner-up; None if no first is named, for the reason
     `no_first`. `against` are the first relative to each of the others, each tested by itself: it is
     named if all of them agree. `set_leads` are the leads within each set, where there are several.
     `beside` are cells that are no choices, such as the yardstick, relative to the winner. `pairs`
@@ -134,7 +134,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
     `drifts` are those of all sets, once the run is over. `halves` are those of slices, by arm.
     `steal` is None if the hypervisor took nothing.
-    `more_sittings`: how many more would settle what is open; None: nothing is, or nobody knows.
+    `more_sittings`: how many more would settle the open questions; None: none is open, or unknown.
     """
 
     rule: StopRule
@@ -329,7 +329,7 @@ def _whole_sets(sittings: Sittings) -> list[dict[SittingKey, Mapping[Cell, ArmFi
 
 
 def _more_sittings(groups: Sequence[GroupAnswer]) -> int | None:
-    """How many more sittings settle what is open by the primary figures; None if nobody knows."""
+    """How many more sittings settle the open questions by the primary figures; None if unknown."""
     more: list[int] = []
     for group in groups:
         ranking = group.ranking(group.primary)

@@ -137,7 +137,7 @@ def decide_pairs(
 def compare_pairs(
     looked: Looked, decisions: Mapping[FamilyPair, Decision], figure: str, tests: int
 ) -> dict[FamilyPair, Comparison]:
-    """The comparisons of some pairs of a family of so many tests, with their answers."""
+    """The comparisons of some pairs of a family of `tests` tests, with their answers."""
     return {pair: _comparison(looked, pair, figure, of, tests) for pair, of in decisions.items()}
 
 
@@ -172,7 +172,7 @@ def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
 
 
 def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comparison:
-    """The same with an interval that holds together with those of so many pairs (Bonferroni).
+    """The same with an interval that holds together with those of all `pairs` pairs (Bonferroni).
 
     The first of a table is chosen by its figures: it is probably first because its sittings were
     lucky. Intervals that hold for all pairs hold for those with the first, too.

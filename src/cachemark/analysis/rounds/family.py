@@ -85,7 +85,7 @@ def decide_chosen(
     bound: float = 1.0,
     pairs_apart: int | None = None,
 ) -> Decision:
-    """The answer for a pair outside of the family, which the data chose among so many pairs.
+    """The answer for a pair outside of the family, which the data chose among `pairs` pairs.
 
     Bonferroni's correction for all of them holds whichever pair is chosen. `pairs_apart`: the same
     for the answer *equal*, where it is another number.

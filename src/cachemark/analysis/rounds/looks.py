@@ -19,7 +19,7 @@ LOOKS = (6, 9, 12)
 # The nominal level of each look: Pocock's constant for five looks (Biometrika 64, 1977). Simulated,
 # three looks after 6, 9 and 12 sittings are wrong in 3.6 % of runs, and in less with heavy tails.
 LOOK_LEVEL = 0.0158
-# The level of a run that may have more sittings than the last look. Nobody knows how often such a
+# The level of a run that may have more sittings than the last look. It is unknown how often such a
 # run was lengthened, and each of its ends was a look. Simulated, looks after 6, 9, 12 and then each
 # further sitting up to 24 are wrong in 4.7 % of runs, and after 24 and 48 instead in 4.5 %.
 LATE_LEVEL = 0.0065
@@ -27,9 +27,9 @@ LATE_LEVEL = 0.0065
 MIN_SITTINGS = 4
 # The same for blocks of trials, which have no rounds that would tell something meanwhile.
 MIN_BLOCKS = 2
-# The probability with which the number of sittings that is told settles a question.
+# The probability with which the printed number of sittings settles a question.
 POWER = 0.8
-# Nobody plays more than this; a quieter machine is needed instead.
+# No run is worth more sittings; a quieter machine is needed instead.
 MAX_SITTINGS = 1000
 
 
@@ -91,7 +91,7 @@ def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1, bound: float =
 
     The probability is predictive, of the mean that the sittings so far and the others will have
     together (Spiegelhalter, Freedman, Blackburn, Controlled Clinical Trials 7, 1986). It includes
-    what is not known about the truth: where that may be near the margin, many more are told. The
+    what is not known about the truth: where that may be near the margin, many more are printed. The
     family has `tests` tests; `bound` is the instrument's own error.
 
     None if there is no deviation yet, or if more than MAX_SITTINGS would be needed.

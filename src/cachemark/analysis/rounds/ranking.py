@@ -21,8 +21,8 @@ from cachemark.analysis.rounds.pairs import (
 from cachemark.analysis.statistics import Comparison, Figure
 from cachemark.model.outcome import Cell
 
-# Why nobody is named first: some arms cannot be compared, or each is behind another one, or the
-# first is told from the second, and not from a later one.
+# Why no first is named: some arms cannot be compared, or each is behind another one, or the
+# first differs from the second, and not from a later one.
 NoFirst = Literal["", "apart", "circle", "later"]
 
 
@@ -42,7 +42,7 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The arms by a figure, and what is known about the first.
 
-    `lead` is the first relative to the second; None if nobody is named first. `against` are the
+    `lead` is the first relative to the second; None if no first is named. `against` are the
     first relative to each of the others: all of these tests must agree. `set_leads` are the leads
     within each set, where there are several sets.
     """
@@ -67,7 +67,7 @@ def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[li
     sign = 1 if figure.more_is_better else -1
 
     def ahead(cell: Cell, other: Cell) -> float | None:
-        """How far a cell is ahead of another one, on logarithms; None if nobody knows."""
+        """How far a cell is ahead of another one, on logarithms; None if unknown."""
         estimate = estimate_pair(sittings, cell, other, figure.name).estimate
         return sign * estimate.value if estimate else None
 
@@ -183,7 +183,7 @@ def _sets(sittings: Sittings, cells: Sequence[Cell]) -> list[list[Cell]]:
 def undecided_firsts(
     looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0
 ) -> frozenset[Cell]:
-    """The arms that may still turn out to be first, while it is open which of them is; else nobody.
+    """The arms that may still turn out to be first, while it is open which of them is; else none.
 
     In a large group they may all be told from the reference long before.
     """

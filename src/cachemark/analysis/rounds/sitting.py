@@ -17,7 +17,7 @@ from cachemark.analysis.rounds.estimate import LogEstimate
 from cachemark.analysis.statistics import median_interval
 from cachemark.model.rounds import Slices
 
-# An interval within the sitting is from so many batches, of so many neighbouring rounds or more.
+# An interval within the sitting needs 4 to 8 batches, each of 4 neighbouring rounds or more.
 _BATCHES = (4, 8)
 _ROUNDS_OF_BATCH = 4
 Column = NDArray[np.float64]

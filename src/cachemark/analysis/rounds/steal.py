@@ -42,7 +42,7 @@ class Steal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steal(sittings: Sittings) -> Steal | None:
-    """What the arms did not get over all sittings; None if they lost nothing."""
+    """The CPU time that the arms lost over all sittings; None if they lost none."""
     slices: dict[Cell, list[ArmFigures]] = {}
     for arms in sittings.values():
         for cell, arm in arms.items():

@@ -27,6 +27,10 @@ _WHAT = {
 
 # An interval that is wider than this, in percent either way, says nothing.
 _SAYS_NOTHING = 100
+_LONGER_SLICES = (
+    "play longer slices (--set rounds.slice_ms=…) or a longer lead-in"
+    " (--set rounds.lead_in_percent=…)."
+)
 
 
 def best_words(figure: str) -> str:
@@ -104,7 +108,7 @@ def _p_words(lead: Comparison) -> str:
 
 def _without_lead(ranking: Ranking, question: Question, rule: StopRule, sitting_s: float) -> str:
     if ranking.no_first:
-        return f"Nobody is named first: {no_first_text(ranking, question, rule, sitting_s)}"
+        return f"No first is named: {no_first_text(ranking, question, rule, sitting_s)}"
     if len(ranking.places) == 1:
         return f"Only {ranking.places[0].name} has this figure."
     return "No answer: " + (ranking.lead.why if ranking.lead else "no figures") + "."
@@ -113,7 +117,7 @@ def _without_lead(ranking: Ranking, question: Question, rule: StopRule, sitting_
 def no_first_text(
     ranking: Ranking, question: Question, rule: StopRule, sitting_s: float = 0
 ) -> str:
-    """Why nobody is named first, and who is first of each set as far as that is settled."""
+    """Why no first is named, and the first of each set as far as that is settled."""
     return f"{_no_first(ranking, question, rule, sitting_s)}{_of_sets(ranking, question)}"
 
 
@@ -129,7 +133,7 @@ def _no_first(ranking: Ranking, question: Question, rule: StopRule, sitting_s: f
     if longest.through_reference:
         reason = f"{first} never met {other}{several} in a sitting, and"
     else:
-        reason = f"{first} is told from the second, and not from {other}{several}:"
+        reason = f"{first} differs from the second, and not from {other}{several}:"
     return f"{reason} {first} to {other} is {open_words(longest, rule, sitting_s)}"
 
 
@@ -190,7 +194,7 @@ def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
 
 
 def _minutes_words(sittings: int, sitting_s: float) -> str:
-    """How long so many sittings take; empty if that is not known."""
+    """How long `sittings` sittings take; empty if that is not known."""
     if sitting_s <= 0 or sittings <= 0:
         return ""
     minutes = math.ceil(sittings * sitting_s / 60)
@@ -301,8 +305,8 @@ def gain_text(of: ArmDrift) -> str:
     """That a client still gained speed after its warm-up, beside the others."""
     return (
         f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
-        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others. A"
-        " longer warm-up (--warmup-ms) shows what it reaches."
+        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others."
+        " Play a longer warm-up (--set timing.warmup_ms=…)."
     )
 
 
@@ -313,20 +317,17 @@ def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
         return [_halves_text(one) for one in of]
     lowest, highest = of[0], of[-1]
     return [
-        f"{len(of)} clients are not equally fast in both halves of their slices, from"
+        f"{len(of)} clients change speed within their slices: the second half has"
         f" {ratio_words(lowest.ratio)} ({lowest.cell.client} on {lowest.cell.server}) to"
-        f" {ratio_words(highest.ratio)} × ({highest.cell.client} on {highest.cell.server}) in the"
-        " second: turns, or the machine, change their figures. A table of the report has each;"
-        " longer slices (--set rounds.slice_ms=…) or a longer lead-in"
-        " (--set rounds.lead_in_percent=…) show what they reach."
+        f" {ratio_words(highest.ratio)} × ({highest.cell.client} on {highest.cell.server}) the rate"
+        f" of the first. Turns, or the machine, cause this: {_LONGER_SLICES}"
     ]
 
 
 def _halves_text(of: SliceHalves) -> str:
     return (
         f"{of.cell.client} on {of.cell.server} has {ratio_words(of.ratio)} × the rate in the second"
-        " half of its slices: turns change its figures. Longer slices (--set rounds.slice_ms=…) or"
-        " a longer lead-in (--set rounds.lead_in_percent=…) show what it reaches."
+        f" half of its slices. Turns cause this: {_LONGER_SLICES}"
     )
 
 

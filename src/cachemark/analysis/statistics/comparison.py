@@ -13,9 +13,9 @@ from cachemark.analysis.statistics.decision import OPPOSITE, Answer
 from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
 from cachemark.model.outcome import Cell
 
-# What a ratio is a mean over.
+# The unit over which a ratio is a mean.
 Unit = Literal["sitting", "block", "run", "pair of runs"]
-# What an interval is based on: several units, or only what happened within a few.
+# The base of an interval: several units, or parts within a few.
 Scope = Literal["over", "within"]
 
 

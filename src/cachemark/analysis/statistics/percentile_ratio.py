@@ -77,7 +77,7 @@ def percentile_reach(own: PooledPercentile, rest: Sequence[PooledPercentile] = (
 
 
 def _moved(of: PooledPercentile, radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much ln of a percentile changes if the part below it is so many errors away."""
+    """By how much ln of a percentile changes if the part below it is `radii` errors away."""
     error = max(of.least_error, float(of.parts.std(ddof=1)) / len(of.parts) ** 0.5)
     return of.moved(error * radii) - of.value
 

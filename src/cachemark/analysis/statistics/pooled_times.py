@@ -33,7 +33,7 @@ class TrialTimes:
         counts = merged.counts if merged else np.zeros(0, dtype=np.int64)
         self.buckets: NDArray[np.int64] = np.flatnonzero(counts)
         self.counts: NDArray[np.int64] = counts[self.buckets]
-        # What `pooled_percentile` found for this trial and those after it: it goes with the trials.
+        # Results of `pooled_percentile` for this trial and the later ones; they go with the trials.
         self.pooled: dict[tuple[tuple[TrialTimes, ...], float], PooledPercentile | None] = {}
 
 

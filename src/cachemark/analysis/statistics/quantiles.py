@@ -38,7 +38,7 @@ def two_sided_p(t: float, degrees_of_freedom: float) -> float:
 
 
 def binomial_cdf(most: np.ndarray, count: int, probability: float) -> np.ndarray:
-    """The probabilities of at most so many successes in `count` independent attempts."""
+    """The probabilities of at most `most` successes in `count` independent attempts."""
     from scipy.special import bdtr  # noqa: PLC0415
 
     return bdtr(most, count, probability)

@@ -75,7 +75,7 @@ _COMMANDS = (
     "decr_hits",
     "decr_misses",
 )
-# What a client that merges reads, or answers them from a cache of its own, may leave out.
+# Counters that may lack reads which a client merges, or answers from its own cache.
 _READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
 # Without a reply these are a hit or a miss at the server, and the client cannot know which. So the
 # sum of both counters is compared.

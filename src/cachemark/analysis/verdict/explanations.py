@@ -34,7 +34,7 @@ VERDICTS: dict[str, Explanation] = {
     ),
 }
 
-# What became of a trial that has no verdict.
+# The states of a trial that has no verdict.
 STATES: dict[str, Explanation] = {
     "unsupported": Explanation(
         meaning="The trial was not played, as the client or the server can never do its work, or "

@@ -17,10 +17,10 @@ from cachemark.model.rounds import Rounds
 # are rare, the last reply may come long before the end.
 _SHORTER_PART = 0.25
 _RARE_OPERATIONS = 10
-# The first completion of a slice comes so many operations late, at most.
+# The first completion of a slice comes at most this number of operations late.
 _LATE_OPERATIONS = 2
 _STEADY = frozenset({"closed", "uniform", "poisson"})
-# What progress shows to be a part of the window is one, whatever the machine does.
+# How much shorter a window may be than its progress shows, whatever the machine does.
 _LASTED_PART = 0.1
 # It cannot be shorter from outside; both clocks are the kernel's monotonic one.
 _LONGER_NS = 50_000_000

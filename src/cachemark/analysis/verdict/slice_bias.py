@@ -15,7 +15,7 @@ from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
 from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.model.outcome import Finding, Outcome
 
-# A whole operation's time in a counted part that is so many times longer is 1 %.
+# A counted part is this many operations long: one of them is 1 % of it.
 _LONG_ENOUGH = 100
 _STEP_MS = 10
 

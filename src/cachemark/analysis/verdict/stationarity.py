@@ -37,7 +37,7 @@ _MIN_PART = 0.1
 _MIN_POINTS = 3
 # Shorter changes are pauses of the machine, which show in the tail of the response times.
 _MIN_LEVEL_NS = 250_000_000
-# Slices are merged until there are at most so many, each with at least this length and so many
+# Slices are merged until there are at most this many, each with at least this length and this many
 # operations.
 _MAX_SLICES = 128
 _MIN_SLICE_NS = 20_000_000

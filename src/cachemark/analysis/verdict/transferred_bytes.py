@@ -18,7 +18,7 @@ _READS = frozenset({"get", "gets", "mget", "gat"})
 # A fetch sends a value or gets one, and only the sum is known.
 _EITHER = "fetch"
 # A server adds a reply to its count after it was sent: of each operation that was outstanding last,
-# the reply can be missing. Values differ in length, so a reply has up to so many mean lengths.
+# the reply can be missing. Values differ in length, so a reply has up to this many mean lengths.
 _REPLY_MEANS = 4
 # How much more than keys and values a client may send: a share, for each key and operation (its
 # command, flags, numbers, and TLS), for each connection that is opened, and in all (`stats`).
@@ -96,7 +96,7 @@ def _told(measure: Done, without: frozenset[str] = frozenset()) -> _Told:
 def _most_sent(measure: Done, told: _Told) -> int | None:
     """The most that the client can have sent; None if it cannot be known.
 
-    Nobody counts the bytes of an operation that failed or stored nothing.
+    No counter has the bytes of an operation that failed or stored nothing.
     """
     if any(_unknown_bytes(operation) for operation in measure.operations.values()):
         return None

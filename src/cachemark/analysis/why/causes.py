@@ -103,7 +103,7 @@ def _left(figure: str, one: CountedWork, other: CountedWork, covered: Mapping[st
 
 
 def _cost(calls: Mapping[str, float], units: Sequence[UnitCosts]) -> CountEstimate | None:
-    """The CPU time of so many calls, in µs, from what one of each cost in each repetition."""
+    """The CPU time of all `calls`, in µs, from the cost of one of each in each repetition."""
     costing = {figure: number for figure, number in calls.items() if number and figure in _COSTING}
     if not costing:
         return None

@@ -13,7 +13,7 @@ from cachemark.model.counts import CountedWork
 
 
 class TimeShares(msgspec.Struct, frozen=True, kw_only=True):
-    """What `client` takes more CPU time for than `other`, in µs of one operation.
+    """The parts of the CPU time that `client` takes beyond `other`, in µs of one operation.
 
     `more` is the whole difference, `own_code` the part of it in user mode. `explained` is the
     kernel's time for what the findings name, less that for the findings of `other`; `unexplained`

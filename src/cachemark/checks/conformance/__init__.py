@@ -11,7 +11,7 @@ capabilities.py   what a worker claims, it plays; what it does not claim, it ref
 timelines.py      cases for the timeline and the sections of a window
 slices.py         cases for slices that are played in turn with other workers
 groups.py         cases for the times of groups
-slice_driver.py   drives slices, also of a worker without a CPU, and compares what they came to
+slice_driver.py   drives slices, also of a worker without a CPU, and compares their results
 proxy.py          a proxy between client and memcached
 requests.py       splits the bytes that a client sends into requests
 tape_values.py    the commands on a tape, read independently of any worker

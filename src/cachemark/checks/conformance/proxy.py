@@ -122,7 +122,7 @@ def _flagged(replies: bytes) -> bytes:
 
 
 def _elsewhere(request: SentRequest) -> bytes:
-    """A request whose writes go to keys that nobody reads."""
+    """A request whose writes go to keys that no client reads."""
     raw = request.raw
     for command in request.commands:
         if command.verb == "set":

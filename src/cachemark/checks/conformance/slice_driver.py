@@ -1,4 +1,4 @@
-"""Drives slices of a worker for the cases in slices.py, and compares what they came to.
+"""Drives slices of a worker for the cases in slices.py, and compares their results.
 
 It can keep a worker from the CPU for a part of a slice: it is stopped, and continued at an instant.
 """
@@ -27,7 +27,7 @@ from cachemark.model.protocol_results import Operation
 _TRIES = 7
 _FIRST_STEP_S = 0.05
 KEYS = 20
-# A busy machine may play nothing in some slices; but not in all of so many.
+# A busy machine may play nothing in some slices; but not in all of this many.
 MAX_SLICES = 2_000
 LATE_S = 0.4
 

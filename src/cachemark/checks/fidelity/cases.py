@@ -17,7 +17,7 @@ class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The load of a case: reads that hit.
 
     A closed loop ends after `ops`; an open one has `rate` arrivals per second for `duration_ms`.
-    `group`: so many reads in a row are one group, whose whole time is measured.
+    `group`: the number of reads in a row that are one group, whose whole time is measured.
     """
 
     schedule: Literal["closed", "uniform", "poisson"] = "closed"

@@ -34,7 +34,7 @@ class Relay:
                 server.sendall(data)
 
     def replies(self, data: bytes) -> bytes:
-        """What the client gets of bytes of the server."""
+        """The bytes that the client gets of the server's `data`."""
         return data
 
     def close(self) -> None:
@@ -105,9 +105,9 @@ class RecordingRelay(Relay):
 
 
 def threads_with(server: RunningServer, count: int) -> tuple[int, int] | None:
-    """A server's threads before and with so many connections; None where they cannot be seen.
+    """A server's threads before and with `count` connections; None where they cannot be seen.
 
-    Raises AnswerError when it does not serve so many.
+    Raises AnswerError when it does not serve `count`.
     """
     idle = server.use()
     with contextlib.ExitStack() as stack:

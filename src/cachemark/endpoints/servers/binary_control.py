@@ -35,7 +35,7 @@ class BinaryControl(Control):
         return self.stats_about("")
 
     def stats_about(self, what: str) -> ServerStats:
-        """What the server tells about `items` or `slabs`."""
+        """The server's statistics of `items` or `slabs`."""
         packets = self._packets(_STAT, what.encode())
         texts = [(each.key.decode(), each.value.decode()) for each in packets]
         return ServerStats({name: text for name, text in texts if name})

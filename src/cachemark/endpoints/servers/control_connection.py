@@ -97,7 +97,7 @@ class Control:
         return _table(reply)
 
     def stats_about(self, what: str) -> ServerStats:
-        """What the server tells about `items` or `slabs`; empty if it does not know them."""
+        """The server's statistics of `items` or `slabs`; empty if it does not know them."""
         errors = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
         whole = _lines(b"END\r\n")
         reply = self._ask(
@@ -147,7 +147,7 @@ def _table(reply: bytes) -> ServerStats:
 
 
 def _lines(end: bytes) -> Callable[[bytes], bool]:
-    """Whether an answer in text has come to its end, or begins with an error."""
+    """Whether an answer in text is complete, or begins with an error."""
     return lambda reply: reply.endswith(end) or reply.startswith((b"ERROR", _LOGIN_WANTED))
 
 

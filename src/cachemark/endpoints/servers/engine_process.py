@@ -24,7 +24,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Refusal(msgspec.Struct, frozen=True):
-    """What every answer may be instead."""
+    """The answer that a request gets instead of its own."""
 
     error: str = ""
 

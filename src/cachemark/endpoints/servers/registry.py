@@ -142,7 +142,7 @@ _KINDS = (
 
 
 def readiness(kind: Kind) -> str:
-    """`ready`, or what a kind lacks here. `–`: it needs an address, so nobody can say."""
+    """`ready`, or what a kind lacks here. `–`: it needs an address, so its state is unknown."""
     try:
         lacking = kind.missing(parse_spec(kind.simplest_form or kind.name))
     except UsageError:

@@ -65,7 +65,7 @@ class RunningServer:
         self.between: list[int] = []
 
     def worker_options(self, wire: str) -> dict[str, str]:
-        """What workers have to know to connect. Raises UnsupportedError for a protocol."""
+        """The options with which workers connect. Raises UnsupportedError for a protocol."""
         secured = self.tls.worker_options() if self.tls else {}
         return secured | (self.login.worker_options(wire) if self.login else {})
 
@@ -96,7 +96,7 @@ class RunningServer:
         return [self._stats_of(member) for member in self.members if member.control]
 
     def stats_about(self, what: str) -> list[ServerStats]:
-        """What each member tells about `items` or `slabs`; empty if one of them does not."""
+        """Each member's statistics of `items` or `slabs`; empty if one of them does not."""
         try:
             told = [one.control.stats_about(what) for one in self.members if one.control]
         except TrialError:

@@ -6,7 +6,7 @@ import msgspec
 
 from cachemark.model.errors import UnsupportedError, UsageError, similar_name
 
-# What is larger than any computer can have is not a number here.
+# A number that no computer can reach is refused.
 _POSITIVE = re.compile("0*[1-9][0-9]{0,17}")
 LOOPBACK = "127.0.0.1"
 

@@ -178,7 +178,7 @@ def _authority_file(folder: Path) -> str:
 
 
 def written(contents: Mapping[str, str], folder: Path) -> Tls | None:
-    """What another host's `contents` say, as files in the folder; None where they are empty."""
+    """Another host's `contents` as files in the folder; None where they are empty."""
     if not contents:
         return None
     paths = dict(contents)

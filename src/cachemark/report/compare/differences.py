@@ -78,6 +78,6 @@ def _worker(trial: Outcome) -> dict[str, str]:
 
 
 def _line(what: str, before: object, after: object) -> str:
-    # What an older cachemark did not note is no difference.
+    # A fact that an older cachemark did not note is no difference.
     known = before not in ("", {}) and after not in ("", {})
     return f"{what.replace('_', ' ')}: {before} → {after}" if known and before != after else ""

@@ -60,7 +60,7 @@ def table(of: Histogram) -> str:
 
 
 def _steps(of: Histogram) -> Iterator[tuple[int, float, int]]:
-    """Value, share and count at so many steps in each half of the way that is left to 100 %."""
+    """Value, share and count at a number of steps in each half of the way that is left to 100 %."""
     used = np.flatnonzero(of.counts)
     upto = np.cumsum(of.counts[used])
     percent = 0.0

@@ -1,4 +1,4 @@
-"""The run as OpenMetrics text: what the valid trials of each cell came to, all together.
+"""The run as OpenMetrics text: the valid trials of each cell, all together.
 
 The bounds of the histograms are at 2^n − 1 and 3·2^n − 1 ns, as buckets that were recorded end
 there, so every count is exact; `_sum` has the resolution of the histograms (0.1 %). Quantiles and

@@ -131,7 +131,7 @@ def _cell_history(
 
 def _entry(index: RunIndex, rows: list[sqlite3.Row], figures: list[str]) -> Entry:
     valid = [row for row in rows if row["valid"]]
-    # What never began has no versions.
+    # A trial that never began has no versions.
     named = next((row for row in rows if row["library_version"]), rows[0])
     served = next((row for row in rows if row["server_version"]), rows[0])
     return Entry(

@@ -8,7 +8,7 @@ from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _ABSENT = "–"
-# What a narrow terminal does without, first to go first.
+# The columns that a narrow terminal drops, in this order.
 _DISPENSABLE = (
     "runtime", "cachemark", "name", "made", "p99", "server", "host", "valid", "library", "played",
     "experiment", "first",

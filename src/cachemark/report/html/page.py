@@ -201,7 +201,7 @@ def _group(
     return GroupPart(
         anchor=line.anchor,
         title=group_title(group),
-        answer=f"{line.first} first, {line.figure}" if leader(group) else "nobody is named first",
+        answer=f"{line.first} first, {line.figure}" if leader(group) else "no first is named",
         workload=descriptions.workload(workload) if workload else "",
         load=descriptions.load(load) if load else "",
         figures=figures,

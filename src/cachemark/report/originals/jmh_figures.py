@@ -64,7 +64,7 @@ def _section(page: Page, table: PublishedTable, found: Sequence[_Found]) -> Sect
     section = _times_section if mode == "sample" else _rates_section
     title = f"{table.title}, {table.unit}"
     source = f"published: {page.title}, {page.version}, {table.section}"
-    # What it says of today is said of trials, which time all operations.
+    # Its figures of today are of trials, which time all operations.
     work = f"published: {table.formula.partition('; here')[0]}"
     return section(title, [source, work, _HERE_NOTE, _ERROR_NOTE[mode]], rows)
 

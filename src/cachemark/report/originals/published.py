@@ -37,7 +37,7 @@ def sections(
         suite, [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
     )
     servers = dict.fromkeys(outcome.trial.cell.server for outcome in outcomes)
-    # What runs in the process has its place in the table of each server that it is compared with.
+    # A cache in the process is in the table of each server that it is compared with.
     named = [server for server in servers if server != NO_SERVER] or [NO_SERVER]
     candidates = (_section(page, table, server, valid, summaries)
             for server in named for page, table in tables)  # fmt: skip

@@ -18,7 +18,7 @@ def _sections(file: PublishedFile) -> dict[str, list[str]]:
     by_section: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
     for table in file.table:
-        # What is set off from the lines above it: Markdown would take an average for a row.
+        # Lines set off from the ones above: Markdown would take an average for a row.
         apart = {table.heading, *[average.quote for average in table.average]}
         for row in _as_on_the_page(table):
             section = row.section or table.section

@@ -128,7 +128,7 @@ def summary_png(report: Report, answer: str, style: Style = _PLAIN) -> bytes:
 
 
 def fitted(spec: Spec, size: tuple[int, int]) -> tuple[Spec, float]:
-    """A picture in the middle of a page of so many pixels, which it fills one way; its scale."""
+    """A picture in the middle of a page of `size` pixels, which it fills one way; its scale."""
     scale = min(size[0] / spec["width"], size[1] / spec["height"])
     across = (size[0] / scale - spec["width"]) / 2
     down = (size[1] / scale - spec["height"]) / 2

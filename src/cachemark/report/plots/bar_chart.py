@@ -24,7 +24,7 @@ from cachemark.report.plots.plot import Spec
 
 _NAME_LINE = 17
 _LEGEND_LINE = 18
-# An axis to an interval's end further than so many longest bars would leave nothing of the bars.
+# An axis that is longer than this number of longest bars would leave nothing of the bars.
 _MAX_AXIS_FACTOR = 1.6
 
 

@@ -11,7 +11,7 @@ from cachemark.report.plots.plot import Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
-# What the bounds of a figure mean in a picture.
+# The meaning of the bounds of a figure in a picture.
 LINES_ACROSS = f"Lines across: range of the trials, 95 % interval from {MIN_INTERVAL_TRIALS} on."
 # The two widths in which a page has each plot: one for a screen, one for a telephone.
 WIDE, NARROW = 520, 336

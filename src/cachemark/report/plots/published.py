@@ -68,7 +68,7 @@ def _best(values: list[float], section: Section) -> float:
 
 def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
     return BarItem(
-        # What stands in brackets is for the table.
+        # The words in brackets are for the table.
         label=bar.label.partition(" (")[0],
         role="yardstick" if bar.published else "first",
         value=ratio,

@@ -58,7 +58,7 @@ def interval_text(of: Interval, metric: Metric) -> str:
 def leader(group: Group) -> str:
     """The client that the report names as first: the fastest library, or else the native client.
 
-    Empty if nobody is.
+    Empty if none is.
     """
     if is_unnamed(group):
         return ""
@@ -70,7 +70,7 @@ def leader(group: Group) -> str:
 
 
 def is_unnamed(group: Group) -> bool:
-    """Whether nobody is named first though several have a figure.
+    """Whether no first is named though several have a figure.
 
     A single block has one trial of each, so nothing tells how far their ratio can be trusted.
     """

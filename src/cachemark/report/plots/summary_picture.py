@@ -32,7 +32,7 @@ _WIDE = 420
 _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
-# Bars of a tall picture grow to at most so many times their height.
+# Bars of a tall picture grow to at most this many times their height.
 _MOST_STRETCH = 3.0
 # Panels share an axis unless the longest bar of one would be shorter than this part of it.
 _MIN_PART = 1 / 12

@@ -13,7 +13,7 @@ from cachemark.report.tables import group_title
 
 _Getter = Callable[[TimelinePoint], float | None]
 _Mean = Callable[[Sequence[float]], float]
-# Memory that holds still is told by the figure after the window.
+# Memory that holds still is known from the figure after the window.
 _MIN_SHOWN_GROWTH = 1.1
 
 

@@ -168,7 +168,7 @@ def timeline_svg(outcome: CellOutcome) -> str:
     begin, end = x_of(phases.fault_ns), x_of(phases.fault_end_ns)
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT + _AXIS}" role="img" class="timeline">',
-        "<title>Calls that ended in each 0.1 s, by what they came to; the fault is shaded</title>",
+        "<title>Calls that ended in each 0.1 s, by outcome; the fault is shaded</title>",
         f'<rect x="{begin:.1f}" y="0" width="{end - begin:.1f}" height="{_HEIGHT}" class="fault"/>',
     ]
     below = [0.0] * len(slices)

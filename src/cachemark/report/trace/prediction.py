@@ -23,7 +23,7 @@ from cachemark.report.trace.statistics_plots import drawn
 
 NAMES: dict[CachePolicy, str] = {"memcached": "memcached", "embedded": "embedded", "lru": "LRU"}
 _SERIES: dict[CachePolicy, int] = {"memcached": 0, "embedded": 1, "lru": 2}
-# Figures of a part of the keys are drawn with so many standard errors.
+# Figures of a part of the keys are drawn with this many standard errors.
 _DRAWN_ERRORS = 2.0
 _LATE_S = 1.0
 _SHARE_LABEL = "format(100 * datum.value, '~r') + ' %'"

@@ -57,10 +57,10 @@ def sizes(of: TraceStatistics, width: int) -> list[Plot]:
     ttls = [_distribution("writes that expire", of.ttls.seconds, lambda y: f"{y:,.0f} s")]
     return [
         *drawn("sizes", "Sizes of keys and values", bytes_, width, x=_log("bytes", width),
-               unit="part of requests with at most so many", labels=SHARE_LABEL, write=_percent,
+               unit="part of requests up to this size", labels=SHARE_LABEL, write=_percent,
                shares=True),
         *drawn("ttls", "Expiry times", ttls, width, x=_log("seconds", width),
-               unit="part of writes with at most so many", labels=SHARE_LABEL, write=_percent,
+               unit="part of writes up to this time", labels=SHARE_LABEL, write=_percent,
                shares=True),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What the engine tells in words: a fit, a snapshot, the servers that a trace needs."""
+"""The engine's answers in words: a fit, a snapshot, the servers that a trace needs."""
 
 import msgspec
 

@@ -128,7 +128,7 @@ _ROWS: dict[str, str] = {
     "bytes_in": "server: bytes from the client",
     "bytes_out": "server: bytes to the client",
 }
-# What happens less often than in every twentieth operation is no part of one.
+# Events rarer than in every twentieth operation are no part of one.
 _LEAST_SHOWN = 0.05
 
 

@@ -20,7 +20,7 @@ from cachemark.model.plan import loads_of
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import kinds, needed_kinds
 
-# What an item takes beside its key and value, at most, in the servers that are known.
+# The most that an item takes beside its key and value, in the known servers.
 _ITEM_BYTES = 100
 _PATTERN_BYTES = 64
 
@@ -50,7 +50,7 @@ def _stored_bytes(workload: Workload) -> int:
     return count * (key_bytes + _most(workload.values.size) + _ITEM_BYTES)
 
 
-# What the engine cuts a law without an upper end at.
+# Where the engine cuts a law without an upper end.
 _LAW_BYTES = 1_000_000
 _UNITS = {"k": 1 << 10, "m": 1 << 20}
 

@@ -22,7 +22,7 @@ from cachemark.runs.tapes import Tape, TapeCache
 # A blocking server has a thread for each; fewer could be the threads that it has anyway.
 _CONNECTIONS = 20
 _OPS = 20
-# Beside so many stores the bytes of `stats` itself, which the server counts too, are few.
+# Beside this many stores the bytes of `stats` itself, which the server counts too, are few.
 _QUIET_KEYS = 2000
 _ITEMS = 100
 # An open loop's tape may have its operations far apart.
@@ -194,7 +194,7 @@ def _play(fleet: Fleet, request: RunRequest, scene: Scene) -> Done:
 
 
 def _unheard(_ops: int) -> None:
-    """Nobody watches."""
+    """Ignore the number of operations."""
 
 
 _PROOFS = {

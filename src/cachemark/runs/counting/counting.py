@@ -123,7 +123,7 @@ def _longer(of: Workload) -> Workload | None:
 
 
 def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[str, Counts]:
-    """What the loop of a language takes for each kind. Raises TrialError."""
+    """The cost of a language's own loop, by kind. Raises TrialError."""
     with running(parse_spec("none"), cpus=place.server_cpus) as server:
         return count_processor(ClientSpec(text=client.id, client=client), works, server, place)
 
@@ -211,7 +211,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path)
 
 
 def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
-    """Play so many operations; how many were played, and their system calls."""
+    """Play `ops` operations; return how many were played, and their system calls."""
     began_s = time.time()
     done = player.play(ops)
     return attempts_of(done.operations), calls_between(log, began_s, time.time())

@@ -90,7 +90,7 @@ class CountingPlayer:
         return request
 
     def play(self, ops: int, *, heap: bool = False) -> Done:
-        """Play so many operations, all of which must succeed. Raises TrialError.
+        """Play `ops` operations, all of which must succeed. Raises TrialError.
 
         With `heap`, the worker reads the counters of its runtime before and after.
         """

@@ -15,7 +15,7 @@ MAX_NAME = 200
 MAX_REASON = 600
 
 
-# What names a cell: its client, then its work.
+# The names of a cell: its client, then its work.
 CellNames = Annotated[list[str], Meta(min_length=1, max_length=8)]
 
 

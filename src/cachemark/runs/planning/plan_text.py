@@ -17,7 +17,7 @@ _MAX_LINES = 6
 _EXACT_BELOW = 1000
 # With fewer than this part of its keys, a tape is said to leave keys out.
 _MOST_KEYS = 0.8
-# A load average of so many times the CPUs: what is planned takes longer then.
+# Above this load average per CPU, the planned time is too optimistic.
 _BUSY = 1.5
 # A plan names the rate that it assumes if this part of its time depends on it.
 _COUNTED_PART = 0.1

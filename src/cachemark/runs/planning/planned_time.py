@@ -21,19 +21,19 @@ from cachemark.runs.planning.languages import cost_of_cell
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
 from cachemark.runs.trials.prefill import fill_sample_ops
 
-# What a slow client does with one caller, with several callers, without a reply, without a server.
+# Operations of a slow client with one caller, several callers, no reply, no server.
 _OPS_PER_S, _SEVERAL_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 12_000, 100_000
 _IN_PROCESS_OPS_PER_S = 300_000
 # An operation on many keys takes as long as one on a single key, and so much of it for each key.
 _KEY_PART = 0.1
 _BATCHES = ("mget", "mset")
-# What is assumed of keys, and of values whose sizes have another distribution than a range.
+# The assumed bytes of keys, and of values whose sizes have another distribution than a range.
 _KEY_BYTES, _VALUE_BYTES = 20, 1000
 # Servers in a JVM. The costs of workers contain the start of a server in C or Rust.
 _START_S = {"infinispan": 3.0, "jmemcached": 0.5, "quickcached": 0.7}
 # A start keeps two CPUs busy: those of the worker and of the server.
 _CPUS_OF_START = 2
-# What an arm of a sitting takes after the last slice: its results, its verdict, its end.
+# The time of an arm after the last slice: its results, its verdict, its end.
 _ARM_END_S = 0.07
 # A turn takes longer than its slice: the request, CPU clocks, and the operations that have begun.
 _TURN_S = 0.0008
@@ -76,7 +76,7 @@ class CountedTime(NamedTuple):
 
 
 def counted_time(plan: Plan, tapes: Tapes | None = None) -> CountedTime:
-    """What a plan assumes of the clients' rate. Only trials tell how long these windows are."""
+    """The clients' rate that a plan assumes. Only trials tell how long these windows are."""
     ops = seconds = 0.0
     for trial in plan.trials:
         workload, load = plan.workload(trial.cell), plan.load(trial.cell)
@@ -164,7 +164,7 @@ def _turn_s(plan: Plan, arm: Trial) -> float:
 
 
 def _start_s(plan: Plan, trial: Trial, times: int = 1) -> float:
-    """Until the keys are stored, and the end of the processes; workers start so many times."""
+    """Until the keys are stored, and the end of the processes; workers start `times` times."""
     workload, load = plan.workload(trial.cell), plan.load(trial.cell)
     keys = len(workload.keys.names or ()) or workload.keys.count
     stored_s = keys * workload.prefill / ops_per_s(trial, _SETS, load)

@@ -23,7 +23,7 @@ from cachemark.model.faults import Fault
 from cachemark.runs.resilience.injection import Injection, impossible, injection
 from cachemark.runs.resilience.window import FaultWindow
 
-KEYS = 1009  # a prime, so that each caller comes to each key
+KEYS = 1009  # a prime, so that each caller uses each key
 _RATE = 400
 # Longer than any cell: where a tape begins again, its lengths come again.
 _TAPE_S = 60
@@ -44,7 +44,7 @@ _TIMEOUT_MS = {"common": 500, "defaults": 10_000, "tuned": 10_000}
 
 
 class CellStoppedError(Exception):
-    """The cell was given up, because nobody waits for it any more."""
+    """The cell was given up, because no caller waits for it any more."""
 
 
 class CellPlayer:

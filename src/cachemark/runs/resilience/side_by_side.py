@@ -25,8 +25,7 @@ from cachemark.runs.storage.store import lock_run
 
 PlayPart = Callable[[CellPlayer, CellName], CellOutcome]
 Begin = Callable[[PlayPart, CellName], Future[CellOutcome]]
-# After so many cells of each job, those that were disturbed are played again: a run that is stopped
-# has lost few of them.
+# After this many cells of each job, disturbed ones are played again: a stopped run loses few.
 _PART_OF_A_JOB = 10
 
 
@@ -69,7 +68,7 @@ def _side_by_side(
 
 @contextmanager
 def _crew(folder: Path, jobs: int) -> Generator[Begin]:
-    """A function that begins a cell with one of so many players, each in a thread."""
+    """A function that begins a cell with one of `jobs` players, each in a thread."""
     players: list[CellPlayer] = []
     idle: queue.SimpleQueue[CellPlayer] = queue.SimpleQueue()
     for job in range(jobs):

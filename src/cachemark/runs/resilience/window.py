@@ -1,6 +1,6 @@
 """The window of a cell: the calls, the fault in the middle of them, samples, and when it may end.
 
-The call log says later what each call came to; until then there are the worker's progress and the
+The call log says later how each call ended; until then there are the worker's progress and the
 counters of the server.
 """
 
@@ -116,7 +116,7 @@ class FaultWindow:
     def _wait_once(self, instant_ns: int) -> None:
         """Wait a short time, at most until an instant, or for the worker's next answer.
 
-        Raises TrialError if the run came to an error that is none of the client.
+        Raises TrialError if the run ended with an error that is not the client's.
         """
         begin_ns = time.monotonic_ns()
         wait_ns = max(0, min(_WAIT_NS, instant_ns - begin_ns))

@@ -296,6 +296,6 @@ def _pids(ends: Endpoints) -> list[int]:
 
 
 def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:
-    """Its CPU time is that of the arm's own slices, since nobody uses the server in between."""
+    """Its CPU time is that of the arm's own slices, since no arm uses the server in between."""
     use = use_between(ends.empty, ends.server.use())
     return msgspec.structs.replace(use, cpu_ns=cpu_ns) if use else None

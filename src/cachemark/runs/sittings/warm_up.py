@@ -9,7 +9,7 @@ import msgspec
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
 
-# Two stretches of so many slices are compared. A JIT compiler works for seconds, by leaps.
+# Two stretches of this many slices are compared. A JIT compiler works for seconds, by leaps.
 _STRETCH = 8
 # So many slices are seldom too few: most clients are warm after 16 to 30.
 USUAL_ROUNDS = 22
@@ -17,10 +17,10 @@ USUAL_ROUNDS = 22
 _GAIN = 1.03
 # Fewer operations in a slice than this make its figures a matter of where the slice ends.
 _MIN_OPS_PER_SLICE = 3
-# A slice ends with the last operation that began in it. One that lasts so many times longer than it
-# should is shorter than the operations of its client.
+# A slice ends with the last operation that began in it. One that lasts this many times
+# too long is shorter than the operations of its client.
 _OVERRUN = 2.0
-# A slice of the length that an error suggests has room for so many operations of each caller.
+# A slice of the length that an error suggests has room for this many operations of each caller.
 _SUGGESTED_OPS = 4
 _STEP_MS = 10
 

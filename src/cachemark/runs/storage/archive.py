@@ -113,7 +113,7 @@ def _contents(run: Run) -> dict[str, bytes]:
             continue
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-        # What follows the last newline is being written, or incomplete.
+        # The part behind the last newline is being written, or incomplete.
         contents[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
     return {
         name: contents.get(name, b"") for name in _NAMES if name in contents or name in _REQUIRED

@@ -31,7 +31,7 @@ _LOCK = "lock"
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
-# What a run may be called: the name of its folder, and of files that are made of it.
+# The id of a run: the name of its folder, and of files that are made of it.
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # The store's own files, beside the folders of the runs. No run may be called like one of them.
 CALIBRATIONS = "calibrations.jsonl"

@@ -42,7 +42,7 @@ def callers_of(load: Load, concurrency: Concurrency, ready: Ready) -> Callers:
 
 
 def too_many_connections(connections: int, servers: Sequence[ServerStats]) -> str:
-    """Why so many connections to each server cannot be had; empty if they can, or nobody knows.
+    """Why a server does not take `connections`; empty if each does, or it is unknown.
 
     Some libraries open more of them: these fail on their own.
     """
@@ -57,7 +57,7 @@ def too_many_connections(connections: int, servers: Sequence[ServerStats]) -> st
 
 
 def refuse_connections(connections: int, server: RunningServer) -> None:
-    """Raise UnsupportedError if a server does not take so many; a proxy shares its own."""
+    """Raise UnsupportedError if a server does not take `connections`; a proxy shares its own."""
     if len(server.addresses) != len(server.members):
         return
     if why := too_many_connections(connections, server.member_stats()):

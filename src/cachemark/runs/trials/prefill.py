@@ -19,7 +19,7 @@ from cachemark.model.work_length import records_of
 # The part of the tape that is played first.
 _SAMPLE = 0.02
 _TIMEOUT = "timeout"
-# What helps against each kind of error. Any other is the server's own answer.
+# The remedy for each kind of error. Any other is the server's own answer.
 _REMEDIES = {
     _TIMEOUT: "a longer timing.timeout_ms, or fewer callers",
     "connection": "fewer connections: the server closed or refused some of them",

@@ -39,7 +39,7 @@ class Sampler:
     """Samples from entering to leaving the context; whoever leaves waits for the last one.
 
     Where the worker keeps no timeline of the window, the server's counters are read every `tick_s`,
-    too. `noise` is told how late each wake-up was.
+    too. `noise` gets the delay of each wake-up.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Sampler:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        # The control connection is one: nobody else may ask on it before this thread is done.
+        # The control connection is one: no other thread may ask on it before this thread is done.
         self._thread.join()
 
     def note_progress(self, ops: int) -> None:

@@ -72,7 +72,7 @@ function noise(of) {
   return `Noise: other processes used ${other} % of the CPU time of the last trial, at most ${worst} %; other machines took ${steal} %. `;
 }
 
-// What can be done now: a run that these pages started is stopped, any that was broken off resumed.
+// The actions now: a run that these pages started is stopped, any that was broken off resumed.
 function showActions() {
   const canStop = "startedHere" in page.dataset && !("stopping" in page.dataset);
   const shown = {

@@ -11,7 +11,7 @@ import com.thimbleware.jmemcached.storage.hash.ConcurrentLinkedHashMap.EvictionP
 import java.net.InetSocketAddress;
 
 final class Jmemcached {
-    // Memory is what shall limit it, not the number of items, but it makes room for so many at once.
+    // Memory is what shall limit it, not the number of items, but it makes room for all of them at once.
     private static final int SMALLEST_ITEM_BYTES = 64;
 
     public static void main(String[] arguments) {
