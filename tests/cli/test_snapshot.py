@@ -76,7 +76,7 @@ def test_the_screen_and_the_page_say_what_is_not_told(
     assert shown.returncode == 0, shown.stderr
     screen = " ".join(shown.stdout.split())
     assert "66.7 % of the memory holds items that no client has read" in screen
-    assert "no misses are told" in screen
+    assert "no misses are known" in screen
     assert "What less memory gives up" in (tmp_path / "page.html").read_text()
 
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// The text with escapes in place of control characters, and of characters that nobody can see or that change the
+/// The text with escapes in place of control characters, and of characters that are invisible or change the
 /// order of others. Line ends and tabs stay.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// What `--version` says after the name: version, commit, what it was built of, and how.
+/// The text of `--version` after the name: version, commit, what it was built of, and how.
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",

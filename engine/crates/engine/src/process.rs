@@ -1,4 +1,4 @@
-//! What every verb does with its process: the exit code of an error, JSON lines on stdout, and the
+//! What all verbs share of their process: the exit code of an error, JSON lines on stdout, and the
 //! signals that end it.
 
 use std::fmt::Display;
@@ -68,7 +68,7 @@ pub fn print_json_line(message: &impl Serialize) -> Result<(), String> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
-        .map_err(|error| format!("nobody reads stdout: {error}"))
+        .map_err(|error| format!("stdout is closed: {error}"))
 }
 
 /// Print an indented JSON document on stdout.

@@ -38,7 +38,7 @@ impl CommandSender {
         self.pass(Message::Stop);
     }
 
-    /// What becomes readable when a message has been sent.
+    /// The descriptor that becomes readable when a message has been sent.
     pub(crate) fn wake(&self) -> &OwnedFd {
         &self.wake
     }
@@ -50,7 +50,7 @@ impl CommandSender {
     }
 
     fn pass(&self, message: Message) {
-        // If the proxy has ended, nobody waits for an answer.
+        // If the proxy has ended, no thread waits for an answer.
         let _ = self.messages.send(message);
         let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
     }

@@ -1,11 +1,11 @@
-//! What faults make of requests and replies. Nothing here reads or writes a socket.
+//! The changes that faults make to requests and replies. Nothing here reads or writes a socket.
 
 use crate::fault::Fault;
 use crate::frames::replies::ReplyFrame;
 
 /// A line of no protocol. In the binary protocol too, its first byte is wrong.
 pub const GARBAGE_LINE: &[u8] = b"GARBAGE 8c1f 7e02 this is no reply\r\n";
-/// What memcached sends to a connection above its limit, whatever the protocol.
+/// memcached's reply to a connection above its limit, whatever the protocol.
 pub const TOO_MANY_CONNECTIONS: &[u8] = b"ERROR Too many open connections\r\n";
 const OUT_OF_MEMORY_LINE: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 const OUT_OF_MEMORY_STATUS: u8 = 0x82;
@@ -61,7 +61,7 @@ pub enum Then {
     Close,
 }
 
-/// What a fault did to a frame.
+/// The change that a fault made to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// How many bytes behind the beginning of the frame the change is; `None` if nothing was changed.
@@ -71,7 +71,7 @@ pub struct Edit {
 
 const UNCHANGED: Edit = Edit { changed_at: None, then: Then::GoOn };
 
-/// What a connection remembers of its replies.
+/// The memory of a connection about its replies.
 #[derive(Default)]
 pub struct ReplyMemory {
     /// The frames of the current reply.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-/// What the proxy does wrong. `kinds.rs` explains each of them.
+/// A fault of the proxy. `kinds.rs` explains each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     Blackhole { after_bytes: u64 },

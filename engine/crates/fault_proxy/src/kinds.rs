@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 
-/// What a parameter can be, and what it is if it is not given.
+/// The type of a parameter, with its default.
 #[derive(Clone, Copy, Debug)]
 pub enum ParameterType {
     Whole {
@@ -34,7 +34,7 @@ pub struct Parameter {
 
 pub struct Kind {
     pub name: &'static str,
-    /// What a client sees while the fault lasts.
+    /// The fault as a client sees it.
     pub meaning: &'static str,
     pub parameters: &'static [Parameter],
     make: fn(&Arguments) -> Fault,
@@ -168,7 +168,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "refuse",
-        meaning: "nobody listens: new connections are refused",
+        meaning: "no socket listens: new connections are refused",
         parameters: &[RESET_EXISTING],
         make: |given| Fault::Refuse { reset_existing: given.flag("reset_existing") },
     },

@@ -9,19 +9,19 @@ const BACKLOG: i32 = 1024;
 /// With a backlog of 0 the kernel still lets one connection wait. A second one proves that the queue is full.
 const FILLERS: usize = 2;
 
-/// What happens to new connections.
+/// The treatment of new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Accepting,
-    /// Nobody listens.
+    /// No socket listens.
     Refusing,
-    /// The queue is full, and nobody is accepted.
+    /// The queue is full, and no connection is accepted.
     Full,
 }
 
 pub struct Listener {
     address: SocketAddr,
-    /// Bound and never listening: it keeps the port while nobody listens on it.
+    /// Bound and never listening: it keeps the port while no socket listens on it.
     _holder: Socket,
     socket: Option<Socket>,
     mode: Mode,

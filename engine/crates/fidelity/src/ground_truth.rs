@@ -1,4 +1,4 @@
-//! What really happened to each request: recorded by the simulated network, exactly, without
+//! The truth about each request: recorded by the simulated network, exactly, without
 //! histograms.
 
 use hdrhistogram::Histogram;

@@ -1,4 +1,4 @@
-//! What the simulated server does with each request.
+//! The simulated server's treatment of each request.
 
 /// A request as the server sees it. Times are in ns from the start of the window.
 #[derive(Clone, Copy, Debug)]

@@ -95,7 +95,7 @@ pub struct SimulatedNetwork<'tape> {
     requests_seen: u64,
     /// When the window started: the times of the tape count from there.
     window_ns: u64,
-    /// What happened to each request.
+    /// The truth about each request.
     pub ground_truth: GroundTruth,
 }
 

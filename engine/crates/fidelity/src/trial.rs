@@ -35,7 +35,7 @@ pub struct Trial {
     seed: u64,
 }
 
-/// What the client recorded, and what really happened.
+/// The client's record, and the truth.
 pub struct TrialResult {
     pub result: RunResult,
     pub ground_truth: GroundTruth,

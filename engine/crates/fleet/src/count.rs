@@ -20,7 +20,7 @@ const WAIT_PART: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerKind {
     pub name: String,
-    /// What items can take: `memcached -m`.
+    /// The memory for items: `memcached -m`.
     pub memory_bytes: u64,
     /// The highest rate at which it answers in time.
     pub rate: Option<f64>,
@@ -34,7 +34,7 @@ pub struct ServerKind {
     pub number: Option<usize>,
 }
 
-/// What all servers together must do.
+/// The demand on all servers together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// The largest share of reads that may miss. `None`: memory decides nothing.
@@ -48,7 +48,7 @@ pub struct Demand {
     pub connections: u64,
 }
 
-/// What decides the number of servers.
+/// The limit that decides the number of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {

@@ -13,7 +13,7 @@ impl MissCurve {
         MissCurve { points: points.into_iter().collect() }
     }
 
-    /// The share of reads that miss with so many bytes: on the line between the two next points.
+    /// The share of reads that miss with `memory_bytes`: on the line between the two next points.
     pub fn misses(&self, memory_bytes: f64) -> f64 {
         let after = self.points.partition_point(|(memory, _)| *memory < memory_bytes);
         let Some(&(above, misses_above)) = self.points.get(after) else {

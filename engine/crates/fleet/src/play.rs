@@ -16,7 +16,7 @@ use crate::ring::{Placement, Ring};
 /// For so long after the loss, requests are counted.
 const MINUTE_S: u32 = 60;
 
-/// What is played.
+/// The setting of a play.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub placement: Placement,
@@ -27,7 +27,7 @@ pub struct Setting {
     pub memory_bytes: u64,
     /// Follow this part of the keys, and the hottest.
     pub part: f64,
-    /// The trace has one key of so many.
+    /// The trace has one key of `sampled`.
     pub sampled: u32,
     /// The first part of the trace, which is not counted.
     pub warm_up: f64,
@@ -36,7 +36,7 @@ pub struct Setting {
     pub gutter_ttl_s: u32,
 }
 
-/// What happened to the same requests.
+/// The results of the same requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Period {
     pub misses: Ratio,
@@ -44,7 +44,7 @@ pub struct Period {
     pub hottest: f64,
 }
 
-/// What clients do with the keys of a lost server.
+/// The clients' treatment of the keys of a lost server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LossCase {
@@ -70,7 +70,7 @@ pub struct Loss {
     pub cases: Vec<(LossCase, Period)>,
 }
 
-/// What was played.
+/// The result of a play.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Played {
     pub servers: usize,
@@ -141,7 +141,7 @@ impl Sums {
         self.requests.iter().sum()
     }
 
-    /// `reads`: all of the period; `all`: requests, of which each of so many servers has its part.
+    /// `reads`: all of the period; `all`: requests, of which each of `servers` has its part.
     fn period(&self, reads: u64, (all, servers): (f64, usize), is_part: bool) -> Period {
         let most = self.requests.iter().copied().fold(0.0, f64::max);
         Period {
@@ -151,7 +151,7 @@ impl Sums {
     }
 }
 
-/// What goes on after the loss.
+/// The state after the loss.
 struct Lost {
     server: usize,
     at_s: u32,

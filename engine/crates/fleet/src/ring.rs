@@ -25,7 +25,7 @@ impl Placement {
         }
     }
 
-    /// What a ring needs to know of a key. `draw` 0 is the key itself; any other is another key in its place.
+    /// The point of a key for a ring. `draw` 0 is the key itself; any other is another key in its place.
     pub fn point(self, key: &[u8], draw: u32) -> u64 {
         let drawn;
         let key = if draw == 0 {

@@ -1,4 +1,4 @@
-//! What each server of a fleet has of all keys, requests and bytes.
+//! Each server's share of all keys, requests and bytes of a fleet.
 
 use crate::ring::Ring;
 use crate::traffic::KeyTraffic;
@@ -14,7 +14,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Add up the keys, whose points are beside them, for a ring of so many servers.
+    /// Add up the keys, whose points are beside them, for a ring of `servers` servers.
     pub fn of(ring: &Ring, servers: usize, keys: &[KeyTraffic], points: &[u64]) -> Shares {
         let zeros = || vec![0.0; servers];
         let mut sums =

@@ -1,4 +1,4 @@
-//! What each followed key asks of its server.
+//! The traffic of each followed key to its server.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub struct KeyTraffic {
     pub requests: f64,
     pub received_bytes: f64,
     pub sent_bytes: f64,
-    /// What its item takes of a server's memory; 0 if no size is known.
+    /// The memory of its item in a server; 0 if no size is known.
     pub charged_bytes: f64,
 }
 

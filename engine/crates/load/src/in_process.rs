@@ -57,7 +57,7 @@ impl InProcess {
         Ok(InProcess { store, tape, threads, segment })
     }
 
-    /// What the store's items and its hash table take now. This locks each region in turn.
+    /// The memory of the store's items and its hash table now. This locks each region in turn.
     pub fn store_bytes(&self) -> u64 {
         let usage = self.store.usage((unix_ns() / 1_000_000_000) as u32);
         usage.bytes + usage.table_bytes

@@ -19,7 +19,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// A store with so many bytes, of which only this part is there, for this part of the keys.
+    /// A store with `memory_bytes`, of which only this part is there, for this part of the keys.
     pub fn new(memory_bytes: u64, part: f64) -> Embedded {
         let bytes = (memory_bytes as f64 * part) as usize;
         Embedded { store: Store::new(bytes), value: Vec::new(), key: Vec::new() }
@@ -62,7 +62,7 @@ impl Embedded {
     }
 
     fn put(&mut self, mode: Mode, step: &Step, fill: Fill, now_s: u32) {
-        // What the key is longer than that of the trace, the value is shorter.
+        // A key that is longer than the trace's makes the value shorter.
         let more = self.key.len() - usize::from(step.key_bytes);
         let length = (fill.value_bytes as usize).saturating_sub(more);
         if self.value.len() < length {

@@ -1,4 +1,4 @@
-//! What a request does to a cache with another content than that of the server where the trace was recorded.
+//! The effect of a request on a cache with another content than the recorded server's.
 //!
 //! The rule for fills. A program that misses usually stores the value then: the log has a set behind the get. In a
 //! larger cache some of these gets hit, and their sets would not have happened; in a smaller one other gets miss, whose
@@ -25,7 +25,7 @@ pub struct Fill {
     pub ttl_s: u32,
 }
 
-/// What a step does.
+/// The task of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Read; after a miss, store the fill.
@@ -68,7 +68,7 @@ pub struct FillCounts {
     pub without_size: u64,
 }
 
-/// What is known of a key.
+/// The known facts of a key.
 #[derive(Clone, Copy)]
 struct Known {
     value_bytes: u32,

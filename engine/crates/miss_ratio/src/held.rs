@@ -1,4 +1,4 @@
-//! What a snapshot tells of a server's memory: for how long items lie unread, and what less memory would give up.
+//! A snapshot's answers about a server's memory: for how long items lie unread, and what less memory would give up.
 //!
 //! memcached does not note each access. The first read of an item leaves the time of its last access as it is, and so
 //! do reads while the item is marked as active. So the time that has passed since then is the longest for which an item
@@ -32,7 +32,7 @@ impl Amount {
     }
 }
 
-/// What no client has read for at least so long: between the two.
+/// The memory that no client has read for at least this time: between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Idle {
     pub idle_s: u64,
@@ -42,7 +42,7 @@ pub struct Idle {
     pub at_most: Amount,
 }
 
-/// What does not fit into a memory, if those items go first whose last noted access is longest ago.
+/// The items that do not fit into a memory, if those items go first whose last noted access is longest ago.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GivenUp {
     pub memory_bytes: u64,
@@ -53,7 +53,7 @@ pub struct GivenUp {
     pub idle_s: u64,
 }
 
-/// What a snapshot tells. Of a sampled one, the amounts are those of all keys.
+/// The answers of a snapshot. Of a sampled one, the amounts are those of all keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
     pub items: Amount,
@@ -95,7 +95,7 @@ impl HeldItems {
         self.items.is_empty()
     }
 
-    /// What they tell, `snapshot_s` after the first time, for some sizes of memory. One key of `sampled` is there.
+    /// The answers, `snapshot_s` after the first time, for some sizes of memory. One key of `sampled` is there.
     pub fn told(mut self, snapshot_s: u64, sampled: u32, sizes: &[u64]) -> Held {
         self.items.sort_by_key(|item| item.accessed_s);
         let factor = f64::from(sampled);

@@ -16,7 +16,7 @@ const HOT_PART: f64 = 1.0 / 20_000.0;
 const FORGOTTEN_PART: f64 = HOT_PART / 4.0;
 const MOST_FOLLOWED: usize = 1 << 14;
 
-/// What is known of a trace after the first pass.
+/// The known facts of a trace after the first pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Population {
     pub requests: u64,

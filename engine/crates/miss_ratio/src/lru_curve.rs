@@ -4,7 +4,7 @@
 //! have it: each item with the chunk that memcached charges for it, and with the weight of the keys that it stands for.
 //! Expiry breaks the order of sizes: a smaller cache lost an item, fetched it again, and so has it for longer. So each
 //! key has a deadline for each size. One thing is approximate: an item that only larger caches still have, because
-//! nobody stored it again after it was evicted or had expired, takes room in the order of all.
+//! no client stored it again after it was evicted or had expired, takes room in the order of all.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ struct Key {
     hash: u64,
     /// Its place in the order of use.
     place: u32,
-    /// What it takes, without its weight; 0 if it is at no place.
+    /// Its memory, without its weight; 0 if it is at no place.
     charged: u32,
     has_look: bool,
     is_hot: bool,
@@ -69,7 +69,7 @@ impl LruCurve {
         }
     }
 
-    /// What was counted for each size.
+    /// The counts for each size.
     pub fn tallies(&self) -> &[Tally] {
         &self.tallies
     }

@@ -15,7 +15,7 @@ use crate::memcached::Memcached;
 use crate::request::{Operation, Request};
 use crate::tally::{Ratio, Tally};
 
-/// A simulated store of the embedded server holds real bytes: at most so many. With fewer than the least, what it needs
+/// A simulated store of the embedded server holds real bytes: at most this number. With fewer than the least, its needs
 /// besides items would be too much of it.
 const MOST_STORED_BYTES: f64 = (32 << 20) as f64;
 const LEAST_STORED_BYTES: f64 = (8 << 20) as f64;
@@ -25,7 +25,7 @@ const LEAST_MEMCACHED_BYTES: f64 = (100 << 20) as f64;
 /// In a miniature, a key is never evicted if what is used between two of its requests is this part of the memory.
 const NEVER_EVICTED: f64 = 1.0 / 8.0;
 
-/// What decides which item gives way.
+/// The rule that decides which item gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
@@ -40,7 +40,7 @@ impl Policy {
     pub const ALL: [Policy; 3] = [Policy::Memcached, Policy::Embedded, Policy::Lru];
 }
 
-/// What to predict.
+/// The plan of a prediction.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// In bytes, the smallest first.
@@ -50,7 +50,7 @@ pub struct Plan {
     pub part: f64,
     /// Follow more keys where a figure needs them, instead of withholding it.
     pub follows_enough: bool,
-    /// The trace has one key of so many.
+    /// The trace has one key of `sampled`.
     pub sampled: u32,
     /// Requests of this part of the trace, its first, fill the caches and are not counted.
     pub warm_up: f64,
@@ -75,7 +75,7 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// What was predicted.
+/// The result of a prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     pub requests: u64,
@@ -233,7 +233,7 @@ enum Cache {
 
 impl Simulation {
     fn new(policy: Policy, memory_bytes: u64, plan: &Plan, population: &Population) -> Simulation {
-        // What the trace's own keys have of the memory.
+        // The share of the trace's own keys in the memory.
         let memory = memory_bytes as f64 / f64::from(plan.sampled);
         let part = match policy {
             Policy::Embedded => stored_part(plan.part, memory, population),

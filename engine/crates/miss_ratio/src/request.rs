@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use cachemark_trace::file::Record;
 use foldhash::quality::FixedState;
 
-/// What a request does, as far as caches tell requests apart.
+/// The kind of a request, as far as caches tell requests apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Get,
@@ -56,7 +56,7 @@ pub struct Request {
 pub const NO_SIZE: u32 = u32::MAX;
 
 impl Request {
-    /// The request of a record, when the trace is played so many times as fast: then expiry times are shorter too.
+    /// The request of a record, when the trace is played `speed` times as fast: then expiry times are shorter too.
     /// `None` for an operation that is not simulated.
     pub fn of(record: &Record<'_>, speed: f64) -> Option<Request> {
         let operation = Operation::of(record.operation)?;

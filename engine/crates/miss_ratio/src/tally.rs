@@ -1,6 +1,6 @@
 //! Counts of reads that missed, and the error that comes from taking a part of the keys.
 
-/// Keys are divided into so many groups by their hash; their differences show the error.
+/// Keys are divided into this number of groups by their hash; their differences show the error.
 pub const GROUPS: usize = 16;
 
 /// Reads of one size of memory, by group, and of the hottest keys beside them.
@@ -32,7 +32,7 @@ fn group_of(hash: u64) -> usize {
 }
 
 impl Tally {
-    /// Count a read of so many bytes, if they are known.
+    /// Count a read of `bytes`, if they are known.
     #[inline]
     pub fn count(&mut self, hash: u64, is_hot: bool, missed: bool, bytes: Option<u32>) {
         let reads = if is_hot { &mut self.hot } else { &mut self.groups[group_of(hash)] };

@@ -9,7 +9,7 @@ pub struct WeightTree {
 }
 
 impl WeightTree {
-    /// A tree of so many places, all without weight.
+    /// A tree of `places` places, all without weight.
     pub fn new(places: usize) -> WeightTree {
         let mut levels = Vec::new();
         let mut count = places.max(1);

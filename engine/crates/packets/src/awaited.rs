@@ -2,7 +2,7 @@
 
 use crate::book::Place;
 
-/// What an allocation takes besides its content.
+/// The memory of an allocation besides its content.
 const BOX_BYTES: usize = 16;
 
 /// A request, and what its reply tells about which operation.
@@ -28,7 +28,7 @@ pub(crate) struct Meta {
     pub place: Option<Place>,
     pub is_read: bool,
     pub quiet: bool,
-    /// What the reply has if it is to this command: the opaque token, the key; empty if it was not asked for.
+    /// The marks of a reply to this command: the opaque token, the key; empty if it was not asked for.
     pub opaque: Box<[u8]>,
     pub key: Box<[u8]>,
 }

@@ -10,7 +10,7 @@ pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
 /// The most operations that are kept, so that memory is bounded.
 const MOST_PENDING: usize = 1 << 20;
 
-/// What comes a second time.
+/// Segments that come a second time.
 pub(crate) const AGAIN: &str = "segments that came again";
 
 pub(crate) mod reason {

@@ -21,7 +21,7 @@ const SWEEP_NS: u64 = 250_000_000;
 /// A connection without segments is forgotten, if there are many.
 const IDLE_NS: u64 = 60_000_000_000;
 const MOST_CONNECTIONS: usize = 1 << 18;
-/// What a packet may take besides its bytes.
+/// The most memory of a packet besides its bytes.
 const PACKET_BYTES: usize = 128;
 /// So that sums of times do not overflow, however often the clock jumps.
 const MOST_CLOCK_NS: u64 = u64::MAX / 2;
@@ -68,7 +68,7 @@ pub struct Limits {
     pub requests: Option<u64>,
 }
 
-/// What connections hold is added up after some bytes of packets, and given up if it is too much. Between two sums it
+/// Connections' memory is added up after some bytes of packets, and given up if it is too much. Between two sums it
 /// grows by a small multiple of these bytes.
 struct Memory {
     sum_after_bytes: usize,
@@ -125,7 +125,7 @@ impl<R: Read> Capture<R> {
         })
     }
 
-    /// Read a packet, or come to the end.
+    /// Read a packet, or reach the end.
     fn step(&mut self) -> Result<(), String> {
         let Some(packet) = self.file.next()? else { return self.end() };
         let Packet { at_ns, bytes, length, .. } = packet;

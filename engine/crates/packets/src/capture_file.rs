@@ -46,7 +46,7 @@ struct Interface {
     snaplen: u32,
 }
 
-/// What a block is.
+/// The kind of a block.
 enum Found {
     Packet { at_ns: u64, link: u16, bytes: Range<usize>, length: usize },
     Other,

@@ -4,7 +4,7 @@ use crate::book::Book;
 use crate::exchange::Exchange;
 use crate::stream::{Piece, Stream};
 
-/// What a segment says besides its bytes.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub sequence: u32,

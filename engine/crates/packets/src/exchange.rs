@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     client: Client,
 }
 
-/// What is known of a client's requests so far.
+/// The known facts of a client's requests so far.
 #[derive(Debug)]
 struct Client {
     number: u32,

@@ -6,7 +6,7 @@ use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 use crate::capture_file::Packet;
 
-/// What a packet carries from one address to another. Of its `length` bytes, the first were captured.
+/// The content of a packet from one address to another. Of its `length` bytes, the first were captured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub from: SocketAddr,
@@ -41,7 +41,7 @@ pub(crate) fn segment<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, NoSegment>
         Some(_) => NoSegment::CutHeaders,
         None => NoSegment::OtherProtocol,
     })?;
-    // What the header says is less than the frame where the frame was padded; 0 is said by packets above 64 KiB.
+    // The header's length is below the frame's if the frame was padded; packets above 64 KiB have 0.
     let (from, to, told) = match net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -122,7 +122,7 @@ fn sliced<'a>(packet: &Packet<'a>) -> Result<(LaxSlicedPacket<'a>, &'a [u8]), No
     let (ether_type, behind) = match packet.link {
         // Ethernet
         1 => (word(12)?, behind(14)?),
-        // What `tcpdump -i any` writes: cooked, version 1 and 2
+        // The form of `tcpdump -i any`: cooked, version 1 and 2
         113 => (word(14)?, behind(16)?),
         276 => (word(0)?, behind(20)?),
         // BSD's loopback: the family, in either order of bytes

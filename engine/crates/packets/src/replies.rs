@@ -48,7 +48,7 @@ impl Replies {
         *self = Replies { in_step: true, proof: Proof::certain(), ..Replies::default() };
     }
 
-    /// The next byte of the server seems to begin the reply to the next request. Outcomes are told once that is proved.
+    /// The next byte of the server seems to begin the reply to the next request. Outcomes follow once that is proved.
     pub(crate) fn try_to_begin(&mut self) {
         let proof = std::mem::take(&mut self.proof).of_next_try();
         *self = Replies { in_step: true, proof, ..Replies::default() };
@@ -206,7 +206,7 @@ impl Replies {
                 self.data = reply.value_bytes.map_or(0, |bytes| bytes + LINE_END_BYTES);
                 let identity = if reply.key.is_empty() { reply.opaque } else { reply.key };
                 self.proof.fits(identity);
-                // One of several alike was answered: nobody can say which.
+                // One of several alike was answered: it is unknown which.
                 let is_unsure = meta.quiet && !meta.has_identity();
                 self.is_unsure = meta.quiet && (self.is_unsure || is_unsure);
                 if let (Some(place), false) = (meta.place, is_unsure) {

@@ -13,7 +13,7 @@ use crate::stream::Piece;
 
 /// No request without its value is longer.
 const MOST_HELD_BYTES: usize = 1 << 20;
-/// What is searched for has no larger value: memcached's largest limit is 1 GiB.
+/// The search finds no larger value: memcached's largest limit is 1 GiB.
 const MOST_VALUE_BYTES: u64 = 1 << 30;
 const LINE_END_BYTES: u64 = 2;
 /// How many lines must look like commands where a request is searched.
@@ -99,7 +99,7 @@ impl Requests {
         self.read_bytes(piece, book, take);
         let hole = piece.hole();
         if hole > self.data && self.place != Place::Unreadable {
-            book.count("bytes of clients that nobody saw", hole - self.data);
+            book.count("unseen bytes of clients", hole - self.data);
             let why = if piece.is_missing { reason::MISSING } else { reason::CUT };
             self.lose(if self.understood { why } else { reason::BEGAN_BEFORE }, book);
         }

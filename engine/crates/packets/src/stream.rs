@@ -7,7 +7,7 @@ pub(crate) const GAP_WAIT_NS: u64 = 500_000_000;
 /// The most segments that wait, and their most bytes.
 const MOST_WAITING: usize = 4096;
 const MOST_WAITING_BYTES: usize = 1 << 22;
-/// What a waiting segment takes besides its bytes.
+/// The memory of a waiting segment besides its bytes.
 const WAITING_BYTES: usize = 96;
 /// Bytes that are under way are nearer to each other.
 const FAR_BYTES: u64 = 1 << 28;

@@ -48,7 +48,7 @@ impl ServerSide {
         before[..before.len() - connection.unread.len()].to_vec()
     }
 
-    /// What each connection replied.
+    /// The replies of each connection.
     fn replies(&self) -> impl Iterator<Item = String> {
         self.connections.iter().map(|connection| {
             comparable(&connection.replies, connection.binary == Some(true))

@@ -12,7 +12,7 @@ use crate::NOW_S;
 
 /// Low, so that short inputs exceed it.
 const ITEM_BYTES_MAX: u64 = 1024;
-/// What a session may leave unread between two pieces: a command line or a login, and an item.
+/// The bytes that a session may leave unread between two pieces: a command line or a login, and an item.
 const UNREAD_BYTES_MAX: usize = 4096;
 /// A session pauses at 256 KiB of output; the rest is the last reply.
 const OUTPUT_BYTES_MAX: usize = 256 * 1024 + 8 * 1024;
@@ -86,7 +86,7 @@ pub fn replies(state: &State, input: &[u8], mut sizes: impl FnMut() -> usize) ->
     said
 }
 
-/// If the end of a text line has not arrived after so many bytes, the connection is closed. A longer line that
+/// If the end of a text line has not arrived after this number of bytes, the connection is closed. A longer line that
 /// arrives at once is parsed, as memcached does.
 const LINE_BYTES_MAX: usize = 2048;
 

@@ -184,7 +184,7 @@ impl Pair {
         }
     }
 
-    /// What a write came to is what it comes to in the model. `None`: present was no room for it,
+    /// A write has the same result as in the model. `None`: there was no room for it,
     /// which only a small store may say; the item is then as it was, or gone.
     fn compare<R: PartialEq + std::fmt::Debug>(
         &mut self,

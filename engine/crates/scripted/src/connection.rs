@@ -223,7 +223,7 @@ impl Connection {
             record.due_ns = due_ns;
         }
         self.queue.push_back(Pending { due_ns, left, entry, outcome, close: false });
-        // What is due already is sent at the end of the current read.
+        // Bytes that are due already are sent at the end of the current read.
         if due_ns > monotonic_ns() {
             context.timers.add(due_ns, self.slot, self.generation);
         }

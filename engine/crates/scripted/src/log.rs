@@ -1,4 +1,4 @@
-//! What happened to each read, and when the server read and wrote it. All memory is allocated in
+//! The result of each read, and when the server read and wrote it. All memory is allocated in
 //! advance.
 
 use serde::Serialize;

@@ -90,7 +90,7 @@ pub struct Chunks {
     pub last_ms: f64,
 }
 
-/// What is wrong with a script.
+/// The error of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError(pub String);
 

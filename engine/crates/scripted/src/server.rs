@@ -90,7 +90,7 @@ impl ScriptedServer {
         self.listeners.iter().map(|listener| listener.address.clone()).collect()
     }
 
-    /// What happened to each read since the script started.
+    /// The result of each read since the script started.
     pub fn log(&self) -> &ReadLog {
         &self.context.log
     }

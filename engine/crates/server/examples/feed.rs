@@ -1,5 +1,5 @@
-//! What a GET costs below the sockets: requests are carried out on a store of 10,000 items of 100 bytes,
-//! so many at a time, and nothing is sent. `feed meta 100 200000` for a count of instructions under
+//! The cost of a GET below the sockets: requests are carried out on a store of 10,000 items of 100 bytes,
+//! a number at a time, and nothing is sent. `feed meta 100 200000` for a count of instructions under
 //! `valgrind --tool=callgrind`, or for the nanoseconds that it prints.
 
 #![allow(clippy::print_stdout, reason = "an example for developers")]

@@ -16,13 +16,13 @@ use crate::state::event_log::Queue;
 use crate::state::server_state::State;
 use crate::state::settings::Protocol;
 
-/// A session pauses once it has appended so many bytes. The caller writes them and feeds it again.
+/// A session pauses once it has appended this number of bytes. The caller writes them and feeds it again.
 const OUTPUT_PAUSE_BYTES: usize = 256 * 1024;
 
-/// For so many reads after a long value, another one is expected.
+/// For this number of reads after a long value, another one is expected.
 const EXPECTED_UPLOADS: u8 = 32;
 
-/// What `Session::feed` did.
+/// The result of `Session::feed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
     /// How many bytes of the input were taken. The caller offers the rest again, with more input behind it

@@ -27,7 +27,7 @@ const KEY_BYTES_MAX: usize = 250;
 /// In place of a hash power.
 const GROWS: c_int = -1;
 
-/// What `cm_store_stat` fills in. New fields come at the end.
+/// The figures of `cm_store_stat`. New fields come at the end.
 #[repr(C)]
 pub struct Statistics {
     size: usize,
@@ -56,7 +56,7 @@ unsafe fn with_text(text: *const c_char, act: impl FnOnce(&str) -> c_int) -> c_i
 
 /// # Safety
 ///
-/// `start` leads to this many bytes, which nobody changes meanwhile. It may be null if there are none.
+/// `start` leads to this many bytes, which no thread changes meanwhile. It may be null if there are none.
 unsafe fn bytes<'a>(start: *const c_void, length: usize) -> &'a [u8] {
     if length == 0 {
         return &[];
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn cm_store_get(
             let length = item.value.len();
             let fits = length <= capacity;
             if fits && length > 0 {
-                // SAFETY: the header asks for a buffer of this capacity, which is nobody else's.
+                // SAFETY: the header asks for a buffer of this capacity, which only the caller has.
                 unsafe { buffer.cast::<u8>().copy_from(item.value.as_ptr(), length) };
             }
             (length, item.flags, fits)

@@ -34,7 +34,7 @@ pub struct NamedStore {
 }
 
 impl NamedStore {
-    /// Make a store. It must not exist. Nobody sees it before it is complete.
+    /// Make a store. It must not exist. No process sees it before it is complete.
     pub fn create(name: &str, settings: &Settings) -> io::Result<NamedStore> {
         let path = path_of(name)?;
         if settings.mode > MODE_MAX {

@@ -1,4 +1,4 @@
-//! What the functions for C return, and the text of the last failure.
+//! The status of the functions for C, and the text of the last failure.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};

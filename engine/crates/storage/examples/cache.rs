@@ -1,7 +1,7 @@
 //! A cache that is smaller than what is put into it, read by two threads: `cargo run --example cache`.
 //!
 //! Items that are read again stay; the others make room.
-// An example may stop with a panic if nobody can read what it prints.
+// An example may stop with a panic if stdout is closed.
 #![allow(clippy::print_stdout)]
 
 use std::ops::Range;

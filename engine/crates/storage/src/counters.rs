@@ -1,4 +1,4 @@
-//! What the store counts.
+//! The store's counters.
 
 /// The counts of a region or of the store since it was made or reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Counters {
     pub evicted_unfetched: u64,
     /// Evicted items that would have expired later.
     pub evicted_with_expiry: u64,
-    /// Items that nobody had read when they expired, and that were removed without a request for them.
+    /// Items that no client had read when they expired, and that were removed without a request for them.
     pub expired_unfetched: u64,
     /// Items for which there was no room.
     pub no_room: u64,

@@ -1,5 +1,5 @@
 //! The item store: a hash table and segmented memory with a limit. It makes no allocation for an item, and
-//! readers wait for nobody. It does no I/O and reads no clock: every call gets the time, in seconds since
+//! readers never wait. It does no I/O and reads no clock: every call gets the time, in seconds since
 //! the epoch.
 //!
 //! The same code runs behind the server and inside a program ([`Store::new`]), and in memory that

@@ -12,7 +12,7 @@ pub const CLASSES_MAX: usize = 63;
 const STEP_BYTES: usize = 8;
 /// Most items are shorter.
 const SMALL_BYTES: usize = 1024;
-/// The flags of an item take so many bytes if they are not 0.
+/// The flags of an item take this number of bytes if they are not 0.
 const FLAGS_BYTES: usize = 4;
 
 /// The sizes that are counted together.
@@ -90,7 +90,7 @@ impl SizeClasses {
     }
 }
 
-/// What a class holds and has counted.
+/// The items and counters of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassUsage {
     pub items: u64,
@@ -98,7 +98,7 @@ pub struct ClassUsage {
     pub bytes: u64,
     /// Somebody stored an item of this class, or tried to.
     pub was_used: bool,
-    /// What was counted for its items; misses belong to no class.
+    /// The counters of its items; misses belong to no class.
     pub counters: Counters,
 }
 

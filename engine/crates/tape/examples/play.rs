@@ -1,5 +1,5 @@
 //! One caller plays a tape on a map, and checks every byte: `cargo run --example play`.
-// An example may stop with a panic if nobody can read what it prints.
+// An example may stop with a panic if stdout is closed.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;

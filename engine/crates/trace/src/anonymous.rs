@@ -1,9 +1,9 @@
-//! Keys that nobody can read: a keyed hash, whose random key is never stored.
+//! Keys that no reader can find: a keyed hash, whose random key is never stored.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// What separates the namespace of a key from the rest, as in memcached's own statistics by prefix.
+/// The mark between the namespace of a key and the rest, as in memcached's own statistics by prefix.
 const DELIMITER: u8 = b':';
 /// Further namespaces share one name.
 const MOST_NAMESPACES: usize = 1 << 16;
@@ -57,7 +57,7 @@ fn letters(mut number: usize) -> String {
     letters.iter().rev().map(|letter| char::from(*letter)).collect()
 }
 
-/// Chooses one key of so many, with all its requests, by another hash than that which renames.
+/// Chooses a share of the keys, with all their requests, by another hash than that which renames.
 pub(crate) struct Sampler {
     hash: RandomState,
     one_of: u32,

@@ -27,15 +27,15 @@ pub struct Conversion {
     pub output: Output,
     /// Whether keys are renamed.
     pub anonymous: bool,
-    /// One key of so many is kept.
+    /// One key of `sampled` is kept.
     pub sampled: u32,
     /// Whether lines that are not understood are counted, instead of refused.
     pub tolerant: bool,
-    /// What was read, if it is not a file of a format.
+    /// The source, if it is not a file of a format.
     pub source: Option<String>,
 }
 
-/// What was written.
+/// The result of a conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Converted {
     pub format: &'static str,
@@ -46,7 +46,7 @@ pub struct Converted {
     pub summary: Summary,
 }
 
-/// What a caller knows at the end of what it reads.
+/// The caller's facts at the end of its input.
 pub type Ending<'a> = dyn FnMut(&mut Summary) + 'a;
 
 /// Convert a file. An error names the file and the line, or the output.
@@ -87,7 +87,7 @@ pub trait Requests {
     /// The next operation, in the order of their times; `None` after the last.
     fn next(&mut self) -> Result<Option<Record<'_>>, String>;
 
-    /// What is known after the last one: how many lines or packets were read, and what is missing.
+    /// The facts after the last one: how many lines or packets were read, and what is missing.
     fn ending(&mut self) -> (u64, Summary);
 
     /// Whether they are already those of the keys that a sample takes.

@@ -8,7 +8,7 @@ use crate::file::{Origin, Record, Summary};
 use crate::lines;
 use crate::options::ImportOptions;
 
-/// What is known of a trace besides its records.
+/// The facts of a trace besides its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadTrace {
     /// The name of the format.

@@ -15,7 +15,7 @@ const MAX_BACKWARD_NS: u64 = 1_000_000_000;
 /// Lines that memcached dropped, among the reasons of what was left out.
 const LOST: &str = "dropped by memcached's own log";
 
-/// What is known of a trace besides its events. Counts are complete after the last event.
+/// The facts of a trace besides its events. Counts are complete after the last event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TraceFacts {
     pub format: &'static str,

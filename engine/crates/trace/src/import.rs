@@ -38,7 +38,7 @@ impl ImportedTrace {
         if all == 0 { 0.0 } else { left_out as f64 / all as f64 }
     }
 
-    /// What was left out, by reason, the most first: `90 append, 3 prepend`.
+    /// The omissions, by reason, the most first: `90 append, 3 prepend`.
     pub fn reasons(&self) -> String {
         let mut reasons: Vec<_> = self.left_out.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -159,7 +159,7 @@ impl EventCollector {
     }
 }
 
-/// What a tape does for an event, or why it cannot.
+/// The verb of a tape for an event, or why it has none.
 fn playable_verb(event: &TraceEvent, is_counter: bool) -> Result<Verb, String> {
     match &event.action {
         Action::Do(verb) if verb.counts() && !is_counter => {

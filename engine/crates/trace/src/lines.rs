@@ -11,7 +11,7 @@ use crate::unpack::unpacked;
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Files with more are no traces.
 const MOST_EMPTY: u64 = 10_000;
-/// The format is recognised from so many lines.
+/// The format is recognised from this number of lines.
 const LOOK_AHEAD: usize = 16;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 

@@ -3,7 +3,7 @@
 use crate::csv::Columns;
 use crate::format::Format;
 
-/// What is done with the gets of a trace.
+/// The treatment of the gets of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gets {
     /// They are played as they were logged.

@@ -16,7 +16,7 @@ pub const ITEM: &str = "item";
 /// Among the server's numbers: from the first time of the trace to the snapshot.
 pub const SNAPSHOT_SECONDS: &str = "snapshot_s";
 
-/// What an item takes besides its key and value: a header, and a cas number unless the server has none.
+/// The memory of an item besides its key and value: a header, and a cas number unless the server has none.
 const HEADER_BYTES: u64 = 48;
 const CAS_BYTES: u64 = 8;
 const FLAGS_BYTES: u64 = 4;
@@ -48,7 +48,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot at this Unix time, of one key of so many. `server` has the server's own numbers.
+    /// A snapshot at this Unix time, of one key of `sampled`. `server` has the server's own numbers.
     pub fn new(now_s: u64, sampled: u32, server: BTreeMap<String, u64>) -> Snapshot {
         Snapshot {
             // memcached's own times have 32 bits.

@@ -45,7 +45,7 @@ pub(crate) enum LogLine {
 impl WatchLog {
     pub(crate) fn line(&mut self, line: &str) -> Result<LogLine, String> {
         if let Some(lost) = line.strip_prefix("skipped=") {
-            // What follows may belong to lines that are not there.
+            // The next lines may belong to lines that are not there.
             self.reads.clear();
             return lost
                 .trim()

@@ -1,4 +1,4 @@
-//! What a fit needs of a trace: its requests without their keys, and facts of each key.
+//! The facts of a trace for a fit: its requests without their keys, and facts of each key.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ pub struct Kept {
     pub request: Request,
 }
 
-/// What is known of a key.
+/// The known facts of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyFacts {
     /// Its requests without fills.

@@ -33,7 +33,7 @@ pub struct Fit {
     pub popularity: RankLaw,
     pub distances: Vec<Distance>,
     pub beside: Vec<Beside>,
-    /// What the trace has and the workload does not.
+    /// The properties of the trace that the workload lacks.
     pub missing: Vec<String>,
 }
 
@@ -168,7 +168,7 @@ fn filled_part(collected: &Collected) -> f64 {
     }
 }
 
-/// What the trace has and a tape of this workload does not, in words.
+/// The properties of the trace that a tape of this workload lacks, in words.
 fn missing(
     collected: &Collected,
     played: &Collected,
@@ -227,7 +227,7 @@ fn missing(
     told
 }
 
-/// A number with so many digits behind the point.
+/// A number with `digits` digits behind the point.
 fn rounded(number: f64, digits: i32) -> f64 {
     let factor = 10f64.powi(digits);
     (number * factor).round() / factor

@@ -3,7 +3,7 @@
 //! Records go into [`Collected`]. [`fit`] estimates each property by itself: popularity ([`fit_ranks`]), sizes and expiry
 //! times ([`value_table`]), arrivals. Then it makes the tape and compares it with the trace: distributions by the distance
 //! of Kolmogorov and Smirnov, hit ratios by the curves that the crate `miss_ratio` predicts for both. What tapes cannot
-//! have is told in words.
+//! have is in words.
 
 mod arrivals;
 mod collected;

@@ -13,13 +13,13 @@ const GROUP_WIDTH: f64 = 1.02;
 /// Counts above a few are in classes of this width: real counts differ from any law by more than Poisson's noise.
 const CLASS_WIDTH: f64 = 1.25;
 const MOST_EXPONENT: f64 = 3.0;
-/// At most so many keys are assumed that nobody saw, and so many for each that was seen: a tape has all of them.
+/// At most this number of unseen keys is assumed, and a number for each seen one: a tape has all of them.
 const MOST_UNSEEN: f64 = 5e6;
 const MOST_FOR_SEEN: f64 = 20.0;
 /// Above this mean, a Poisson number is nearly a normal one.
 const NORMAL_FROM: f64 = 30.0;
 
-/// A Zipf law over so many keys.
+/// A Zipf law over a number of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RankLaw {
     pub exponent: f64,

@@ -60,7 +60,7 @@ impl Bursts {
         self.last_ns
     }
 
-    /// What all times are multiples of; 0 if all are 0.
+    /// The step of which all times are multiples; 0 if all are 0.
     pub fn resolution_ns(&self) -> u64 {
         self.resolution_ns
     }

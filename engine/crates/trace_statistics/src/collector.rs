@@ -11,7 +11,7 @@ use crate::reads::Reads;
 use crate::{bursts, hot_keys, keys, multigets, sizes, timeline, ttls};
 
 const SHOWN_KEYS: usize = 20;
-/// The most popular keys, whose sum is told for several numbers of them.
+/// The most popular keys, whose sum is given for several numbers of them.
 const SUMMED: [usize; 4] = [1, 10, 100, 1000];
 
 /// Collects the statistics of a trace.
@@ -31,7 +31,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector that follows at most so many keys.
+    /// A collector that follows at most `most_keys` keys.
     pub fn new(most_keys: usize) -> Collector {
         Collector {
             operations: BTreeMap::new(),

@@ -13,7 +13,7 @@ use crate::sizes::SizeDistribution;
 use crate::timeline::TimeWindow;
 use crate::ttls::TtlStatistics;
 
-/// What the traffic of a trace is.
+/// The traffic of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceStatistics {
     pub requests: u64,
@@ -21,7 +21,7 @@ pub struct TraceStatistics {
     pub reads: Reads,
     /// Between the first and the last record; 0 without times.
     pub duration_s: f64,
-    /// What all times are multiples of.
+    /// The step of which all times are multiples.
     pub resolution_s: f64,
     pub key_bytes: SizeDistribution,
     pub read_value_bytes: SizeDistribution,

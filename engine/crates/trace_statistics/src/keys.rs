@@ -17,7 +17,7 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// What is known of the keys.
+/// The known facts of the keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyStatistics {
     /// The part of all keys that was followed: 1 means all.
@@ -58,7 +58,7 @@ pub(crate) struct KeyTable {
     shift: u32,
     items: i64,
     bytes: i64,
-    /// What expires at the end of a second: items and bytes.
+    /// Expiries at the end of a second: items and bytes.
     expiring: BTreeMap<u32, (i64, i64)>,
     most_items: f64,
     most_bytes: f64,

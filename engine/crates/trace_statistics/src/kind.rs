@@ -1,6 +1,6 @@
 //! The kinds of operation.
 
-/// What an operation does, as far as these statistics tell operations apart.
+/// The kind of an operation, as far as these statistics tell operations apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,

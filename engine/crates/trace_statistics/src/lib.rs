@@ -1,7 +1,7 @@
-//! What the traffic of a trace is. Records go in one after the other, in the order of their times, and a document comes
+//! The traffic of a trace. Records go in one after the other, in the order of their times, and a document comes
 //! out. The memory is bounded however long the trace is.
 //!
-//! What belongs to requests is counted exactly: mix, sizes, expiry times, bursts, multigets. What belongs to keys is
+//! Figures of requests are exact: mix, sizes, expiry times, bursts, multigets. Figures of keys are
 //! counted for all keys as long as there are few enough, and then for a part of them, chosen by their hash; the
 //! document has that part, and the error that comes from it.
 

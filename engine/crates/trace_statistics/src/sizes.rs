@@ -9,7 +9,7 @@ pub struct SizeDistribution {
     pub count: u64,
     pub mean: f64,
     pub max: u64,
-    /// Parts of all, and the size that so many of them have at most.
+    /// Parts of all, and the largest size of each part.
     pub quantiles: Vec<(f64, u64)>,
 }
 

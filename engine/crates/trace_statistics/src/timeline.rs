@@ -11,7 +11,7 @@ use crate::reads::Reads;
 const FIRST_WIDTH_NS: u64 = 1_000_000;
 const MOST_WINDOWS: usize = 60;
 
-/// What came in a window. The last window may end before its end.
+/// The requests of a window. The last window may end before its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TimeWindow {
     pub operations: BTreeMap<String, u64>,

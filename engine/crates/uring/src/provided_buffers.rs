@@ -35,7 +35,7 @@ impl ProvidedBuffers {
     /// How many buffers there are at most.
     pub const COUNT: u16 = COUNT;
 
-    /// Register buffers with a ring, and give the kernel so many of them. They must live as long as the ring.
+    /// Register buffers with a ring, and give the kernel `first` of them. They must live as long as the ring.
     pub fn register(to: &Submitter<'_>, first: u16) -> io::Result<ProvidedBuffers> {
         // SAFETY: the layout is not empty.
         let entries = unsafe { alloc_zeroed(Self::layout()) }.cast::<BufRingEntry>();
@@ -51,7 +51,7 @@ impl ProvidedBuffers {
         Ok(provided)
     }
 
-    /// Give the kernel so many more buffers, if there are more. It uses all that it has in turn, so that each takes
+    /// Give the kernel `more` more buffers, if there are more. It uses all that it has in turn, so that each takes
     /// memory.
     pub fn give(&mut self, more: u16) {
         let first = self.given;

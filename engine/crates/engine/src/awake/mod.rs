@@ -35,7 +35,7 @@ struct Awake<'a> {
     pid: u32,
 }
 
-/// Run the verb until it is told to stop. The exit code is 2 if the kernel refuses.
+/// Run the verb until a signal ends it. The exit code is 2 if the kernel refuses.
 pub fn run(arguments: Arguments) -> ExitCode {
     keep_awake(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
 }

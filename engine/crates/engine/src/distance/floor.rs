@@ -1,4 +1,4 @@
-//! What the proxy costs a round trip by itself: the null responder asked directly, and through a proxy without a
+//! The proxy's own cost of a round trip: the null responder asked directly, and through a proxy without a
 //! distance.
 
 use std::io::{self, Read, Write};

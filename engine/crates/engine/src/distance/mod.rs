@@ -41,7 +41,7 @@ struct Listening {
     /// In the order of the servers.
     listening: Vec<SocketAddr>,
     round_trip_ns: u64,
-    /// What the proxy adds to a round trip without any distance, here and now.
+    /// The time that the proxy adds to a round trip without any distance, here and now.
     floor_ns: u64,
 }
 

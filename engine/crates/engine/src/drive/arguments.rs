@@ -16,7 +16,7 @@ use crate::options::workload::WorkloadArguments;
 
 const WARMUP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(10);
-/// What a thread does at most with small values.
+/// The most operations of a thread, with small values.
 const MOST_OPS_PER_S: f64 = 250_000.0;
 
 const EXAMPLES: &str = "\
@@ -144,7 +144,7 @@ impl Arguments {
         check_extent(self.threads, self.connections(), self.depth)
     }
 
-    /// What is printed of each second.
+    /// The lines for each second.
     pub fn lines(&self) -> Lines {
         match (self.json_lines, self.quiet) {
             (true, _) => Lines::Json,

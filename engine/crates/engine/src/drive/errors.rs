@@ -48,7 +48,7 @@ impl ErrorLimit {
         }
     }
 
-    /// What was wrong with a window; `None` if nothing was.
+    /// The problem of a window; `None` if it has none.
     pub fn problem(self, metrics: &Metrics) -> Option<String> {
         let (ok, failed) = (metrics.ok(), metrics.failed());
         let all = ok + failed;
@@ -75,7 +75,7 @@ pub fn prefill_problem(metrics: &Metrics, keys: u64) -> Option<String> {
         return (stored < keys).then(|| {
             format!(
                 "{stored} of {keys} keys were stored before the window: after its replies, the server \
-                 closed connections or sent what nobody had asked for; is it a memcached? \
+                 closed connections or sent replies that no request asked for; is it a memcached? \
                  (--no-prefill skips this)"
             )
         });

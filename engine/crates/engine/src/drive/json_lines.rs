@@ -1,4 +1,4 @@
-//! What `--json-lines` prints: the settings, every second, and the results.
+//! The lines of `--json-lines`: the settings, every second, and the results.
 
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub enum Line<'a> {
 }
 
 impl Line<'_> {
-    /// Print it on stdout. If nobody reads that, the program ends.
+    /// Print it on stdout. The program ends if stdout is closed.
     pub fn print(&self) {
         print_compact_json(self);
     }

@@ -20,7 +20,7 @@ pub struct Live<'a> {
     pub lines: Lines,
 }
 
-/// What is printed of each second.
+/// The lines for each second.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Lines {
     Nothing,

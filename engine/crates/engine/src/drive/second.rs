@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::drive::format::time;
 use crate::drive::totals::{hits, responses};
 
-/// What one second of a phase was like.
+/// One second of a phase.
 #[derive(Serialize)]
 pub struct Second<'a> {
     pub phase: &'a str,
@@ -23,7 +23,7 @@ pub struct Second<'a> {
     pub recorded: Option<Recorded>,
 }
 
-/// What the threads recorded in a second. Percentiles are None if nothing was recorded.
+/// The records of all threads in a second. Percentiles are None if nothing was recorded.
 #[derive(Serialize)]
 pub struct Recorded {
     p50_ns: Option<u64>,

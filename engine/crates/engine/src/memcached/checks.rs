@@ -1,4 +1,4 @@
-//! What memcached checks once it has read all options, in its order.
+//! memcached's checks after it has read all options, in its order.
 
 use cachemark_server::Protocol;
 

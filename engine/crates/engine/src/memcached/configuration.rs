@@ -1,4 +1,4 @@
-//! What memcached's command line asks for.
+//! The settings of memcached's command line.
 
 use std::path::PathBuf;
 

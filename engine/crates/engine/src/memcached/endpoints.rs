@@ -56,10 +56,10 @@ pub fn has_protocol(interface: &str) -> bool {
     without_prefix(interface).1.starts_with("proto[")
 }
 
-/// memcached's tags of listeners, which are for its proxy, have so many bytes.
+/// memcached's tags of listeners, which are for its proxy, have this number of bytes.
 const TAG_BYTES: std::ops::RangeInclusive<usize> = 1..=8;
 
-/// What is wrong with an interface, in memcached's words.
+/// The fault of an interface, in memcached's words.
 pub fn fault(interface: &str) -> Option<String> {
     let place = without_prefix(interface).1;
     if let Some(tagged) = place.strip_prefix("tag").filter(|rest| rest.starts_with(['[', '_'])) {

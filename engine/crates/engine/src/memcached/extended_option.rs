@@ -2,7 +2,7 @@
 
 use crate::memcached::configuration::Configuration;
 
-/// What an extended option takes.
+/// The value that an extended option takes.
 pub enum Takes {
     Nothing(fn(&mut Configuration)),
     /// A value; the first message is for none, the second for a wrong one, which makes the function return false.
@@ -15,7 +15,7 @@ pub enum Takes {
     Optional(&'static str, fn(Option<&str>, &mut Configuration) -> bool),
 }
 
-/// What an option changes here.
+/// The change that an option makes here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Works,

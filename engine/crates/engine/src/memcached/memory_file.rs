@@ -65,7 +65,7 @@ fn read(meta: &Path) -> Result<Option<String>, String> {
     settings.map(|settings| Some(settings.to_owned())).ok_or_else(wrong)
 }
 
-/// What must be the same for the items to be of use.
+/// The settings that must be the same for the items to be of use.
 fn settings(from: &Configuration) -> String {
     format!(
         "version {}\nmemory_mebibytes {}\nitem_bytes {}\ncas {}\n",

@@ -6,7 +6,7 @@ use crate::memcached::configuration::{Configuration, Ending, FAILURE, USAGE, fai
 use crate::memcached::extended;
 use crate::memcached::numbers::{decimal, integer, size};
 
-/// What an option does with the configuration.
+/// The change that an option makes to the configuration.
 pub enum Action {
     Flag(fn(&mut Configuration)),
     Argument(&'static str, fn(&str, &mut Configuration) -> Result<(), Ending>),

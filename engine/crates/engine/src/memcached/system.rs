@@ -1,4 +1,4 @@
-//! What memcached asks of the system before it serves: limits, the user, the background, locked memory.
+//! memcached's requests to the system before it serves: limits, the user, the background, locked memory.
 
 use std::ffi::CString;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the options -h, -i and -V print.
+//! The texts of the options -h, -i and -V.
 
 use std::fmt::Write;
 

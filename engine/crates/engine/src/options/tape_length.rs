@@ -1,4 +1,4 @@
-//! How long the tape of a closed loop is, if nobody says so.
+//! The length of a closed loop's tape, unless an option sets it.
 
 use cachemark_tape::{Order, Verb, Workload};
 
@@ -6,7 +6,7 @@ use cachemark_tape::{Order, Verb, Workload};
 /// of more takes an interpreter seconds to read.
 const FEWEST: u64 = 20_000;
 const USUAL: u64 = 100_000;
-/// What a client in an interpreter plays of the operations that the fastest ones do.
+/// How many times slower a client in an interpreter is than the fastest ones.
 const SLOW_PART: u64 = 12;
 /// The keys of all batches.
 const BATCH_KEYS: u64 = 1_000_000;

@@ -76,7 +76,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// One of so many: `1/100`.
+/// A share such as `1/100`, as its second number.
 pub fn fraction(text: &str) -> Result<u32, String> {
     let one_of = text.trim().strip_prefix("1/").and_then(|one_of| one_of.parse().ok());
     one_of

@@ -171,7 +171,7 @@ pub struct WorkloadArguments {
     /// key, size, ttl, key_size, count, and - for others. Between them is what separates them in the file
     #[arg(long, requires = "trace", conflicts_with = "trace_format")]
     pub(super) columns: Option<Columns>,
-    /// What a get of a trace does that misses: nothing (as-logged), or it stores the value (cache-aside)
+    /// The effect of a get of a trace that misses: nothing (as-logged), or it stores the value (cache-aside)
     /// [default: as-logged]
     #[arg(long, requires = "trace", value_enum)]
     pub(super) gets: Option<GetsName>,

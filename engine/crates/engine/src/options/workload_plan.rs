@@ -15,7 +15,7 @@ use crate::options::tape_length::chosen_ops;
 use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
 use crate::process::print_error;
 
-/// The share of a trace's operations that may be left out, if nobody says so.
+/// The share of a trace's operations that may be left out, unless an option sets it.
 const MOST_LEFT_OUT: f64 = 0.01;
 
 impl WorkloadArguments {
@@ -56,8 +56,8 @@ impl WorkloadArguments {
         WorkloadArguments { vary_lengths, ..self }
     }
 
-    /// The same workload, on a tape that is long enough for a window of so many operations, if it does not say how long
-    /// its tape is; at most `most`.
+    /// The same workload, on a tape for a window of `window_ops` operations, if it does not say how long its tape is;
+    /// at most `most`.
     pub fn for_window(self, window_ops: u64, most: u64) -> WorkloadArguments {
         WorkloadArguments { window: Some((window_ops, most)), ..self }
     }

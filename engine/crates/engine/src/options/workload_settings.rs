@@ -88,7 +88,7 @@ fn value(option: &str, typed: &str, arguments: &WorkloadArguments) -> Value {
     }
 }
 
-/// What is wrong, without clap's advice to look at its help.
+/// The error, without clap's advice to look at its help.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

@@ -20,16 +20,16 @@ pub struct Arguments {
     /// How long to record (60s)
     #[arg(long, value_parser = units::duration)]
     pub(super) duration: Option<Duration>,
-    /// End after so many requests (1m)
+    /// End after this number of requests (1m)
     #[arg(long, value_parser = units::whole)]
     pub(super) requests: Option<u64>,
-    /// End when memcached has sent so many bytes, or so many of a capture were read (1g): the trace takes about a tenth
+    /// End when memcached has sent this size (1g), or this size of a capture was read: the trace takes about a tenth
     #[arg(long, value_parser = units::bytes)]
     pub(super) size: Option<u64>,
     /// The ports of the memcacheds in a capture, such as 11211,11212 [default: 11211]
     #[arg(long)]
     pub(super) port: Option<Ports>,
-    /// Record one key of so many, with all its requests: 1/100
+    /// Record this share of the keys, with all their requests: 1/100
     #[arg(long, value_parser = units::fraction, default_value = "1/1")]
     pub(super) sample: u32,
     /// Record the items that the memcached holds now, instead of its traffic

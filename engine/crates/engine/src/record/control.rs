@@ -1,4 +1,4 @@
-//! What is asked of the server besides its log: its version and its counters.
+//! The requests to the server besides its log: its version and its counters.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const TIME_OUT: Duration = Duration::from_secs(5);
 const MOST_LINES: usize = 1000;
-/// What a command costs, and what the log lost.
+/// The cost of commands, and the lines that the log lost.
 const COUNTERS: [&str; 16] = [
     "cmd_get",
     "get_hits",
@@ -92,7 +92,7 @@ impl Control {
         &self.version
     }
 
-    /// Read a key that nobody stores: its line in the log shows where the log is.
+    /// Read a key that no client stores: its line in the log shows where the log is.
     pub fn mark(&mut self, key: &str) -> Result<(), String> {
         self.ask(&format!("get {key}"), |line| line == "END").map(|_| ())
     }

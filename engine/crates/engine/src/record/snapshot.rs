@@ -1,4 +1,4 @@
-//! What a memcached holds, by its `lru_crawler metadump hash`, which walks the table of items: each item about once.
+//! The items of a memcached, by its `lru_crawler metadump hash`, which walks the table of items: each item about once.
 //! `metadump all` walks its lists, and misses items that are just read.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The log of a running memcached as whole lines, from one mark to another.
 //!
-//! A mark is a get of a key that nobody stores, sent just after the server's counters were read at the beginning, and
+//! A mark is a get of a key that no client stores, sent just after the server's counters were read at the begin, and
 //! just before at the end. Its time in the log is where the recording begins or ends, so that lines that were under
 //! way belong to the right side, and the counters count the same requests.
 
@@ -44,7 +44,7 @@ pub struct Limits {
     pub ends: Arc<AtomicBool>,
 }
 
-/// What was found besides the lines.
+/// Findings besides the lines.
 #[derive(Default)]
 pub struct Findings {
     before: Option<Counters>,

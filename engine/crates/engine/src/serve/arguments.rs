@@ -34,7 +34,7 @@ pub struct Arguments {
     /// The permissions of the files of Unix sockets, in octal
     #[arg(long, default_value = "700", value_parser = unix_mode)]
     unix_mode: u32,
-    /// Close connections that send nothing for so many seconds [default: never]
+    /// Close connections that send nothing for this number of seconds [default: never]
     #[arg(long, default_value = "0")]
     idle_timeout_s: u32,
     /// host:port to answer UDP datagrams on as well; may be repeated

@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 const READ_BYTES: usize = 64 * 1024;
 
-/// What every caller does.
+/// The work of every caller.
 #[derive(Clone)]
 pub struct Plan {
     pub approach: Approach,
@@ -59,7 +59,7 @@ pub struct Caller {
     input: Vec<u8>,
 }
 
-/// What a read has found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Value,
@@ -137,7 +137,7 @@ impl Caller {
             Answer::Value(_) if marks.won => Ok(Found::Mine),
             Answer::Value([]) if marks.taken => Ok(Found::Nothing),
             Answer::Value(value) if value.len() != length || value[0] != b'v' => {
-                Err(io::Error::new(ErrorKind::InvalidData, "a value that nobody stored"))
+                Err(io::Error::new(ErrorKind::InvalidData, "a value that no caller stored"))
             }
             Answer::Value(_) if marks.taken || marks.stale => Ok(Found::Old),
             Answer::Value(_) => Ok(Found::Value),

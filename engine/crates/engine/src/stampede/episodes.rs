@@ -1,4 +1,4 @@
-//! What happened at each expiry, as all callers account for it.
+//! The events at each expiry, as all callers account for it.
 //!
 //! An expiry begins with the first caller that has to refill, and ends when none is refilling any more. The item
 //! cannot expire again meanwhile, as its expiry is longer than a refill.
@@ -39,7 +39,7 @@ pub struct Summary {
     pub refilling: Times,
     /// Other calls that were under way while a caller refilled.
     pub others: Times,
-    /// Calls while nobody refilled.
+    /// Calls while no caller refilled.
     pub between: Times,
 }
 
@@ -52,7 +52,7 @@ struct State {
     between: Histogram<u64>,
 }
 
-/// What a call was.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     Refilled,
@@ -107,7 +107,7 @@ impl Episodes {
         }
     }
 
-    /// It has stored the value. After the last expiry, nobody goes on.
+    /// It has stored the value. After the last expiry, no caller goes on.
     pub fn end_refill(&self) {
         let mut state = self.lock();
         state.now -= 1;

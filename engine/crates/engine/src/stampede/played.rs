@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::stampede::episodes::Summary;
 
-/// What a caller does when the item has expired.
+/// The way of a caller when the item has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approach {

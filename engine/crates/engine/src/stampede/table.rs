@@ -34,7 +34,7 @@ pub fn render(played: &[Played], callers: u64) -> String {
     let text = table.trim_fmt();
     format!(
         "{text}\n{callers} callers of one key. others: calls that did not refill, while one did; between: calls while \
-         nobody did.\nserved stale: calls that got the old value meanwhile; waited: calls that had to wait for the \
+         no caller did.\nserved stale: calls that got the old value meanwhile; waited: calls that had to wait for the \
          new one.\n"
     )
 }

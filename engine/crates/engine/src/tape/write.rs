@@ -14,7 +14,7 @@ use crate::options::workload::WorkloadArguments;
 use crate::process::print_compact_json;
 use crate::whole_file;
 
-/// A client in an interpreter reads so many operations in some ten seconds.
+/// A client in an interpreter reads this number of operations in some ten seconds.
 const MOST_OPS: u64 = 1_000_000;
 
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub struct Arguments {
     /// of a closed loop has to be
     #[arg(long, value_parser = units::whole, conflicts_with = "ops")]
     window_ops: Option<u64>,
-    /// Give the writes of a share of the keys other values, for a closed loop of so many callers over all workers:
+    /// Give the writes of a share of the keys other values, for a closed loop of all these callers of all workers:
     /// their reads then show a write that was lost
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     generations: Option<u32>,
@@ -54,12 +54,12 @@ struct Written {
     period_ns: u64,
     file_bytes: u64,
     sha256: String,
-    /// What a server holds at most when the tape was played.
+    /// The most items that a server holds after the tape was played.
     stored_items: u64,
     stored_key_bytes: u64,
     stored_value_bytes: u64,
     reuse: ReuseOfKeys,
-    /// What was imported, if the workload is a trace.
+    /// The import, if the workload is a trace.
     trace: Option<TraceFacts>,
 }
 

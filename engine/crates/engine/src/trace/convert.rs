@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Replace keys by a keyed hash, whose key is thrown away
     #[arg(long)]
     anonymous: bool,
-    /// Keep one key of so many, with all its operations: 1/100
+    /// Keep this share of the keys, with all their operations: 1/100
     #[arg(long, value_parser = units::fraction, default_value = "1/1")]
     sample: u32,
 }

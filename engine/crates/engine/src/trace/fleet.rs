@@ -16,7 +16,7 @@ use super::reading::Reading;
 use super::tape_requests;
 use crate::process::print_compact_json;
 
-/// Rates are counted in windows of so many seconds.
+/// Rates are counted in windows of this number of seconds.
 const WINDOW_S: u32 = 10;
 const CURVE_SIZES: i32 = 40;
 const PAGE_BYTES: u64 = 1 << 20;
@@ -108,7 +108,7 @@ pub fn plan_fleet(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What a first pass finds.
+/// The result of a first pass.
 struct First {
     population: Population,
     last_ns: u64,
@@ -139,7 +139,7 @@ impl First {
     }
 }
 
-/// What the followed keys ask for, and the curve of LRU.
+/// The traffic of the followed keys, and the curve of LRU.
 fn collected(
     arguments: &Arguments,
     population: &Population,

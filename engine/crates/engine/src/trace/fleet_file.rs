@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::options::units;
 
-/// What the file says, in plain units.
+/// The file's settings, in plain units.
 pub(super) struct FleetFile {
     pub placement: Placement,
     pub addresses: Vec<String>,

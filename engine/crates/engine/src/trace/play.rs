@@ -31,7 +31,7 @@ pub struct Arguments {
     server: String,
     #[command(flatten)]
     reading: Reading,
-    /// Play so many times as fast, with expiry times as much shorter
+    /// Play this number of times as fast, with expiry times as much shorter
     #[arg(long, value_parser = units::rate, default_value = "1")]
     speed: f64,
     /// Requests that are played and not counted, at the beginning
@@ -39,7 +39,7 @@ pub struct Arguments {
     uncounted: u64,
 }
 
-/// What the reads found.
+/// The results of the reads.
 #[derive(Default, Serialize)]
 struct Played {
     requests: u64,

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The first part of the trace that fills the caches and is not counted
     #[arg(long, value_parser = part, default_value = "0.2")]
     warm_up: f64,
-    /// Predict the trace as played so many times as fast, with expiry times as much shorter
+    /// Predict the trace as played this number of times as fast, with expiry times as much shorter
     #[arg(long, value_parser = units::rate, default_value = "1")]
     speed: f64,
 }

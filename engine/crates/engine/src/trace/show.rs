@@ -17,7 +17,7 @@ pub struct Arguments {
     trace: PathBuf,
     #[command(flatten)]
     reading: Reading,
-    /// Follow at most so many keys; if there are more, a part of them, chosen by their hash
+    /// Follow at most this number of keys; if there are more, a part of them, chosen by their hash
     #[arg(long, value_parser = units::whole, default_value = "1m")]
     keys: u64,
 }

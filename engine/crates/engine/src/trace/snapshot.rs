@@ -14,7 +14,7 @@ pub(super) struct Snapshot {
     held: Held,
 }
 
-/// What a snapshot in this file tells, for some sizes of memory. An error names the file.
+/// The answers of a snapshot in this file, for some sizes of memory. An error names the file.
 pub(super) fn told(
     path: &str,
     read: ReadTrace,
@@ -95,7 +95,7 @@ fn given_up(held: &Held) -> Section {
     let notes = [
         "If the items go first whose last noted access is longest ago, as in one list of all items. Each takes its slab \
          chunk; pages that are partly free are not counted.",
-        "How many reads these items would get is not in a snapshot, so no misses are told. If keys stay as popular as \
+        "How many reads these items would get is not in a snapshot, so no misses are known. If keys stay as popular as \
          they are, each read of one of these items would miss: `record --duration 10m`, then `predict`, counts these \
          reads.",
     ];

@@ -21,7 +21,7 @@ pub(super) fn is_tape(path: &Path) -> bool {
 }
 
 /// Call `each` with every request, its key and its time in ns, which is 0 in a closed loop. A read that misses is
-/// followed by a fill: nobody knows what would be there before. An error names the file.
+/// followed by a fill: it is unknown whether the item was there before. An error names the file.
 pub(super) fn each_request(
     path: &Path,
     mut each: impl FnMut(&Request, &[u8], u64),

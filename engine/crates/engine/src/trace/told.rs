@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Serialize)]
 #[serde(tag = "kind", rename = "told")]
 pub(super) struct Told<F: Serialize> {
-    /// What kind of answer it is.
+    /// The kind of the answer.
     pub about: &'static str,
     pub title: String,
     pub facts: Vec<(&'static str, String)>,
@@ -27,7 +27,7 @@ pub(super) struct Section {
 
 const DASH: &str = "–";
 
-/// What is known, or a dash.
+/// The text of a known value, or a dash.
 pub(super) fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), text)
 }

@@ -20,7 +20,7 @@ use rustix::time::{
 use super::kind::{Kind, cpu_time_of};
 
 const CALLS: u32 = 1000;
-/// A listener's queue has room for as many connections that nobody accepts.
+/// A listener's queue has room for as many connections that wait to be accepted.
 const CONNECTIONS: u32 = 64;
 const PAGE_BYTES: usize = 4096;
 pub const ONE: [u8; 8] = 1_u64.to_ne_bytes();

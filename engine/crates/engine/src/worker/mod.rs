@@ -29,7 +29,7 @@ use crate::worker::store::Target;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// What the worker plays its tape against
+    /// The target of the worker's tape
     #[arg(value_enum, default_value = "network")]
     target: Target,
 }
@@ -78,7 +78,7 @@ impl Prepared {
         }
     }
 
-    /// What a store in the process takes now.
+    /// The memory of a store in the process now.
     fn store_bytes(&self) -> Option<u64> {
         match self {
             Prepared::Network(_) => None,
@@ -205,7 +205,7 @@ impl Worker {
                     }
                     Ok((result, client.store_bytes()))
                 });
-                // The receiver is gone only if the caller left; then nobody needs this.
+                // The receiver is gone only if the caller left; then no thread needs this.
                 let _ = ended.send(());
                 result
             });

@@ -45,7 +45,7 @@ pub fn hello() -> Ready {
     }
 }
 
-/// What a `prepare` asks for.
+/// The options of a `prepare`.
 pub fn options(prepare: &Prepare) -> Result<ClientOptions, OptionError> {
     let (hashing, connection_options) = of_options(&prepare.wire, &prepare.options)?;
     if prepare.servers.is_empty() {

@@ -1,4 +1,4 @@
-//! What comes in on stdin and goes out on stdout, one JSON line each.
+//! Messages on stdin and stdout, one JSON line each.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -22,6 +22,6 @@ pub fn send(answer: &Answer) {
     let mut line = serde_json::to_vec(answer).expect("plain values");
     line.push(b'\n');
     let mut stdout = io::stdout().lock();
-    // If the caller is gone, stdin ends too, and nobody reads this.
+    // If the caller is gone, stdin ends too, and no process reads this.
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }

@@ -8,7 +8,7 @@ use cachemark_load::{RunControl, SliceDriver, SliceLimits, SliceResult};
 use super::messages::{Answer, Ready, Request, Slice};
 use super::pipes::{Incoming, failure, send, until_unix_ns};
 
-/// What ended the slices.
+/// The reason why the slices ended.
 #[derive(Debug)]
 pub enum End {
     /// `end_slices`: the caller wants the results.

@@ -21,7 +21,7 @@ use crate::worker::messages::{Prepare, Ready};
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cachemark-";
 
-/// What a worker plays its tape against.
+/// The target of a worker's tape.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Target {
     /// Servers, over the network

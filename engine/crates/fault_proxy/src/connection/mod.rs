@@ -19,12 +19,12 @@ use outgoing::Outgoing;
 
 /// How many bytes wait for a peer that does not read, before no more are read for it.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// How many requests for the version may be outstanding. A peer that answers never lets so many come together.
+/// How many requests for the version may be outstanding. A peer that answers never lets this number come together.
 const VERSIONS_MAX: usize = 1 << 20;
 /// How often a connection reads before the others get their turn.
 const READS_PER_TURN: usize = 16;
 
-/// What all connections share.
+/// The state that all connections share.
 pub struct Shared {
     pub fault: Option<Fault>,
     /// Counts the faults that began.
@@ -34,7 +34,7 @@ pub struct Shared {
     pub now_ns: u64,
     /// Replies may wait for their time on some connection.
     pub has_delayed: bool,
-    /// What was read last.
+    /// The last bytes that were read.
     pub scratch: Vec<u8>,
 }
 
@@ -72,14 +72,14 @@ pub struct Connection {
     then: Then,
     /// A reply was lost: none will ever come.
     is_silent: bool,
-    /// What the current fault has done here.
+    /// The work of the current fault here.
     fault: FaultState,
     active_ns: u64,
     /// The first of both that sent its end.
     ended_by: Option<ClosedBy>,
 }
 
-/// What a fault remembers about a connection while it is in force.
+/// The memory of a fault about a connection while it is in force.
 #[derive(Default)]
 struct FaultState {
     number: u64,

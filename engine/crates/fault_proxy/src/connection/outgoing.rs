@@ -5,7 +5,7 @@ use std::io;
 
 use crate::connection::end::End;
 
-/// What a piece that waits takes besides its bytes.
+/// The memory of a waiting piece besides its bytes.
 const PIECE_BYTES: usize = 48;
 /// Written bytes are dropped when they are this many, and half of all.
 const DROPPED_BYTES_MIN: usize = 64 * 1024;

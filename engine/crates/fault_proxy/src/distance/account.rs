@@ -1,10 +1,10 @@
-//! What the proxy has done, for another thread to read.
+//! The proxy's account, for another thread to read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::distance::held::{Held, HeldSummary};
 
-/// What the proxy has done since it began.
+/// The proxy's work since it began.
 #[derive(Default)]
 pub struct Account {
     pub connections: u64,

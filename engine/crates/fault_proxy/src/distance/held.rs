@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Longer times count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// What one direction of all connections was held.
+/// The time that one direction of all connections was held.
 pub struct Held {
     bytes: u64,
     times: Histogram<u64>,

@@ -10,10 +10,10 @@ use crate::distance::held::Held;
 
 /// How many bytes may wait, before no more are read.
 const WAITING_BYTES_MAX: usize = 16 << 20;
-/// What a piece takes besides its bytes.
+/// The memory of a piece besides its bytes.
 const PIECE_BYTES: usize = 64;
 
-/// What one read has brought.
+/// The bytes of one read.
 struct Piece {
     read_ns: u64,
     due_ns: u64,
@@ -36,7 +36,7 @@ pub struct Way {
     is_counted: bool,
     waiting_bytes: usize,
     ending: Option<Ending>,
-    /// The end was passed on, or nobody takes bytes any more.
+    /// The end was passed on, or the peer takes no more bytes.
     pub is_done: bool,
     /// The last time that `new_timer` returned.
     timer_ns: u64,
@@ -63,7 +63,7 @@ impl Way {
         self.ending.get_or_insert(Ending { due_ns, resets });
     }
 
-    /// Nobody takes bytes any more.
+    /// The peer takes no more bytes.
     pub fn abandon(&mut self) {
         self.pieces.clear();
         self.waiting_bytes = 0;

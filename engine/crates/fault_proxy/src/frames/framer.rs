@@ -23,7 +23,7 @@ pub struct Framer<G> {
 
 impl<G: Grammar> Framer<G> {
     /// Follow bytes that are passed on as they are. `seen` gets each frame whose length is known now.
-    /// What was collected before must have been released.
+    /// Earlier bytes must have been released.
     pub fn follow(&mut self, mut bytes: &[u8], mut seen: impl FnMut(G::What)) {
         loop {
             bytes = &bytes[self.pass(bytes.len())..];

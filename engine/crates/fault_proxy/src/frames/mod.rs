@@ -4,7 +4,7 @@ pub mod framer;
 pub mod replies;
 pub mod requests;
 
-/// What the beginning of a stream is.
+/// The kind of the beginning of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scan<W> {
     /// The end of the frame is not known yet.

@@ -12,7 +12,7 @@ const REPLY_MAGIC: u8 = 0x81;
 /// The longest line. memcached's longest are errors and statistics, far below it.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// What a frame is to the faults.
+/// A frame as the faults see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyFrame {
     /// Where its value begins, and the value's length.

@@ -37,7 +37,7 @@ pub const CASES: [Case; 44] = [
     case("F9", "M/M/1, ρ = 0.5", queues::mm1),
     case("F10 ρ=0.5", "M/D/1, ρ = 0.5", queues::md1_half),
     case("F10 ρ=0.8", "M/D/1, ρ = 0.8", queues::md1_busy),
-    case("F11", "D/D/1: equal gaps, nobody waits", queues::dd1),
+    case("F11", "D/D/1: equal gaps, no operation waits", queues::dd1),
     case("F12", "10,000/s due, 9,000/s served", queues::overload),
     case("F13 one", "each 1,000th takes 10 ms, 1 connection", queues::head_of_line),
     case("F13 ten", "the same over 10 connections", queues::head_of_line_of_ten),

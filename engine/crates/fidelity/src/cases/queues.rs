@@ -119,7 +119,7 @@ pub fn closed_loop() -> CaseResult {
 }
 
 /// The interactive response time law: N callers perform N / (R + Z) operations per second. The server
-/// serves any number at once, so nobody waits for others.
+/// serves any number at once, so no caller waits for others.
 pub fn with_think_time() -> CaseResult {
     let trial = Trial::with_think_time(9 * MS, 10).with_connections(8, 2).play(after(MS));
     CaseResult::of(trial)

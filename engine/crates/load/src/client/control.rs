@@ -37,7 +37,7 @@ impl RunControl {
         self.shared.intervals.is_some()
     }
 
-    /// What was recorded since the last call; `None` if nothing was handed over.
+    /// The records since the last call; `None` if there are none.
     pub fn interval(&self) -> Option<Interval> {
         self.shared.intervals.as_ref()?.take()
     }

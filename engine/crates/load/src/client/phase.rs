@@ -9,7 +9,7 @@ use crate::player::WorkSlice;
 use crate::record::{SECTION_COUNT, Window};
 use crate::transport::Monotonic;
 
-/// What a phase plays, and for how long.
+/// The limits of a phase.
 #[derive(Clone, Copy, Debug)]
 pub enum PhaseLimits {
     Prefill,

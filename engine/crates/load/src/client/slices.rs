@@ -16,7 +16,7 @@ use crate::transport::Monotonic;
 /// How often the driver is asked while a slice is played.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// What a slice plays.
+/// The limits of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceLimits {
     pub start_in_ns: u64,
@@ -33,7 +33,7 @@ pub trait SliceDriver {
     fn poll(&mut self, control: &RunControl);
 }
 
-/// What plays the slices of one thread.
+/// A player of one thread's slices.
 pub(crate) trait SlicePlayer: Send {
     /// The calling thread plays the slices from now on.
     fn begin(&mut self) -> io::Result<()>;
@@ -168,7 +168,7 @@ impl Turns {
         while let Some((window, lead_in_ns)) = self.end_turn(ended, &mut number) {
             ended = player.play(window, lead_in_ns);
         }
-        // What it was attached to is not used any more; an error changes no result.
+        // Its attachment is not used any more; an error changes no result.
         let _ = player.end();
     }
 

@@ -24,7 +24,7 @@ use crate::routing::KeyRouting;
 use crate::transport::TlsStream;
 use crate::transport::{EpollSockets, Monotonic, Ring, Stream, UdpStream, wait_until};
 
-/// What the threads need to play one phase.
+/// The context of all threads in one phase.
 pub struct PhaseContext<'run> {
     pub options: &'run ClientOptions,
     pub tape: &'run Tape,

@@ -52,7 +52,7 @@ pub const REPLY_BYTES_MAX: usize = 16 << 20;
 const REPLIES_BYTES_MAX: usize = 256 << 20;
 
 impl<'tape, W: Wire> Connection<'tape, W> {
-    /// A new connection for up to `depth` operations in flight, one of so many of its thread.
+    /// A new connection for up to `depth` operations in flight, one of the thread's `connections`.
     pub fn new(depth: usize, connections: usize) -> Connection<'tape, W> {
         Connection {
             reply_bytes_max: (REPLIES_BYTES_MAX / connections.max(1)).min(REPLY_BYTES_MAX),
@@ -325,7 +325,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         self.unstamped = 0;
         self.out.clear();
         self.filled = 0;
-        // What it sent may have been without end.
+        // Its reply may have been without end.
         self.unread.truncate(READ_BYTES);
         self.unread.shrink_to_fit();
         self.barrier_needed = false;

@@ -14,7 +14,7 @@ fn tape() -> Tape {
     Tape::from_bytes(bytes).expect("our own tape")
 }
 
-/// The bytes that one of so many connections reads of a value of 4 GB, and what it keeps after its failure.
+/// The bytes that one of `connections` reads of a value of 4 GB, and what it keeps after its failure.
 fn read_without_end(connections: usize) -> (usize, usize) {
     let tape = tape();
     let view = TapeView::new(&tape, None);

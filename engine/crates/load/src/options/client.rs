@@ -7,7 +7,7 @@ use super::connection::ConnectionOptions;
 use super::hashing::Hashing;
 use super::refill::Refill;
 
-/// What a client connects to, and with how many threads and connections.
+/// The servers of a client, and its numbers of threads and connections.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// If there are several servers, `hashing` decides which one holds a key.

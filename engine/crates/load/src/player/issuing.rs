@@ -94,7 +94,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    // What follows is inlined by order, down to the bytes of the request: each call would copy the operation,
+    // The rest is inlined by order, down to the bytes of the request: each call would copy the operation,
     // which has more than a hundred bytes, and this costs more than what is done with it.
 
     /// Send an operation on a channel: on one connection, or in parts on several.

@@ -121,7 +121,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self
     }
 
-    /// The same with a record of each call, in an open loop. The client has so many players.
+    /// The same with a record of each call, in an open loop. The client has `players` players.
     pub fn with_call_log(mut self, players: usize) -> Player<'tape, W> {
         if self.is_open_loop() {
             self.recorder = self.recorder.with_call_log(players);
@@ -134,7 +134,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.recorder.take_calls(self.tape, self.tape_origin_ns)
     }
 
-    /// What has been recorded.
+    /// The records so far.
     pub fn metrics(&self) -> &Metrics {
         &self.recorder.metrics
     }

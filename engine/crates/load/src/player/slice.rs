@@ -1,6 +1,6 @@
-//! What a player knows of its current slice, and what a slice came to.
+//! A player's state in its current slice, and a slice's result.
 
-/// What is known of the current slice.
+/// The state of the current slice.
 pub(crate) struct SliceState {
     pub(super) open_loop: bool,
     pub(super) counted_ns: u64,
@@ -35,7 +35,7 @@ pub(super) struct Ended {
     pub(super) lead_in: u64,
 }
 
-/// What a slice came to.
+/// The result of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceResult {
     pub ops: u64,

@@ -65,7 +65,7 @@ impl<W: Wire> Player<'_, W> {
         }
     }
 
-    /// What the slice came to. All of its operations have ended.
+    /// The result of the slice. All of its operations have ended.
     pub fn end_slice(&self) -> SliceResult {
         let Some(slice) = &self.slice else { return SliceResult::default() };
         let (elapsed_ns, callers) = if slice.open_loop {

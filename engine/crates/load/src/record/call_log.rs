@@ -51,7 +51,7 @@ pub struct LoggedCalls {
     pub wrong_values: Vec<(u32, String)>,
 }
 
-/// What a player notes of its calls. The memory is allocated before the window.
+/// A player's notes of its calls. The memory is allocated before the window.
 pub(crate) struct CallLog {
     calls: Vec<NotedCall>,
     calls_max: usize,
@@ -71,7 +71,7 @@ pub(crate) fn remember_wrong_value(value: &[u8]) {
 }
 
 impl CallLog {
-    /// A log for one of so many players.
+    /// A log for one of `players` players.
     pub(crate) fn new(players: usize) -> CallLog {
         let calls_max = CALLS_MAX / players;
         let wrong_values = Vec::with_capacity(WRONG_VALUES_MAX);

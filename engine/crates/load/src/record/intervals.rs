@@ -13,13 +13,13 @@ use super::metrics::Metrics;
 /// Empty metrics per thread: one is being filled, one waits to be read.
 const EMPTY_METRICS_PER_THREAD: usize = 2;
 
-/// What one thread recorded in one interval.
+/// The records of one thread in one interval.
 struct ThreadInterval {
     metrics: Metrics,
     length_ns: u64,
 }
 
-/// What all threads recorded in about one interval.
+/// The records of all threads in about one interval.
 pub struct Interval {
     pub metrics: Metrics,
     /// Operations per second: the sum of the threads' rates, each over its own length.
@@ -77,7 +77,7 @@ impl Intervals {
         true
     }
 
-    /// What was handed over since the last call; `None` if nothing was.
+    /// The records that were handed over since the last call, if any.
     pub fn take(&self) -> Option<Interval> {
         let parts = mem::take(&mut *self.parts.lock().ok()?);
         let mut interval =

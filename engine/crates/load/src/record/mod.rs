@@ -1,4 +1,4 @@
-//! What is recorded in a window: counts and histograms, by kind of operation and over time.
+//! The records of a window: counts and histograms, by kind of operation and over time.
 
 mod buckets;
 mod call_log;

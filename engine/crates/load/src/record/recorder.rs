@@ -18,13 +18,13 @@ pub struct Recorder {
     /// Operations whose intended start is earlier belong to the lead-in. In a closed loop it is 0: 0 counts
     /// them all, and `u64::MAX` none. Without slices it is 0.
     pub counted_from_ns: u64,
-    /// What is recorded of single operations.
+    /// The records of single operations.
     details: Details,
     splits: Vec<SplitOperation>,
     free: Vec<u32>,
 }
 
-/// What a recorder keeps besides metrics. Only closed loops have groups whose times are recorded, and only
+/// The records besides metrics. Only closed loops have groups whose times are recorded, and only
 /// open loops have call logs: so an operation costs one question for both.
 enum Details {
     None,
@@ -47,7 +47,7 @@ impl Recorder {
         Recorder { details: groups.map_or(Details::None, Details::Groups), ..self }
     }
 
-    /// Note each operation of an open loop. The client has so many players.
+    /// Note each operation of an open loop. The client has `players` players.
     pub(crate) fn with_call_log(self, players: usize) -> Recorder {
         Recorder { details: Details::Calls(CallLog::new(players)), ..self }
     }

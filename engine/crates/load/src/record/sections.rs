@@ -8,7 +8,7 @@ use super::histogram::{histogram, merge};
 use super::metrics::Metrics;
 use super::section_buckets::{SECTION_COUNT, SectionBuckets};
 
-/// What ended in one section, over all kinds of operations.
+/// The operations of all kinds that ended in one section.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub ok: u64,

@@ -7,7 +7,7 @@ const SLICE_COUNT: usize = 256;
 /// The initial length of a slice. Every length is this times a power of two.
 const MIN_SLICE_NS: u64 = 1_000_000;
 
-/// What ended in a slice.
+/// The operations that ended in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelineSlice {
     pub ok: u64,

@@ -24,7 +24,7 @@ impl<'tape> TapeView<'tape> {
         self.tape.value(k, length)
     }
 
-    /// What a write of one key stores. It lives as long as the tape.
+    /// The value that a write of one key stores. It lives as long as the tape.
     #[inline]
     pub fn written(&self, op: &Op) -> &'tape [u8] {
         self.tape.value_of(op.key, op.length, op.generation)

@@ -28,7 +28,7 @@ impl<S: Transport> BackgroundConnect<S> {
         let (sender, outcome) = channel();
         let (address, connection_options) = (address.clone(), connection_options.clone());
         std::thread::Builder::new().spawn(move || {
-            // After the run nobody receives the result.
+            // After the run no thread receives the result.
             let _ = sender.send(S::open(&address, &connection_options, timeout));
             drop(signal_end);
         })?;

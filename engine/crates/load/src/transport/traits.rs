@@ -1,4 +1,4 @@
-//! What the event loop's sockets have in common: plain, TLS or UDP.
+//! The traits of the event loop's sockets: plain, TLS or UDP.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;

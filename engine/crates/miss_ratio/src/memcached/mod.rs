@@ -80,7 +80,7 @@ pub struct Memcached {
 }
 
 impl Memcached {
-    /// A memcached with so many bytes (`-m`), of which only this part of the keys is followed.
+    /// A memcached with `memory_bytes` (`-m`), of which only this part of the keys is followed.
     pub fn new(memory_bytes: u64, part: f64) -> Memcached {
         let slabs = SlabClasses::default();
         let class = |class: &crate::slabs::SlabClass| Class {

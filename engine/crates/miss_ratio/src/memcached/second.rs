@@ -2,7 +2,7 @@
 
 pub(super) const WINDOW_S: usize = 10;
 
-/// What the automover knows of a class in a second.
+/// The automover's facts of a class in a second.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Second {
     pub(super) age_s: u32,

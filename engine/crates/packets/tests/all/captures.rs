@@ -81,7 +81,7 @@ fn missing_packets_are_counted_and_what_follows_is_read() {
     assert_eq!(found, ["get a no", "get c", "get d"]);
     let left_out: Vec<_> = summary.left_out.into_iter().collect();
     assert_eq!(left_out, [("in packets that are missing (at least)".to_owned(), 1)]);
-    assert_eq!(summary.other_lines["bytes of clients that nobody saw"], 7);
+    assert_eq!(summary.other_lines["unseen bytes of clients"], 7);
 }
 
 #[test]

@@ -12,7 +12,7 @@ const LINE_BYTES_MAX: usize = 2048;
 /// The opaque token of a quiet command, by which a reply to it is recognized.
 const QUIET: &[u8] = b" q Oq";
 
-/// What an `mg` requests. A command without a reply requests nothing.
+/// The request of an `mg`. A command without a reply requests nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Get {
     /// The value. Without it the reply only says whether the item exists.

@@ -97,7 +97,7 @@ pub enum MetaMode {
     Decrement,
 }
 
-/// What the flags request. Times are exptimes, as in classic commands.
+/// The request of the flags. Times are exptimes, as in classic commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaOptions<'a> {
     /// All letters in their order, which is also the order of the reply.

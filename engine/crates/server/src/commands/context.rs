@@ -1,4 +1,4 @@
-//! What every command is carried out with.
+//! The context of every command.
 
 use cachemark_storage::Reservation;
 
@@ -61,7 +61,7 @@ impl RequestContext<'_> {
         self.out.len() > self.sent_at_once
     }
 
-    /// Whether an item with so many bytes of key and value may be stored.
+    /// Whether an item with `bytes` of key and value may be stored.
     pub fn fits(&self, bytes: u64) -> bool {
         bytes + ITEM_HEADER_BYTES <= self.state.settings.item_bytes_max
     }

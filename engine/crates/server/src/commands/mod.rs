@@ -1,4 +1,4 @@
-//! What each command does to the store, and its reply: a folder for each protocol, whose `mod.rs` dispatches.
+//! The effect of each command on the store, and its reply: a folder for each protocol, whose `mod.rs` dispatches.
 
 pub mod binary;
 pub mod context;

@@ -8,7 +8,7 @@ use crate::state::event_lines::{self, ItemStore};
 use crate::state::event_log::kinds;
 use crate::state::prefixes::Use;
 
-/// What a command is about to do with an item.
+/// The coming access of a command to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Get,
@@ -52,7 +52,7 @@ pub fn stores(key: &[u8], context: &RequestContext<'_>) {
     count(key, Use::Set, context);
 }
 
-/// What became of a storage command: `code` is the reply's line or its first word, in any protocol.
+/// Log the result of a storage command: `code` is the reply's line or its first word, in any protocol.
 #[cold]
 pub fn stored(
     key: &[u8],

@@ -7,7 +7,7 @@ use crate::requests::upload::Upload;
 /// Shorter values are collected with their command and copied.
 const UPLOAD_BYTES_MIN: usize = 16 * 1024;
 
-/// What a storage command stores: the key and its item.
+/// The destination of a storage command: the key and its item.
 pub struct Destination<'a> {
     pub key: &'a [u8],
     pub flags: u32,

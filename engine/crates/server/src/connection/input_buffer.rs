@@ -4,10 +4,10 @@
 const READ_BYTES: usize = 32 * 1024;
 /// The smallest buffer of a connection that has received a part of a request.
 const KEPT_BYTES_MIN: usize = 4 * 1024;
-/// A thread keeps so many buffers for replies, each of this length at most.
+/// A thread keeps this number of buffers for replies, each of this length at most.
 const REPLIES_MAX: usize = 16;
 const REPLY_BYTES_MAX: usize = 64 * 1024;
-/// A thread keeps unused buffers of so many bytes in all, so that large values need no new memory.
+/// A thread keeps unused buffers of this size in all, so that large values need no new memory.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
 /// The buffers of a thread.
@@ -143,7 +143,7 @@ impl InputBuffer {
         }
     }
 
-    /// Make room for the rest of the request, and for so many bytes at least.
+    /// Make room for the rest of the request, and for at least `least` bytes.
     fn make_room(&mut self, least: usize, buffers: &mut ReadBuffers) {
         let needed = self.request_end.max(self.end + least);
         if needed <= self.bytes.len() {

@@ -13,7 +13,7 @@ use crate::state::tls::Tls;
 const ENCRYPTED_BYTES: usize = 32 * 1024;
 
 thread_local! {
-    /// What was read. It is empty between two reads.
+    /// The bytes of a read. It is empty between two reads.
     static ENCRYPTED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

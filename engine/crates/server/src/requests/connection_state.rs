@@ -1,4 +1,4 @@
-//! What a connection remembers from one request to the next.
+//! The memory of a connection from one request to the next.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct ConnectionState {
     pub dialect: Option<Dialect>,
     /// The client has logged in, if the server requires that.
     pub authenticated: bool,
-    /// What a login by CRAM-MD5 has to answer.
+    /// The challenge that a login by CRAM-MD5 has to answer.
     pub challenge: Option<Box<[u8]>>,
     /// How many of the next bytes are the data of a refused command, and are dropped.
     pub swallow: u64,

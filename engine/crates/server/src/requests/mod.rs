@@ -1,4 +1,4 @@
-//! What a connection knows of its requests: the state between two of them, and those that have arrived already.
+//! A connection's state of its requests: the state between two of them, and those that have arrived already.
 
 pub mod connection_state;
 pub mod lookahead;

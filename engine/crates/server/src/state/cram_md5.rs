@@ -3,7 +3,7 @@
 use hmac::{Hmac, Mac};
 use md5::Md5;
 
-/// A challenge that nobody can foresee.
+/// A challenge that no client can foresee.
 pub fn challenge() -> Vec<u8> {
     let mut random = [0; 16];
     let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());

@@ -19,7 +19,7 @@ pub fn item_get(key: &[u8], length: Option<usize>, socket: i32) -> String {
     format!("type=item_get key={key} status={status} clsid={class} cfd={socket} size={size}")
 }
 
-/// What a storage command did.
+/// The effect of a storage command.
 pub struct ItemStore<'a> {
     pub key: &'a [u8],
     pub status: &'a str,

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-/// What is logged. A watcher chooses some of these.
+/// The kinds of logged events. A watcher chooses some of them.
 pub mod kinds {
     pub const FETCHERS: u32 = 1;
     pub const MUTATIONS: u32 = 1 << 1;
@@ -197,7 +197,7 @@ impl EventLog {
     }
 
     /// The queues that somebody reads. A connection may fail before it is handed over to those that watch; then
-    /// nobody but this list has its queue.
+    /// only this list has its queue.
     fn lock_living(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
         let mut queues = self.lock();
         let before = queues.len();

@@ -1,4 +1,4 @@
-//! What all connections share: settings, the store, counters, users, the log that clients watch.
+//! The state that all connections share: settings, the store, counters, users, the log that clients watch.
 
 pub mod accounts;
 pub mod clock;

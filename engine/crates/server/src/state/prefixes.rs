@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What was done to the keys of one prefix.
+/// The uses of the keys of one prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     gets: u64,
@@ -12,7 +12,7 @@ struct Counts {
     deletes: u64,
 }
 
-/// What is done to a key.
+/// The use of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     Get { hit: bool },

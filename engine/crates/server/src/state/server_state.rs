@@ -1,4 +1,4 @@
-//! What all connections share: the store, the settings, the counters.
+//! The state that all connections share: the store, the settings, the counters.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,7 +224,7 @@ impl State {
         self.traffic.as_ref()
     }
 
-    /// Whether a client may list items. By datagrams nobody may: whoever forges the address of another machine would
+    /// Whether a client may list items. By datagrams none may: whoever forges the address of another machine would
     /// send the whole list to it, with a request of a few bytes.
     pub fn may_dump(&self, socket: Option<i32>) -> bool {
         self.settings.commands.dump && socket.is_some()

@@ -36,7 +36,7 @@ impl IoMode {
     }
 }
 
-/// What memcached's own header adds to key and value when it checks an item's size.
+/// The bytes that memcached's own header adds to key and value when it checks an item's size.
 pub const ITEM_HEADER_BYTES: u64 = 59;
 
 /// The size of a slab page of memcached.
@@ -75,7 +75,7 @@ pub struct Settings {
     pub max_connections: u64,
     pub protocol: Protocol,
     pub commands: Commands,
-    /// After so many requests of one connection, others come first. `None`: as soon as the replies are long.
+    /// After this number of requests of one connection, others come first. `None`: as soon as the replies are long.
     pub requests_per_event: Option<u32>,
     /// A connection that sends nothing for so long is closed; 0 is never.
     pub idle_timeout_s: u32,

@@ -20,7 +20,7 @@ use rustls::{
 
 use crate::state::{tls_ciphers, tls_key};
 
-/// What a listener does with certificates of its clients.
+/// A listener's treatment of certificates of its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
     /// Ask for none.
@@ -187,7 +187,7 @@ fn told(path: &Path, error: &dyn Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Where no authority is known, nobody has signed a certificate. OpenSSL, and so memcached, does the same.
+/// Where no authority is known, no authority has signed a certificate. OpenSSL, and so memcached, does the same.
 #[derive(Debug)]
 struct NoAuthority {
     provider: Arc<CryptoProvider>,

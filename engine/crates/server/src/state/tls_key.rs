@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
                           certificate of P-384: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:secp384r1",
         ));
     }
-    // What is inside may be of another form than the label says.
+    // The content may be of another form than the label says.
     let forms: [PrivateKeyDer<'static>; 3] = [
         PrivatePkcs8KeyDer::from(der.clone()).into(),
         PrivatePkcs1KeyDer::from(der.clone()).into(),

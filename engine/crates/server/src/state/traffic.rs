@@ -1,4 +1,4 @@
-//! What the server sees of each connection, for those who count what a client sends: reads, pieces, segments.
+//! The server's view of each connection, to count the sends of a client: reads, pieces, segments.
 //!
 //! Only blocking connections of a state with a `TrafficLog` are observed. All others are served by code that is
 //! compiled without it.
@@ -6,7 +6,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the kernel counted for a TCP connection (`tcp_info`), from the server's end.
+/// The kernel's counts for a TCP connection (`tcp_info`), from the server's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
     /// Segments with data that came, and that were sent.

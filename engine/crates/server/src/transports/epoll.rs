@@ -52,7 +52,7 @@ struct Connection {
     stream: Stream,
     guard: ConnectionGuard,
     session: Session,
-    /// What has arrived of a request that is not complete, or that waits until replies are sent.
+    /// The arrived part of a request that is not complete, or that waits until replies are sent.
     input: InputBuffer,
     /// Replies that the socket did not take.
     out: Vec<u8>,
@@ -63,7 +63,7 @@ struct Connection {
     blocked: bool,
 }
 
-/// What the connections of a loop share, as it serves one at a time.
+/// Buffers that the connections of a loop share, as it serves one at a time.
 struct Buffers {
     reads: ReadBuffers,
     /// Empty between two connections.

@@ -10,7 +10,7 @@ use crate::session::Session;
 /// How much of what follows a long value is read with it: the next command, and little that would have to be copied.
 const BEHIND_VALUE_BYTES: usize = 4 * 1024;
 
-/// What one read brought.
+/// The result of one read.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
     /// All bytes; 0 at the end of the connection.
@@ -32,7 +32,7 @@ pub fn read(
         return Ok(Received { bytes, shared: 0 });
     }
     let Some(value) = session.upload_space() else {
-        // What is read of a long value here has to be copied.
+        // The part of a long value that is read here has to be copied.
         let most = if session.expects_upload() { BEHIND_VALUE_BYTES } else { usize::MAX };
         let shared = buffers.shared();
         let most = most.min(shared.len());

@@ -1,4 +1,4 @@
-//! What the server says on stderr while it runs.
+//! The server's messages on stderr while it runs.
 
 use std::io::{Write, stderr};
 

@@ -18,7 +18,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listen at a path where there is no file, or a socket on which nobody listens. `mode` is the permissions of its
+/// Listen at a path where there is no file, or a socket on which no process listens. `mode` is the permissions of its
 /// file, `backlog` how many clients may wait until they are accepted.
 pub fn bind(path: &Path, mode: u32, backlog: i32) -> io::Result<(UnixListener, SocketFile)> {
     let bound = match listen(path, mode, backlog) {
@@ -28,7 +28,7 @@ pub fn bind(path: &Path, mode: u32, backlog: i32) -> io::Result<(UnixListener, S
     Ok((bound?, SocketFile(path.to_owned())))
 }
 
-/// Nobody can connect before the file has its permissions, because the socket does not listen before.
+/// No client can connect before the file has its permissions, because the socket does not listen before.
 fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;

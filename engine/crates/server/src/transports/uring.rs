@@ -17,7 +17,7 @@ use crate::transports::inbox::Inbox;
 use crate::transports::uring_connection::Connection;
 use crate::transports::watchers::Watchers;
 
-/// What a completion is of, in the lowest bits of its user data. The connection's number is above them.
+/// The kind of a completion, in the lowest bits of its user data. The connection's number is above them.
 mod kind {
     pub const WAKE: u64 = 0;
     pub const RECEIVE: u64 = 1;
@@ -26,7 +26,7 @@ mod kind {
     pub const BITS: u32 = 2;
 }
 
-/// The kernel gets so many buffers, and as many more whenever it has none left.
+/// The kernel gets this number of buffers, and as many more whenever it has none left.
 const BUFFERS_AT_ONCE: u16 = 32;
 
 /// Serve until the inbox orders to stop.
@@ -210,7 +210,7 @@ impl UringLoop<'_> {
             if connection.sent == connection.sending.len() {
                 self.buffers.return_replies(&mut connection.sending);
                 connection.sent = 0;
-                // What was sent at once, or has no reply, leaves nothing whose sending would continue this.
+                // Replies that were sent at once, or no replies, leave no send that would continue this.
                 while connection.paused && connection.out.is_empty() {
                     connection.carry_out(self.state, &mut self.buffers);
                 }

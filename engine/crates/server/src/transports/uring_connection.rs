@@ -17,8 +17,8 @@ use crate::transports::uring_value::ValueReceive;
 
 /// With more unsent bytes than this, nothing is received from the connection.
 const BACKLOG_BYTES: usize = 256 * 1024;
-/// After a long value, so many receives fill one buffer each. Another long value may follow, and its bytes are not to
-/// go to buffers meanwhile, as those of a receive that completes many times do.
+/// After a long value, this number of receives fill one buffer each. Another long value may follow: its bytes must not
+/// go to buffers meanwhile, as the bytes of a receive that completes many times do.
 const SINGLE_RECEIVES: u8 = 16;
 /// A shorter rest of a long value comes with what follows it.
 const VALUE_BYTES_MIN: usize = 4 * 1024;
@@ -30,7 +30,7 @@ pub struct Connection {
     pub input: InputBuffer,
     /// Replies that wait until the present send has ended.
     pub out: Vec<u8>,
-    /// What the kernel sends. Not changed while a send is in flight.
+    /// The bytes that the kernel sends. Not changed while a send is in flight.
     pub sending: Vec<u8>,
     pub sent: usize,
     pub in_flight: bool,
@@ -153,7 +153,7 @@ impl Connection {
         }
         if self.is_full() || !self.input.is_empty() {
             self.input.extend(bytes, buffers);
-            // What the kernel received before the receive was cancelled is carried out once the replies are sent.
+            // Requests that the kernel received before the cancel are carried out once the replies are sent.
             self.paused = self.is_full();
             if !self.paused {
                 self.carry_out(state, buffers);

@@ -5,7 +5,7 @@ use std::ptr;
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
 
-/// What the kernel reads while the receive is in flight: where the value goes, and what ends it.
+/// The bytes that the kernel reads while the receive is in flight: where the value goes, and what ends it.
 pub struct ValueReceive {
     message: libc::msghdr,
     parts: [libc::iovec; 2],

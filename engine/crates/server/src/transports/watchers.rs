@@ -18,7 +18,7 @@ struct Watcher {
     stream: Stream,
     guard: ConnectionGuard,
     queue: Arc<Queue>,
-    /// What is being sent, and how much of it is sent already.
+    /// The bytes that are being sent, and how much of it is sent already.
     sending: Vec<u8>,
     sent: usize,
 }
@@ -127,7 +127,7 @@ impl Watchers {
 }
 
 impl Watcher {
-    /// What to wait for: that it leaves, and that it can take more lines.
+    /// The events to wait for: it leaves, or it can take more lines.
     fn awaited(&self) -> PollFd<'_> {
         let blocked = self.sent < self.sending.len();
         let flags = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };

@@ -70,7 +70,7 @@ impl Value<'_> {
     }
 }
 
-/// What an item is made of, before it is written.
+/// The parts of an item, before it is written.
 #[derive(Clone, Copy)]
 pub struct ItemParts<'a> {
     pub key: &'a [u8],
@@ -101,7 +101,7 @@ impl ItemParts<'_> {
     ///
     /// # Safety
     ///
-    /// `start` is aligned to four bytes and has room for `bytes()`, and nobody else reads or writes there.
+    /// `start` is aligned to four bytes and has room for `bytes()`, and no other thread reads or writes there.
     pub unsafe fn write(&self, start: *mut u8) {
         let option = |bit: u32, there: bool| if there { bit } else { 0 };
         let long = self.has_long_value();
@@ -122,7 +122,7 @@ impl ItemParts<'_> {
             (self.cas.is_some(), (cas >> 32) as u32),
         ];
         let mut at = start;
-        // SAFETY: the caller guarantees room for all of this, and that nobody else uses it.
+        // SAFETY: the caller guarantees room for all of this, and that no other thread uses it.
         unsafe {
             for (_, word) in words.into_iter().filter(|(there, _)| *there) {
                 at.cast::<u32>().write(word);
@@ -231,7 +231,7 @@ impl RawItem {
 
     /// # Safety
     ///
-    /// The whole item was written, and nobody writes to it while the slice is used.
+    /// The whole item was written, and no thread writes to it while the slice is used.
     #[inline]
     pub unsafe fn key<'a>(&self) -> &'a [u8] {
         // SAFETY: the caller's guarantee.

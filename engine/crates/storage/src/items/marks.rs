@@ -1,6 +1,6 @@
 //! The marks of the meta protocol.
 
-/// What the meta protocol notes on an item, in its slot.
+/// The meta protocol's notes on an item, in its slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Invalidated: a client has to store it again; until then it is served.

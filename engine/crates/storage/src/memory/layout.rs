@@ -21,7 +21,7 @@ const REGIONS_MAX: usize = 4;
 const SEGMENT_BYTES_MAX: usize = 256 << 10;
 /// A region with more memory has longer segments, not more of them.
 const SEGMENTS_MAX: usize = 8192;
-/// If the limit may be raised later, to so many times the first one at least.
+/// If the limit may be raised later, to at least this number of times the first one.
 const RAISE_MIN: u64 = 4;
 pub const BUCKET_BYTES: usize = 64;
 /// Slots of a bucket. Its eighth word is the index of its overflow bucket.
@@ -145,7 +145,7 @@ impl Geometry {
     }
 }
 
-/// What all regions share.
+/// The state that all regions share.
 #[repr(C)]
 pub struct StoreHead {
     /// Written last, when the rest is complete.

@@ -46,7 +46,7 @@ impl Memory {
     }
 
     /// Return pages to the system. They are zeros when they are next read. The caller makes sure that
-    /// nobody uses them now.
+    /// no thread uses them now.
     pub fn release_pages(&self, offset: usize, length: usize) {
         let advice = match self.shared {
             true => UncheckedAdvice::Remove,

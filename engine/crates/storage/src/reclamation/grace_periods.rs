@@ -1,7 +1,7 @@
 //! Grace periods: when memory that readers could see may be written again.
 //!
 //! This is sleepable read-copy-update (P. McKenney, "Sleepable RCU", 2006). A reader increments a
-//! counter of its thread when it enters, reads, and increments another one when it leaves; nobody waits
+//! counter of its thread when it enters, reads, and increments another one when it leaves; no reader waits
 //! for anybody. A writer that wants to reuse memory first removes it from the table. Then it waits until
 //! it has seen, twice, that no reader of any thread is inside. New readers use the other one of two sets
 //! of counters meanwhile, so that a thread which reads all the time does not delay the writer for ever.

@@ -41,7 +41,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // What this thread still does before it ends, it does with the shared index.
+        // Until it ends, this thread uses the shared index.
         CURRENT.set(SHARED_INDEX);
         if self.0 != SHARED_INDEX {
             lock(&FREE).push(self.0);

@@ -1,4 +1,4 @@
-//! What a writer counts by the size of items.
+//! A writer's counts by the size of items.
 
 use crate::counters::Counters;
 use crate::items::item::RawItem;

@@ -19,7 +19,7 @@ use crate::region::expire::Remover;
 use crate::region::segment_state::{Queue, SegmentCounts, state};
 use crate::region::writer::Writer;
 
-/// The small queue has one in so many segments.
+/// The small queue has one in this number of segments.
 const SMALL_QUEUE_SHARE: usize = 10;
 /// A segment with this percentage of dead bytes is compacted before a live item is evicted.
 const DEAD_PERCENT: usize = 50;
@@ -28,12 +28,12 @@ const SPARSE_PERCENT: usize = 20;
 const DEAD_SHARE: usize = 16;
 /// So many segments may wait for a look at their readers.
 const RETIRED_MAX: usize = 8;
-/// After so many attempts to free a segment, only segments without live items are compacted.
+/// After this number of attempts to free a segment, only segments without live items are compacted.
 const COMPACTED_MAX: usize = 8;
-/// After so many attempts, all items of the next segment are evicted.
+/// After this number of attempts, all items of the next segment are evicted.
 const ATTEMPTS_MAX: usize = 16;
 
-/// What to do with the live items of a segment that is emptied.
+/// The fate of the live items of a segment that is emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Disposition {
     /// Move all: the segment is compacted.

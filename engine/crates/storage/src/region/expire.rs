@@ -19,7 +19,7 @@ pub enum Remover {
 }
 
 impl Writer<'_> {
-    /// Remove an item that has expired and that nobody asked for.
+    /// Remove an item that has expired and that no request asked for.
     pub fn drop_expired(&mut self, number: usize, slot: Slot, remover: Remover) {
         self.count(self.region.raw_item(slot), |counters| {
             counters.expired_unfetched += u64::from(!slot.fetched());

@@ -65,7 +65,7 @@ unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
-/// What each process has for itself of a region.
+/// The state of a region that each process has for itself.
 #[derive(Default)]
 pub struct Local {
     pub counters: Counters,
@@ -108,7 +108,7 @@ impl Region {
         self.segments.fetch_max((limit / self.layout.segment).min(self.layout.segments), SHARED);
     }
 
-    /// What all regions share, at the beginning of the memory.
+    /// The state that all regions share, at the beginning of the memory.
     pub fn store(&self) -> &StoreHead {
         // SAFETY: the mapping begins with the store's head, which is page-aligned and all atomics.
         unsafe { &*self.memory.start().cast::<StoreHead>() }
@@ -123,7 +123,7 @@ impl Region {
     #[inline]
     pub fn segment_meta(&self, segment: u32) -> &SegmentMeta {
         debug_assert!((segment as usize) < self.layout.segments);
-        // SAFETY: there are so many entries as segments, all atomics.
+        // SAFETY: there are as many entries as segments, all atomics.
         unsafe {
             &*self.base.add(self.layout.segment_meta_at).cast::<SegmentMeta>().add(segment as usize)
         }
@@ -191,7 +191,7 @@ impl Region {
         meta.first_cas.load(LOCKED) + (offset & (self.layout.segment - 1)) as u64 / 4
     }
 
-    /// Return memory pages to the system; nobody may use them.
+    /// Return memory pages to the system; no thread may use them.
     pub fn release_pages(&self, offset: usize, length: usize) {
         let begin = self.base as usize - self.memory.start() as usize;
         self.memory.release_pages(begin + offset, length);

@@ -4,7 +4,7 @@
 //! reader (one that the kernel had preempted), the next batch is twice as large: then one wait frees
 //! memory for more items. If it did not wait, the next batch is smaller by one.
 
-/// A batch is at most one in so many of all segments.
+/// A batch is at most one in this number of all segments.
 const MAX_SHARE: usize = 4;
 
 /// The size of the next batch.

@@ -22,7 +22,7 @@ pub fn init(words: &MutexWords) -> io::Result<()> {
     };
     let mut attributes = MaybeUninit::uninit();
     // SAFETY: the attributes are initialized before their use and destroyed after it; the words are large
-    // enough, aligned, zeroed, in memory that all users map, and nobody uses them yet.
+    // enough, aligned, zeroed, in memory that all users map, and no thread uses them yet.
     unsafe {
         check(libc::pthread_mutexattr_init(attributes.as_mut_ptr()))?;
         let attributes = attributes.as_mut_ptr();
@@ -51,7 +51,7 @@ impl RobustGuard<'_> {
         RobustGuard { words, owner_died: code == libc::EOWNERDEAD }
     }
 
-    /// What the lock guards is consistent again.
+    /// The guarded data is consistent again.
     pub fn mark_consistent(&mut self) {
         // SAFETY: this thread holds the mutex, and its previous holder died.
         unsafe { libc::pthread_mutex_consistent(raw(self.words)) };

@@ -1,4 +1,4 @@
-//! What a segment is used for.
+//! The use of a segment.
 
 /// The states of a segment. A segment of a queue is open or full.
 pub mod state {

@@ -23,7 +23,7 @@ pub struct Writer<'a> {
     pub now_s: u32,
 }
 
-/// At most one in so many segments is pinned.
+/// At most one in this number of segments is pinned.
 const PINNED_SHARE: usize = 4;
 
 /// An item to be stored. Its key has at most 250 bytes.

@@ -17,7 +17,7 @@ pub struct Entry<'a> {
     pub(crate) slot: Option<usize>,
 }
 
-/// What `Entry::put` stores.
+/// The content that `Entry::put` stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     pub value: &'a [u8],
@@ -57,12 +57,12 @@ impl Entry<'_> {
         }
     }
 
-    /// Count a command that stores a value of so many bytes with these flags, whether it is stored or not.
+    /// Count a command that stores a value of `value_bytes` with these flags, whether it is stored or not.
     pub fn count_set(&mut self, value_bytes: usize, flags: u32) {
         self.count_new(value_bytes, flags, |counters| counters.sets += 1);
     }
 
-    /// Count something about an item of so many bytes that may not be stored.
+    /// Count something about an item of `value_bytes` that may not be stored.
     fn count_new(&mut self, value_bytes: usize, flags: u32, change: impl Fn(&mut Counters)) {
         let local = &mut *self.writer.local;
         change(&mut local.counters);

@@ -1,4 +1,4 @@
-//! Items that leave the store without a delete: whether they are evicted, and who is told.
+//! Items that leave the store without a delete: whether they are evicted, and who hears of it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the growth of the table costs each call.
+//! The cost of the table's growth for each call.
 
 use crate::memory::atomics::LOCKED;
 use crate::memory::layout::BUCKET_SLOTS;

@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::store::file::{Owner, file_of, is_store, write_head};
 
 impl Store {
-    /// An empty store in a file, which is made, or emptied if it is there. Nobody else may use the file meanwhile.
+    /// An empty store in a file, which is made, or emptied if it is there. No other process may use the file meanwhile.
     pub fn keep(path: &Path, limit_bytes: usize, hash_power: Option<u32>) -> io::Result<Store> {
         let geometry = geometry(limit_bytes, hash_power)?;
         let mut options = OpenOptions::new();

@@ -5,14 +5,14 @@ use crate::memory::layout::Geometry;
 use crate::region::writer::Writer;
 use crate::store::Store;
 
-/// A bucket of the table has so many words.
+/// The words of a bucket of the table.
 const TABLE_WORDS: u64 = 8;
-/// A lower limit must leave room for so many segments beside the table, which never shrinks.
+/// A lower limit must leave room for this number of segments beside the table, which never shrinks.
 const SEGMENTS_MIN: usize = 8;
 
 impl Store {
     /// A store whose limit can be changed later: raised to at least four times as much, or lowered. If the system
-    /// refuses so many addresses, the limit can only be lowered.
+    /// refuses that range of addresses, the limit can only be lowered.
     pub fn adjustable(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
         let geometry = Geometry::new(limit_bytes, hash_power)?;
         Store::of(geometry.raisable()).or_else(|_| Store::of(geometry))

@@ -1,4 +1,4 @@
-//! What a reader that does not leave costs writers.
+//! The cost of a reader that does not leave, for writers.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

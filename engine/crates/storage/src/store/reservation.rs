@@ -30,7 +30,7 @@ unsafe impl Send for Reservation {}
 impl Reservation {
     /// The value: all of it is written before the item is stored.
     pub fn value(&mut self) -> &mut [u8] {
-        // SAFETY: no slot leads to the item, and nothing empties its segments, so that nobody else reads or writes
+        // SAFETY: no slot leads to the item, and nothing empties its segments, so that no other thread reads or writes
         // these bytes; they are inside the mapping, which is alive.
         unsafe { std::slice::from_raw_parts_mut(self.value, self.length) }
     }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(get(&store, &key), None);
         for (key, mut reservation) in held {
             let expected = reservation.value().to_vec();
-            assert!(expected.windows(2).all(|pair| pair[0] == pair[1]), "nobody wrote there");
+            assert!(expected.windows(2).all(|pair| pair[0] == pair[1]), "no thread wrote there");
             store.store_reserved(reservation, Mode::Set, 0, Marks::default(), NOW);
             assert_eq!(get(&store, &key), Some(expected));
         }

@@ -1,4 +1,4 @@
-//! What a store contains and has counted.
+//! The contents and counters of a store.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::memory::atomics::LOCKED;
 use crate::size_classes::{ClassUsage, SizeClasses};
 use crate::store::Store;
 
-/// What the store contains and has counted.
+/// The contents and counters of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of live items, with their headers.
@@ -25,7 +25,7 @@ pub struct Usage {
 }
 
 impl Store {
-    /// What the store contains and has counted. This locks each region in turn.
+    /// The contents and counters of the store. This locks each region in turn.
     pub fn usage(&self, now_s: u32) -> Usage {
         let mut usage = Usage { limit_bytes: self.limit_bytes(), ..Usage::default() };
         for writer in self.writers(now_s) {
@@ -61,7 +61,7 @@ impl Store {
         self.regions[0].size_classes.get().map(|classes| &**classes)
     }
 
-    /// What each class of sizes holds and has counted. This locks each region in turn.
+    /// The items and counters of each class of sizes. This locks each region in turn.
     pub fn usage_by_size(&self, now_s: u32) -> Vec<ClassUsage> {
         let classes = self.size_classes().map_or(0, |classes| classes.largest().len());
         let mut usage = vec![ClassUsage::default(); classes];

@@ -1,4 +1,4 @@
-//! What a tape stores in a server.
+//! The data that a tape stores in a server.
 
 use super::operation::Verb;
 use super::reader::Tape;

@@ -8,13 +8,13 @@ use super::layout::{GENERATION_LANES_SHIFT, GENERATION_SHIFT, Header, OP_BYTES};
 use super::operation::{Op, Verb};
 use super::reader::{Bytes, Tape};
 
-/// One key in so many has generations.
+/// One key in this number has generations.
 const SHARE: u32 = 8;
 /// Where the header has its flags.
 const FLAGS_AT: usize = 152;
 
 impl Tape {
-    /// The tape with generations for so many lanes. One on which no key can have them stays as it is.
+    /// The tape with generations for `lanes` lanes. One on which no key can have them stays as it is.
     ///
     /// A key can have them if nothing but `set` stores it after the prefill. `owned`: one lane owns each
     /// key; if not, all lanes write generation 1, as others may do that play the same tape on the same server.

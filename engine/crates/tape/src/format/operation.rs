@@ -2,7 +2,7 @@
 
 use super::layout::{FLAG_NOREPLY, GENERATION_SHIFT, GENERATIONS, OP_BYTES};
 
-/// What an operation does.
+/// The verb of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Verb {
@@ -23,7 +23,7 @@ pub enum Verb {
     Incr = 15,
     Decr = 16,
     Flush = 17,
-    /// What a program does with a cache: a get, and after a miss a set of the key.
+    /// Cache-aside: a get, and after a miss a set of the key.
     Fetch = 20,
 }
 

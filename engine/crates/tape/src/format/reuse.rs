@@ -43,7 +43,7 @@ pub struct Reuse {
     pub lost: Dependence,
 }
 
-/// What a tape does with a key.
+/// The uses of a key on a tape.
 #[derive(Clone, Copy, Default)]
 struct KeyUse {
     count: u32,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is wrong with a workload, and how to fix it.
+/// The error of a workload, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadError(pub String);
 

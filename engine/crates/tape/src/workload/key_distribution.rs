@@ -18,7 +18,7 @@ pub enum KeyDistribution {
     Constant,
     /// A true Zipf distribution over the ranks 1..=keys, with this exponent.
     Zipf(f64),
-    /// What YCSB calls zipfian: its ScrambledZipfianGenerator. The hottest key has 3.78 % of the
+    /// YCSB's zipfian: its ScrambledZipfianGenerator. The hottest key has 3.78 % of the
     /// operations for any number of keys.
     YcsbZipfian,
     /// This share of the keys has that share of the operations. Within each part all keys are equal.

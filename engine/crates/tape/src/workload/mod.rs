@@ -1,4 +1,4 @@
-//! What the user asks for: keys, values, operations and schedule, parsed from short texts.
+//! The user's request: keys, values, operations and schedule, parsed from short texts.
 
 mod error;
 mod integer_distribution;
@@ -17,7 +17,7 @@ pub use schedule::{Arrivals, Schedule, Think};
 
 use crate::format::{MAX_KEY_BYTES, Verb};
 
-/// What keys look like.
+/// The shape of keys.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyShape {
     /// Keys with a length from a distribution.

@@ -51,7 +51,7 @@ pub struct Origin {
     /// The format or the server that was read.
     pub source: String,
     pub keys: Keys,
-    /// One key of so many is in the file, with all its requests.
+    /// One key of `sampled` is in the file, with all its requests.
     #[serde(default = "one")]
     pub sampled: u32,
 }
@@ -66,11 +66,11 @@ fn one() -> u32 {
     1
 }
 
-/// What is known after the last record.
+/// The facts after the last record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub records: u64,
-    /// What was read, before keys were sampled, by its name.
+    /// The operations that were read, before keys were sampled, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, u64>,
     /// Operations that are not in the file, by the reason.

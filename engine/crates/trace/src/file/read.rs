@@ -82,7 +82,7 @@ impl<R: Read> TraceReader<R> {
         &self.origin
     }
 
-    /// What the end of the file says; `None` before it was read.
+    /// The summary at the end of the file; `None` before it was read.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }

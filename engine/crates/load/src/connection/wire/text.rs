@@ -94,7 +94,7 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
         view: TapeView<'_>,
     ) -> Result<Option<ParsedReply>, Violation> {
         let Some(pending) = front else {
-            return Err(Violation); // nobody asked for it
+            return Err(Violation); // no request asked for it
         };
         if let Some((bytes, counts)) = parse_hit(bytes, pending, view) {
             return Ok(Some(ParsedReply { bytes, reply_to: ReplyTo::OldestHit(counts) }));

@@ -1,4 +1,4 @@
-//! What a protocol has to do. A client chooses its protocol when it is made; after that all calls are
+//! The duties of a protocol. A client chooses its protocol when it is made; after that all calls are
 //! static.
 
 use cachemark_protocol::reply_errors::Violation;

@@ -9,7 +9,7 @@ use crate::connection::direct_send::DirectSend;
 use crate::state::settings::ITEM_HEADER_BYTES;
 use crate::state::size_classes;
 
-/// What a read does to an item.
+/// The effect of a read on an item.
 #[derive(Clone, Copy)]
 pub struct ReadEffect {
     /// The item was missing, and this command created it.

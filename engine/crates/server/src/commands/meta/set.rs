@@ -10,7 +10,7 @@ use crate::commands::meta::reply::{append_echo, append_flag};
 use crate::commands::observe;
 use crate::state::event_log::kinds;
 
-/// What the reply says of the item.
+/// The facts of the item for the reply.
 struct Stored {
     length: usize,
     cas: u64,

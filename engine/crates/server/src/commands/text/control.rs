@@ -11,7 +11,7 @@ use crate::commands::text::dump::{Dump, DumpForm};
 use crate::state::server_state::Shutdown;
 use crate::state::tls::Tls;
 
-/// What a control command comes to.
+/// The result of a control command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A reply line.

@@ -10,7 +10,7 @@ use crate::commands::context::RequestContext;
 use crate::commands::meta::reply::append_details;
 use crate::state::size_classes;
 
-/// What a dump shows of each item.
+/// The form of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpForm {
     /// Key and details.
@@ -19,7 +19,7 @@ pub enum DumpForm {
     Gets,
 }
 
-/// What a client asked for.
+/// A client's request for a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump {
     pub form: DumpForm,

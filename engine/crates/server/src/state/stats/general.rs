@@ -132,7 +132,7 @@ fn resources(state: &State, usage: &Usage) -> impl Iterator<Item = Row> {
     ])
 }
 
-/// What memcached's background threads do. Of them, this server has the crawler only.
+/// Counters of memcached's background threads. Of them, this server has the crawler only.
 fn background_work(state: &State, tuning: &Tuning) -> Vec<Row> {
     let mut table = Vec::new();
     if tuning.slab_reassign {

@@ -94,7 +94,7 @@ fn slab(number: usize, chunk_bytes: u64, usage: &ClassUsage) -> impl Iterator<It
     table.into_iter().map(move |(name, value)| row(format!("{number}:{name}"), value))
 }
 
-/// Sizes are counted in steps of so many bytes.
+/// Sizes are counted in steps of this number of bytes.
 const SIZE_STEP: u64 = 32;
 
 /// `stats sizes`: how many items there are of each size, with memcached's own header.
@@ -113,7 +113,7 @@ pub fn sizes(state: &State) -> Vec<Row> {
 
 /// A dump ends after the item that makes it longer than this.
 const DUMP_BYTES_MAX: usize = 2 << 20;
-/// memcached has so many classes.
+/// memcached has at most this number of classes.
 const CLASSES_MAX: u64 = 64;
 
 /// `stats cachedump`: some items of a class. A limit of 0 means no limit.
