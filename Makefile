@@ -162,7 +162,7 @@ quick-lint: ## Formatters and linters that take seconds
 	@$(RUN) python tools/ratchets.py
 	@$(call have,cargo) cd engine && cargo fmt --check
 
-# What computes and starts no program. These files take long, need a browser or programs of others, or start some.
+# Tests that compute and start no program. These files take long, need a browser or programs of others, or start some.
 QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py hit_ratio.py \
   out_files.py typed_work.py)
 NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py \
@@ -213,7 +213,7 @@ coverage-rust:
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := .tools/cargo/bin/cargo-deny
 GOVULNCHECK_VERSION := v1.9.0
-audited = echo "audit: $(1)"; ($(2)) || { echo "audit: $(1): something is known, or nobody could be asked: see above"; \
+audited = echo "audit: $(1)"; ($(2)) || { echo "audit: $(1): there is a known weakness, or no answer: see above"; \
   touch .tools/audit; };
 
 .PHONY: audit

@@ -17,7 +17,7 @@ from cachemark.model.rounds import Slices
 
 
 def equal_wrongly(arms: int, deviation: float) -> Callable[[Random], bool]:
-    """Whether any pair that differs by the margin is told to be equal.
+    """Whether any pair that differs by the margin has the answer *equal*.
 
     Half of the arms are as much faster than the others as the margin says, or hardly more.
     """
@@ -64,7 +64,7 @@ def _slices(draw: Random, rounds: int, correlation: float) -> Slices:
 
 
 def told_settles(sittings: int, deviation: float) -> Callable[[Random], bool]:
-    """Whether a pair is settled after as many sittings as an open one is told to need.
+    """Whether a pair is settled after the number of sittings that an open one needs by its answer.
 
     The truth is anywhere within 12 % of 1.
     """

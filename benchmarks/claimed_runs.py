@@ -123,7 +123,7 @@ def quick_questions(servers: Sequence[str]) -> tuple[list[Cell], list[Question]]
 
 
 def family(servers: Sequence[str], deviation: float, kind: str) -> Callable[[Random], bool]:
-    """Whether any pair of a kind of question is told apart, before the margin."""
+    """Whether any pair of a kind of question differs, before the margin."""
     cells, questions = quick_questions(servers)
     asked = [of for of in questions if of.kind == kind]
 
@@ -184,7 +184,7 @@ def table(arms: int, *, twice: bool = False) -> Callable[[Random], bool]:
 def named(
     truths: Sequence[float], deviations: Sequence[float], margin: float, looks: tuple[int, ...]
 ) -> Callable[[Random], str]:
-    """Who is named first at the first look that names somebody; empty if nobody is."""
+    """The first at the first look that names one; empty if none does."""
     cells = [cell(chr(ord("A") + number)) for number in range(len(truths))]
     end = looks[-1] if looks else SITTINGS
     rule = StopRule(margin=margin, looks=looks, planned=end)
@@ -218,7 +218,7 @@ def is_named(
 
 
 def settled_wrongly(blocks: int) -> Callable[[Random], bool]:
-    """Whether equal arms are told apart at a look of a run that ends when it is settled."""
+    """Whether equal arms differ at a look of a run that ends when it is settled."""
     looks = tuple(at for at in LOOKS if at <= blocks)
     rule = StopRule(margin=0.0, looks=looks, planned=blocks)
 
@@ -235,7 +235,7 @@ def settled_wrongly(blocks: int) -> Callable[[Random], bool]:
 
 
 def lengthened_wrongly(ends: Sequence[int]) -> Callable[[Random], bool]:
-    """Whether equal arms are told apart at a look of a run that is lengthened to each of `ends`."""
+    """Whether equal arms differ at a look of a run that is lengthened to each of `ends`."""
     rules = {at: StopRule(margin=0.0, looks=LOOKS, planned=max(at, LOOKS[-1])) for at in ends}
 
     def wrong(draw: Random) -> bool:

@@ -51,7 +51,7 @@ class Claim(NamedTuple):
     holds: Callable[[Random], bool]
 
     def agrees(self, found: float, runs: int) -> bool:
-        """Whether so many runs agree with the claim, but for 3.3 standard errors."""
+        """Whether `runs` runs agree with the claim, but for 3.3 standard errors."""
         slack = 3.3 * math.sqrt(self.nominal * (1 - self.nominal) / runs)
         if self.nominal < 0.5:
             return found <= self.nominal + slack
@@ -198,7 +198,7 @@ def _slices() -> list[Claim]:
 
 
 def share(claim: Claim, runs: int) -> float:
-    """In which part of so many runs a claim's function is true, always with the same seed."""
+    """The share of `runs` runs in which a claim's function is true, always with the same seed."""
     draw = np.random.default_rng(1)
     return sum(claim.holds(draw) for _ in range(runs)) / runs
 

@@ -1,4 +1,4 @@
-"""What many agents cost the coordinator of a run over hosts. The agents here do nothing.
+"""The cost of many agents for the coordinator of a run over hosts. The agents here do nothing.
 
     python benchmarks/coordinator_costs.py              10, 50, 100 and 200 agents
     python benchmarks/coordinator_costs.py 400          another number
@@ -93,7 +93,7 @@ def made_up_results() -> Done:
 
 
 def write_hosts(path: Path, agents: int, port: int) -> None:
-    """Write a hosts file with so many hosts; they have addresses of the loopback device."""
+    """Write a hosts file with `agents` hosts; they have addresses of the loopback device."""
     lines = ["[coordinator]", 'address = "127.0.0.1"', f"port = {port}"]
     for number in range(agents):
         role = "client" if number else "server"
@@ -104,7 +104,7 @@ def write_hosts(path: Path, agents: int, port: int) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """A port that no process uses now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""What the fault proxy costs while it does nothing: the same load with and without it, in turns.
+"""The cost of the fault proxy while it does nothing: the same load with and without it, in turns.
 
 The first load is that of a resilience cell, an open loop of 400 calls a second; the second is a
 closed loop on one connection, where every call waits for the proxy twice. Times count what other

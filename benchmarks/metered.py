@@ -16,7 +16,7 @@ from cachemark.host import process
 from cachemark.host.cpu_meter import family
 from cachemark.model.errors import TrialError
 
-# A program is told to run for this much longer than the window, which it must not end in.
+# A program runs for this much longer than the window, which it must not end in.
 SPARE_S = 20.0
 # From the first hit to the window.
 SETTLE_S = 0.5
@@ -33,7 +33,7 @@ class FailedError(Exception):
 
 
 class Metered(NamedTuple):
-    """What a program did in the window; the memory is its peak since its start."""
+    """The work of a program in the window; the memory is its peak since its start."""
 
     ops: int
     cpu_us: float

@@ -184,7 +184,7 @@ def compare(
         engine(pinned_to, *_short(case))
         players = [*own_players(case), *stored_players(case, pinned_to, Path(name))]
         runs = play(players, case, pinned_to, rounds, seconds)
-        # Nobody has changed the values, so the native client has compared whole ones.
+        # No program has changed the values, so the native client has compared whole ones.
         engine(pinned_to, *_short(case), "--no-prefill")
         told = f"{spec.kind} {target.facts.version}"
         print_costs(told, players, runs)

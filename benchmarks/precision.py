@@ -152,7 +152,7 @@ def shown(of: Interval | None) -> str:
 
 @contextmanager
 def busy(loops: int) -> Generator[None]:
-    """Run so many busy loops meanwhile."""
+    """Run `loops` busy loops meanwhile."""
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
     try:
         yield
@@ -224,7 +224,7 @@ def print_goals(*, loaded: bool) -> None:
 
 
 def precision_cells(outcomes: list[Outcome], took_s: float) -> list[str]:
-    """What COLUMNS says of a setting, but for its name."""
+    """The values of a setting for COLUMNS, but for its name."""
     again = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate")
     half = half_width(again)
     valid = sum(outcome.verdict == "VALID" for outcome in outcomes)
@@ -240,7 +240,7 @@ def precision_cells(outcomes: list[Outcome], took_s: float) -> list[str]:
 
 
 def print_costs() -> None:
-    """What a start, a warm-up and a turn cost in each language."""
+    """Print the cost of a start, a warm-up and a turn in each language."""
     print_row("client", "start", "warm-up", "turn", "CPU of a turn")
     setting = Setting(name="costs", design="rounds", sittings=1)
     known = registry(process.binary_path())

@@ -12,7 +12,7 @@ from cachemark.analysis.statistics import Comparison, Interval
 
 # Half widths of intervals, as factors minus 1.
 SAME_CLIENT_QUIET, SAME_CLIENT_LOADED, CPU = 0.03, 0.08, 0.02
-# Two clients that differ by this factor are told from each other.
+# Two clients that differ by this factor must have an answer.
 DIFFERENCE = 1.1
 # How many times narrower rounds are than trials of the same length.
 NARROWER = 5.0
@@ -21,7 +21,7 @@ NARROWER = 5.0
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
     """A goal: what was measured, and the minutes that meet it here.
 
-    `minutes` is that of the run itself if the goal is met; None if nobody knows.
+    `minutes` is that of the run itself if the goal is met; None if unknown.
     """
 
     name: str
@@ -83,7 +83,7 @@ def _width_goal(
 
 
 def _told_goal(pairs: Sequence[Comparison], sitting_s: float) -> Goal:
-    """Whether all pairs whose rates differ by a tenth are told."""
+    """Whether all pairs whose rates differ by a tenth have an answer."""
     apart = [
         of for of in pairs if of.ratio and abs(math.log(of.ratio.value)) >= math.log(DIFFERENCE)
     ]
@@ -91,7 +91,7 @@ def _told_goal(pairs: Sequence[Comparison], sitting_s: float) -> Goal:
     needed = [of.needed for of in still_open]
     known = [sittings for sittings in needed if sittings is not None]
     return Goal(
-        name=f"pairs whose rates differ by {100 * DIFFERENCE - 100:.0f} % or more are told",
+        name=f"pairs whose rates differ by {100 * DIFFERENCE - 100:.0f} % or more have an answer",
         measured=f"{len(apart) - len(still_open)} of {len(apart)}",
         met=not still_open,
         minutes=max(known) * sitting_s / 60 if known and len(known) == len(needed) else None,

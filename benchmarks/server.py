@@ -77,7 +77,7 @@ LARGE_ROWS = [
 
 @dataclass(frozen=True)
 class Load:
-    """What a window plays."""
+    """The load of a window."""
 
     title: str
     mix: str
@@ -154,7 +154,7 @@ def tabulate(
 
 @dataclass(frozen=True)
 class Bench:
-    """What all measurements have in common."""
+    """The common part of all measurements."""
 
     server_cpu: int
     generator_cpu: int

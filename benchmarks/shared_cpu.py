@@ -47,7 +47,7 @@ class Shared(NamedTuple):
 
 
 class _Callers:
-    """What the worker notes of each caller in one slice."""
+    """The worker's notes of each caller in one slice."""
 
     def __init__(self, count: int, length_ns: int, lead_in_ns: int) -> None:
         own = window.Window(0, length_ns, window.FOR_EVER_NS, lead_in_ns)
@@ -73,7 +73,7 @@ class _Callers:
 
 
 def told(of: Shared, slice_ms: float, slices: int, draw: Draw) -> float:
-    """The rate that so many slices tell, relative to the true one."""
+    """The rate by `slices` slices, relative to the true one."""
     length_ns = round(slice_ms * 1e6)
     lead_in_ns = round(length_ns * RoundsTiming().lead_in_percent / 100)
     ops = elapsed_ns = 0.0

@@ -1,4 +1,4 @@
-"""What a worker costs: the overhead of a slice, in wall time and CPU time, and its memory.
+"""The cost of a worker: the overhead of a slice, in wall time and CPU time, and its memory.
 
     python benchmarks/slices.py native python/pymemcache
 

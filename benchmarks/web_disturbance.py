@@ -28,7 +28,7 @@ _POLL_S = 0.2
 
 
 def play(root: Path, options: list[str], viewers: int) -> tuple[Run, float]:
-    """Play a run while so many viewers watch; the run, and the CPU time of the server of pages."""
+    """Play a run beside `viewers` viewers; the run, and the CPU time of the server of pages."""
     known = set(run_names(root))
     verb = [sys.executable, "-m", "cachemark", "run", "quick", "--runs", str(root), *options]
     with served(root) if viewers else unserved() as (address, server):

@@ -195,7 +195,7 @@ def write_checksums(out: Path) -> list[Path]:
 
 
 def git(*words: str) -> bytes:
-    """What git prints."""
+    """The output of git."""
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True).stdout
 
 

@@ -37,7 +37,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def sources(root: Path) -> Sources:
-    """What the site takes from a checkout."""
+    """The files that the site takes from a checkout."""
     pages = {"index.md": "README.md"}
     pages |= {p.name.lower(): p.name for p in root.glob("*.md") if p.name != "README.md"}
     pages |= {p.name: f"docs/{p.name}" for p in (root / "docs").glob("*.md")}
@@ -72,7 +72,7 @@ def commands_page() -> str:
 
 
 def verdicts_page() -> str:
-    """What `cachemark explain` says about each verdict and each rule."""
+    """The text of `cachemark explain` for each verdict and each rule."""
     parts = [
         "# Verdicts and rules\n",
         "Each trial has one verdict. Each rule that speaks against a trial is named beside it. "

@@ -1,4 +1,4 @@
-"""What is done to the engine's wheel once maturin has built it.
+"""The changes to the engine's wheel after maturin has built it.
 
 The debug information of its program is removed; its symbols stay, because profilers and instruction
 counts name functions by them. The debug information is that of Rust's library, of C sources and of

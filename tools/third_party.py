@@ -111,7 +111,7 @@ def _maven(root: Path) -> Iterator[Part]:
 
 
 def needed_by_maven(root: Path) -> set[Part]:
-    """What Java's workers need, with what that needs itself; empty if they are not built here."""
+    """The packages of Java's workers, with their dependencies; empty if they are not built here."""
     java = root / "workers/java"
     jars = [*java.glob("target/lib/*.jar"), *java.glob("jmh/target/*benchmarks.jar")]
     poms = {path.stem: path.parent for path in _REPOSITORY.rglob("*.pom")} if jars else {}

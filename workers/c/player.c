@@ -30,7 +30,7 @@ struct player *player_open(
 {
   struct player *p = calloc(1, sizeof *p);
   p->client = client, p->setup = setup, p->tape = tape, p->over_fd = over_fd;
-  /* What has no reply, or is outstanding with others, could be overtaken on its way. */
+  /* An operation without a reply, or outstanding with others, could be overtaken on its way. */
   bool in_turn = setup->depth == 1 && !(tape->kinds >> KIND(SET, 1) & 1);
   bool in_order = in_turn || has_word(client->capabilities, "in_order");
   bool own = setup->server_count > 0 && setup->connections <= setup->threads;
@@ -68,7 +68,7 @@ void player_close(struct player *p)
 static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
 {
   const struct player *p = lane->player;
-  /* What the last run did not come to is empty, and takes no memory where none did. */
+  /* Sections that the last run did not reach are empty, and take no memory where none did. */
   unsigned last = timeline_section(&lane->timeline);
   for (unsigned section = 0; section <= (last < LEAD_IN && p->slices.played ? LEAD_IN : last); section++)
     for (int kind = 0; kind < KINDS; kind++)

@@ -1,4 +1,4 @@
-/* What `prepare` asks for, and what of it is refused before anything is timed. */
+/* The request `prepare`, and the refusals before anything is timed. */
 #ifndef PREPARE_H
 #define PREPARE_H
 

@@ -1,4 +1,4 @@
-/* Records what operations come to, and adds up what lanes recorded. */
+/* Records the results of operations, and adds up the lanes' records. */
 #include "recorder.h"
 
 void recorder_note(struct recorder *t, const struct operation *op, struct verified verified, uint64_t service_ns)

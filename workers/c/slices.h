@@ -14,7 +14,7 @@ void slices_begin(struct player *player);
 /* Let the lanes play a slice. The last lane that is done tells the main thread. */
 void slices_play(struct player *player, uint64_t length_us, uint64_t lead_in_us, uint64_t start_unix_ns);
 
-/* What the slice that was played came to; adds it to the sums. */
+/* The result of the played slice; adds it to the sums. */
 struct slice_result slices_result(struct player *player);
 
 /* End the lanes' threads, if there are any. */

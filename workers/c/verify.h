@@ -1,10 +1,10 @@
-/* What a reply comes to. */
+/* The result of a reply. */
 #ifndef VERIFY_H
 #define VERIFY_H
 
 #include "client.h"
 
-/* What an answer comes to: the status that is noted, the keys found, the value bytes moved. */
+/* The result of an answer: the noted status, the keys found, the value bytes moved. */
 struct verified {
   enum status status;
   uint32_t found;

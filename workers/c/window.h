@@ -24,7 +24,7 @@ static inline uint64_t clock_ns(void)
 
 struct rusage;
 
-/* What a run took, or all slices together. */
+/* Times of a run, or of all slices together. */
 struct totals {
   uint64_t elapsed_ns, send_elapsed_ns;
   uint64_t user_ns, system_ns; /* CPU time of this process */

@@ -1,9 +1,9 @@
 /* The worker for memcached clients in C: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
  *
  *   worker.c   requests in, answers out      lane.c       the measured loops
- *   prepare.c  what `prepare` asks for       window.c     when a run begins and ends
- *   client.c   the registry of clients       verify.c     what a reply comes to
- *   client.h   what a client file gives      recorder.c   what is recorded, and its sums
+ *   prepare.c  the request `prepare`       window.c     when a run begins and ends
+ *   client.c   the registry of clients       verify.c     the result of a reply
+ *   client.h   what a client file gives      recorder.c   the records, and their sums
  *   player.c   one prepared trial            histogram.c  HdrHistogram
  *   slices.c   short turns of a player       messages.c   answers, as they are sent
  *   tape.c     the tape, checked             timeline.c   the window in slices and sections
@@ -157,7 +157,7 @@ static const char *type_of(json_t *request)
   return type ? type : "";
 }
 
-/* What is asked while a run goes on; true for `bye`. */
+/* The requests while a run goes on; true for `bye`. */
 static bool listen_in(void)
 {
   bool ended = false, bye = false;
@@ -172,7 +172,7 @@ static bool listen_in(void)
     json_decref(request);
   }
   if (ended)
-    _exit(0); /* nobody is left to tell, and a call of the library may not come back */
+    _exit(0); /* the caller is gone, and a call of the library may not come back */
   return bye;
 }
 

@@ -1,4 +1,4 @@
-// What a client file has to offer, and the registry of clients.
+// The interface of a client file, and the registry of clients.
 
 package main
 

@@ -128,7 +128,7 @@ func (c *connector) arrive(address string) chan struct{} {
 }
 
 // callerConn is the connection of one caller to one server, for a library that takes a connection.
-// After a failure nobody knows which reply comes next: `hangUp` closes it, and the next `ready` opens
+// After a failure it is unknown which reply comes next: `hangUp` closes it, and the next `ready` opens
 // another one.
 type callerConn struct {
 	connector *connector

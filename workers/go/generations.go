@@ -2,7 +2,7 @@
 
 package main
 
-// Each key has so many values at a length. By the generation that the record of a read tells: those that it may bring.
+// The number of values of a key at a length. By the generation in the record of a read: the allowed ones.
 const generations = 4
 
 var rightGenerations = [generations][]uint8{{0, 1, 2, 3}, {1, 2, 3}, {2, 1}, {3, 1}}

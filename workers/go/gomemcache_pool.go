@@ -1,4 +1,4 @@
-// What both gomemcaches have in common: the same calls, with types of their own.
+// The common part of both gomemcaches: the same calls, with types of their own.
 //
 // One `Client` serves all callers, as Go programs have it. Its pool is made as large as there are
 // callers, so that each finds an idle connection: never more of them, never a new one. It sends

@@ -1,4 +1,4 @@
-// What the runtime allocates and collects in a run, by its own counters.
+// Allocations and collections of the runtime in a run, by its own counters.
 
 package main
 

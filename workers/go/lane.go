@@ -1,4 +1,4 @@
-// A lane: one goroutine that plays its records of the tape, and notes what they came to.
+// A lane: one goroutine that plays its records of the tape, and notes their results.
 
 package main
 
@@ -136,7 +136,7 @@ func (l *lane) playSafely(window *Window, active *atomic.Int64) (err error) {
 
 // play runs from the window's start to its end. An open loop counts its calls in `active`.
 func (l *lane) play(window *Window, active *atomic.Int64) {
-	defer l.alive.Store(math.MaxInt64) // nobody has to wait for it any more
+	defer l.alive.Store(math.MaxInt64) // no lane waits for it any more
 	if _, waited := window.waitUntil(window.startNs, &l.alive); !waited {
 		return
 	}
@@ -267,7 +267,7 @@ func (l *lane) noteUnsent(due int64, window *Window) {
 	}
 }
 
-// part is how much of a total falls to one of so many parts; without a total it is endless.
+// part is the share of a total that one of `parts` parts has; without a total it is endless.
 func part(total *int64, number, parts int) int64 {
 	if total == nil {
 		return math.MaxInt64

@@ -110,7 +110,7 @@ type Groups struct {
 	Time   *string `json:"time"`
 }
 
-// Operation is what one kind of operation came to.
+// Operation is the result of one kind of operation.
 type Operation struct {
 	Attempts    int64            `json:"attempts"`
 	OK          int64            `json:"ok"`
@@ -134,7 +134,7 @@ type Unsupported struct {
 	Remedy string `json:"remedy"`
 }
 
-// Failure says that a request came to nothing.
+// Failure says that a request failed.
 type Failure struct {
 	Type     string `json:"type"`
 	Kind     string `json:"kind"`

@@ -1,4 +1,4 @@
-// What `prepare` asks for, in the form that client files take.
+// The request `prepare`, in the form that client files take.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Prepare is what `prepare` asks for.
+// Prepare is the request `prepare`.
 type Prepare struct {
 	Tape    *Tape
 	Servers []string // `host:port` or a path, as the libraries write them

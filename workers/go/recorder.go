@@ -1,11 +1,11 @@
-// What a lane notes while it is measured, and the sum over the lanes.
+// A lane's notes while it is measured, and the sum over the lanes.
 //
 // Counts and histograms are filled as it goes, since a cache in the process would fill gigabytes of
 // single notes. All of it is allocated before the window.
 
 package main
 
-// Recorder is what one kind of operation came to in one lane.
+// Recorder has the results of one kind of operation in one lane.
 type Recorder struct {
 	attempts, ok, hits, misses, notStored, wrong int64
 	keys, valueBytes, keyBytes, busyNs           int64

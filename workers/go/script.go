@@ -1,4 +1,4 @@
-// What a lane plays next: records of the tape, or in the prefill keys.
+// The next operation of a lane: records of the tape, or in the prefill keys.
 
 package main
 

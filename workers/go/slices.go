@@ -152,7 +152,7 @@ func (s *Slices) begin(window *Window, leadInNs int64) {
 	}
 }
 
-// result is what the slice that has ended came to; it is added to the totals.
+// result is the result of the ended slice; it is added to the totals.
 func (s *Slices) result() (*SliceDone, error) {
 	for _, err := range s.errs {
 		if err != nil {

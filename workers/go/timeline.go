@@ -9,7 +9,7 @@ const (
 	sectionCount  = 10
 	sectionSlices = 100
 	sliceCount    = sectionCount * sectionSlices
-	// What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+	// Operations that end after a late open loop's window have slices too; the last has the rest.
 	mostSlices = 4 * sliceCount
 )
 

@@ -1,4 +1,4 @@
-// What a reply comes to.
+// The result of a reply.
 
 package main
 
@@ -31,7 +31,7 @@ var faultNames = [faultCount]string{
 	FaultProtocol: "protocol",
 }
 
-// Result is what a call came to.
+// Result is the result of a call.
 type Result struct {
 	Fault             Fault
 	Hits, Misses      int
@@ -77,7 +77,7 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 		result.Hits++
 		result.Values += len(value)
 	}
-	if result.Hits < count { // it brought keys that nobody asked for
+	if result.Hits < count { // it brought keys that the call did not ask for
 		return failed(FaultWrongValue)
 	}
 	return result

@@ -2,8 +2,8 @@
 //
 //	worker.go    requests in, answers out    lane.go       the measured loops
 //	messages.go  what they look like         window.go     when a run begins and ends
-//	prepare.go   what `prepare` asks for     verify.go     what a reply comes to
-//	player.go    one prepared trial          recorder.go   what is recorded, and its sums
+//	prepare.go   the request `prepare`     verify.go     the result of a reply
+//	player.go    one prepared trial          recorder.go   the records, and their sums
 //	tape.go      the tape, checked           histogram.go  HdrHistogram
 //	kinds.go     the kinds of operation      timeline.go   the window in slices and sections
 //	client.go    what a client file offers   connect.go    how clients connect
@@ -120,7 +120,7 @@ func (w *Worker) listen(inbox chan<- *Request) {
 		inbox <- request
 	}
 	if w.current(nil, false) != nil {
-		os.Exit(0) // nobody is left to tell, and a call of the library may not come back
+		os.Exit(0) // the caller is gone, and a call of the library may not come back
 	}
 	close(inbox)
 }

@@ -13,7 +13,7 @@ const MOST_WRONG_BYTES = 4096;
 const MISS = 1;
 const READS = new Set(['get', 'gets', 'mget', 'gat']);
 
-/** What a run notes of its calls. */
+/** A run's notes of its calls. */
 class CallLog {
   constructor(path) {
     this.path = path;

@@ -13,7 +13,7 @@ export function versionOf(name) {
   return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
-/** What a client file exports. Throws Unsupported where a package is missing. */
+/** The exports of a client file. Throws Unsupported where a package is missing. */
 export async function loadClient(name) {
   try {
     return (await import(`./clients/${name}.mjs`)).default;
@@ -41,7 +41,7 @@ export function isOwnError(error) {
 export class Session {
   constructor(client, setup) {
     this.made = client.make(setup);
-    /** After so many time-outs the worker gives up a call; in the profile `defaults` it never does. */
+    /** After this number of time-outs the worker gives up a call; in the profile `defaults` it never does. */
     this.giveUpAfterTimeouts = setup.common ? (client.giveUpAfterTimeouts ?? Infinity) : Infinity;
     this.client = client;
     this.calls = [];
@@ -52,7 +52,7 @@ export class Session {
     });
   }
 
-  /** What an error of a call counts as. An error of this worker's own code is thrown again. */
+  /** The fault kind of an error of a call. An error of this worker's own code is thrown again. */
   failure(error, call) {
     if (isOwnError(error)) throw error;
     return this.client.failure(error, call);

@@ -18,7 +18,7 @@ export function offset(k, length, generation, poolBytes) {
 /** The generation in the first word of a record. */
 export const generationOf = (word) => (word >>> 9) & 3;
 
-/** Whether a record of a verb may have these flags, on a tape with generations for so many lanes. */
+/** Whether a record of a verb may have these flags, on a tape with generations for `lanes` lanes. */
 export function mayHaveFlags(flags, facts, lanes) {
   const quiet = (flags & 1) === 1;
   const generation = flags >>> 1;

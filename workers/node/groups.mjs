@@ -3,7 +3,7 @@
 
 import { Histogram } from './histogram.mjs';
 
-/** What a lane notes of its groups. */
+/** A lane's notes of its groups. */
 export class Groups {
   constructor(length) {
     this.length = length;

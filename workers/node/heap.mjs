@@ -1,4 +1,4 @@
-// What V8 collects in a run. It counts no allocations, and buffers are not on its heap.
+// Collections of V8 in a run. It counts no allocations, and buffers are not on its heap.
 
 import v8 from 'node:v8';
 

@@ -13,7 +13,7 @@ const ON_COUNTERS = new Set(['incr', 'decr', 'delete', 'version']);
 const WITH_GENERATIONS = new Set(['set', 'get', 'gets', 'gat']);
 const VALUELESS = new Set(['incr', 'decr', 'delete', 'touch', 'version']);
 
-/** What is known of a verb, by its number on the tape; only the native client plays 12, 13, 17 and 20. */
+/** The facts of a verb, by its number on the tape; only the native client plays 12, 13, 17 and 20. */
 export const FACTS = [];
 for (const [number, name] of Object.entries(VERBS)) {
   FACTS[number] = {

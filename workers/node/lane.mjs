@@ -131,20 +131,20 @@ export class Call {
     this.group = null; // see groups.mjs
     this.key = '';
     this.value = this.keys = this.indexes = null;
-    // What came of it, from the function that verifies.
+    // The result, from the function that verifies.
     this.hits = this.notStored = this.bytes = 0;
     this.wrong = null; // what was read, if it is a wrong value
     this.dueNs = this.beganNs = 0;
     this.fromNs = this.endNs = this.halfEndNs = this.halfOps = 0; // see slices.mjs
     this.out = this.waiting = false;
-    // What a library is given to answer with: a promise's two ends, or a Node callback.
+    // The means of a library to answer: a promise's two ends, or a Node callback.
     this.resolve = (answer) => this.end(answer, undefined);
     this.reject = (error) => this.end(undefined, error ?? new Error('no reason'));
     this.callback = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
     this.resume = () => this.run.resume(this);
   }
 
-  /** What the record itself says, which begins at `at`. */
+  /** The fields of the record that begins at `at`. */
   read(records, at) {
     const word = records[at];
     this.kind = ((word & 0xff) << 1) | ((word >>> 8) & 1);
@@ -193,7 +193,7 @@ export class Call {
     if (waiting) run.free(this, now);
   }
 
-  /** A time-out for a library that has none: its answer, should it come, is nobody's any more. */
+  /** A time-out for a library that has none: its answer, should it come, is ignored. */
   giveUp() {
     const next = new Call(this.lane, this.session);
     next.run = this.run;

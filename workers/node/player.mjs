@@ -52,7 +52,7 @@ export class Player {
     }
   }
 
-  /** The calls that a lane may have out at once: so many for each of its connections. */
+  /** The calls that a lane may have out at once: `depth` for each of its connections. */
   callsOf(lane, t) {
     const { sessions } = this;
     const { threads, depth } = this.setup;
@@ -174,7 +174,7 @@ export class Player {
   }
 }
 
-/** What `done` has of every run. */
+/** The part of `done` that every run has. */
 function done(phase, run, { barriers, cpu, reconnects, heap }) {
   return {
     type: 'done',
@@ -193,7 +193,7 @@ function done(phase, run, { barriers, cpu, reconnects, heap }) {
   };
 }
 
-/** What recorders have, by the name of the kind, of those kinds that were played or due. */
+/** The recorders' counts by kind, of the kinds that were played or due. */
 function played(recorders, message) {
   const operations = {};
   recorders.forEach((recorder, kind) => {
@@ -202,7 +202,7 @@ function played(recorders, message) {
   return operations;
 }
 
-/** How much of a total falls to one of so many parts; without a total it is endless. */
+/** The share of a total that one of `parts` parts has; without a total it is endless. */
 function part(total, number, parts) {
   if (total === null) return Infinity;
   return Math.floor(total / parts) + (number < total % parts ? 1 : 0);

@@ -1,10 +1,10 @@
-// What `prepare` asks for, and what of it a client has to refuse before anything is timed.
+// The request `prepare`, and a client's refusals before anything is timed.
 
 import { readFileSync } from 'node:fs';
 
 import { KINDS, SET } from './kinds.mjs';
 
-/** What a client cannot do. */
+/** A task that a client cannot do. */
 export class Unsupported extends Error {}
 
 /** A request that no worker could do anything with. */
@@ -16,7 +16,7 @@ export class ConnectError extends Error {}
 /** A call of the library does not come back. */
 export class LostCall extends Error {}
 
-/** What `prepare` asks for, as client files read it. */
+/** The request `prepare`, as client files read it. */
 export class Prepare {
   constructor(request, tape) {
     this.tape = tape;
@@ -37,7 +37,7 @@ export class Prepare {
 
   /** Whether it plays the tape as its generations are for. */
   playsAsMeant() {
-    // What has no reply, or is outstanding with others, could be overtaken on its way.
+    // An operation without a reply, or outstanding with others, could be overtaken on its way.
     const inTurn = this.depth === 1 && !this.tape.kinds.has(SET + 1);
     const own = this.servers.length > 0 && this.connections <= this.threads;
     return inTurn && own && this.common && this.tape.lanes === this.segment[1] * this.threads;

@@ -1,4 +1,4 @@
-// What is recorded of one kind of operation: counts and times.
+// The records of one kind of operation: counts and times.
 
 import { Histogram } from './histogram.mjs';
 import { KINDS, LOOKUPS } from './kinds.mjs';

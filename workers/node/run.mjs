@@ -1,4 +1,4 @@
-// What the measured loops have in common: whose calls they are, what is noted, and when all is over.
+// The common part of the measured loops: their calls, their notes, and their end.
 
 import { OK, TIMEOUT } from './verify.mjs';
 import { clock } from './window.mjs';

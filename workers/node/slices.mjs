@@ -1,6 +1,6 @@
 // Slices: the tape is played in turns with other workers. A caller goes on where its last slice ended.
 //
-// What is played in a slice's lead-in has recorders of its own. All of them are made by `begin_slices`,
+// Operations of a slice's lead-in have recorders of their own. All of them are made by `begin_slices`,
 // so a change of turns makes nothing but a promise and an answer.
 
 import { BadRequest } from './prepare.mjs';

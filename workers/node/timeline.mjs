@@ -6,7 +6,7 @@ import { Histogram } from './histogram.mjs';
 export const SECTIONS = 10;
 const SECTION_SLICES = 100;
 const SLICES = SECTIONS * SECTION_SLICES;
-// What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+// Operations that end after a late open loop's window have slices too; the last has the rest.
 const MAX_SLICES = 4 * SLICES;
 
 const sectionOf = (slice) => Math.min(Math.floor(slice / SECTION_SLICES), SECTIONS - 1);

@@ -1,4 +1,4 @@
-// What an answer of a library comes to: a fault, and in the call what it found and moved.
+// The result of a library's answer: a fault, and in the call the found keys and moved bytes.
 
 export const OK = 0;
 export const WRONG_VALUE = 1;
@@ -11,7 +11,7 @@ export const PROTOCOL = 6;
 /** The errors' names in `done`; OK and WRONG_VALUE are none of them. */
 export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protocol'];
 
-// What a value becomes whose item has other flags than 0: it equals no value of the tape.
+// The value of an item with other flags than 0: it equals no value of the tape.
 const OTHER_FLAGS = Buffer.from('other flags than 0');
 
 /** A value that was read with its flags: all that cachemark stores has flags 0. */

@@ -52,7 +52,7 @@ export class Window {
     this.endNs = Math.min(this.endNs, clock());
   }
 
-  /** What was due in an open loop's window and is not sent by this instant never is. */
+  /** After this instant, the rest of an open loop's window is never sent. */
   get drainNs() {
     return this.stopped ? this.endNs : this.endNs + 2 * this.timeoutNs;
   }

@@ -1,8 +1,8 @@
 // The worker for memcached clients and in-process caches in Node.js: `node worker.mjs CLIENT`.
 //
 //   worker.mjs   requests in, answers out       lane.mjs        a caller's share of the tape; a call
-//   prepare.mjs  what `prepare` asks for        lane_loops.mjs  the measured loops
-//   client.mjs   how a client file is used      verify.mjs      what a reply comes to
+//   prepare.mjs  the request `prepare`        lane_loops.mjs  the measured loops
+//   client.mjs   how a client file is used      verify.mjs      the result of a reply
 //   player.mjs   one prepared trial             recorder.mjs, groups.mjs  what is recorded
 //   tape.mjs     the tape, checked              histogram.mjs   HdrHistogram
 //   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
@@ -175,12 +175,12 @@ class Worker {
     return this.player.endSlices();
   }
 
-  /** What a library throws where no caller can catch it would end a program; it ends the run. */
+  /** An exception of a library that no caller can catch would end a program; it ends the run. */
   thrown(error) {
     console.error(error);
     const run = this.player?.run;
     if (isOwnError(error)) run?.abort(error);
-    else run?.fail(new LostCall(`the library threw where nobody can catch it: ${error?.message ?? error}`));
+    else run?.fail(new LostCall(`the library threw where no caller can catch it: ${error?.message ?? error}`));
   }
 }
 
@@ -200,7 +200,7 @@ function main() {
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (line) => worker.take(line));
   lines.on('close', () => {
-    if (worker.pendingRun) process.exit(0); // nobody is left to send
+    if (worker.pendingRun) process.exit(0); // the caller is gone
     worker.requests.then(() => process.exit(0));
   });
 }

@@ -2,8 +2,8 @@
 # The worker for memcached clients in Perl: `perl worker.pl CLIENT`.
 #
 #   worker.pl        requests in, answers out       lib/Lane.pm       the measured loop, compiled
-#   lib/Prepare.pm   what `prepare` asks for        lib/Verify.pm     what a reply comes to
-#   lib/Client.pm    what a client file builds on   lib/Recorder.pm   what is recorded, and its sums
+#   lib/Prepare.pm   the request `prepare`        lib/Verify.pm     the result of a reply
+#   lib/Client.pm    the base of a client file   lib/Recorder.pm   the records, and their sums
 #   lib/Player.pm    one prepared trial             lib/Histogram.pm  HdrHistogram, in Perl
 #   lib/Tape.pm      the tape, checked              lib/Timeline.pm   the window in slices and sections
 #   lib/Messages.pm  JSON lines                     lib/Slices.pm     the tape played in turns
@@ -116,7 +116,7 @@ sub run ($request) {
     return ask_player($request);
 }
 
-# What is asked for in slices, and what of it makes no sense.
+# The requests of slices, and the refusal of those that make no sense.
 sub slices ($request) {
     my ($type, $length_us) = @$request{qw(type length_us)};
     my $lead_in_us = $request->{lead_in_us} //= 0;
@@ -139,7 +139,7 @@ sub ask_player ($request) {
 }
 
 # Wait for the player's answer, and listen meanwhile. It must not be silent for longer than this. `$tells`:
-# whether its progress is told.
+# whether its progress is sent.
 sub wait_for_answer ($patience_s, $tells = 0) {
     my $last_answer_s = Time::HiRes::time();
     while (1) {
@@ -184,7 +184,7 @@ sub play ($parent, $request) {
     }
 }
 
-# What a player died of, as a message.
+# The error of a player that died, as a message.
 sub refused ($error) {
     $error = {kind => 'internal', text => "$error"} unless ref $error;
     print STDERR "$error->{text}\n" if ($error->{kind} // '') eq 'internal';

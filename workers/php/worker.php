@@ -2,8 +2,8 @@
 // The worker for memcached clients in PHP: `php worker.php CLIENT`.
 //
 //   worker.php        requests in, answers out       src/lane.php       the measured loops
-//   src/prepare.php   what `prepare` asks for        src/verify.php     what a reply comes to
-//   src/client.php    what a client file builds on   src/recorder.php   what is recorded, and its sums
+//   src/prepare.php   the request `prepare`        src/verify.php     the result of a reply
+//   src/client.php    the base of a client file   src/recorder.php   the records, and their sums
 //   src/player.php    one prepared trial, its lanes  src/histogram.php  HdrHistogram, in PHP
 //   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
 //   src/messages.php  JSON lines                     src/slices.php     the tape played in turns
@@ -17,9 +17,9 @@
 
 declare(strict_types=1);
 
-// What libraries print goes to stderr: the descriptor of stdout is closed, and the next to be opened
+// Output of libraries goes to stderr: the descriptor of stdout is closed, and the next to be opened
 // takes its number. A process that has started itself again (Client::restart) has that behind it, and
-// is told which descriptor its answers go to: the lowest that was free then.
+// gets the number of the descriptor for its answers: the lowest that was free then.
 $place = getenv('CACHEMARK_OUT');
 if ($place === false) {
     for ($place = 3; is_link("/proc/self/fd/$place"); $place++);

@@ -53,6 +53,6 @@ def _packed(caller, record, facts_of):
 
 
 def _bytes(answer):
-    """What a library returned for a read, as bytes: some return the value inside of something."""
+    """The answer of a library to a read, as bytes: some return the value inside of something."""
     value = answer[0] if isinstance(answer, tuple) and answer else getattr(answer, "value", answer)
     return value if isinstance(value, bytes) else str(value).encode()

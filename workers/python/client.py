@@ -1,4 +1,4 @@
-"""What every client file builds on, and how a client file is loaded.
+"""The base of every client file, and how a client file is loaded.
 
 README.md says what a client file has to hold.
 """
@@ -15,7 +15,7 @@ from prepare import Unsupported
 from verify import TIMEOUT
 
 _FOLDER = Path(__file__).resolve().parent
-# What Python raises for a mistake in a program. A library raises them too: see `is_own_error`.
+# Exceptions of Python for a mistake in a program. A library raises them too: see `is_own_error`.
 _MISTAKES = (
     AssertionError,
     AttributeError,
@@ -28,7 +28,7 @@ _MISTAKES = (
 
 
 class BaseSession:
-    """What a session of a client file inherits: the methods that it need not have."""
+    """The methods that a session of a client file inherits."""
 
     record = None  # the notes of the lane, for a session that has to correct them
 
@@ -43,7 +43,7 @@ class BaseSession:
         return False
 
     def failure(self, error, op):
-        """What an exception of a call counts as, see verify.py."""
+        """The fault kind of an exception of a call, see verify.py."""
         raise NotImplementedError
 
     def barrier(self):
@@ -74,7 +74,7 @@ class GivenUpError(Exception):
 
 
 def failure_code(session, error, op):
-    """What an exception of a call counts as. An error of this worker's own code is raised again."""
+    """The fault kind of an exception of a call. The worker's own errors are raised again."""
     if is_own_error(error):
         raise error
     code = session.failure(error, op)

@@ -40,7 +40,7 @@ def giving_up(calls, asked, window):
 
 
 def ways(client):
-    """What the callers of a client file can do, as capabilities."""
+    """The ways of a client file's callers to give up, as capabilities."""
     if client.WIRES == ("none",):
         return ()
     return ("cancel",) if client.API == "async" else ("fork", "interrupt")

@@ -1,4 +1,4 @@
-"""What the interpreter collects in a run, by its own counters.
+"""Collections of the interpreter in a run, by its own counters.
 
 CPython counts neither allocations nor the time of collections.
 """

@@ -79,7 +79,7 @@ class TaskLanes:
 
 
 async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
-    """Run so many tasks of a kind from the window's start until all are through; the lanes."""
+    """Run `count` tasks of a kind from the window's start until all are through; the lanes."""
     lanes = TaskLanes(session, calls, window, record)
     wait_until(window.start_ns, window)
     tasks = [asyncio.ensure_future(lane(lanes)) for _ in range(count)]

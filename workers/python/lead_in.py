@@ -42,7 +42,7 @@ class LeadIn:
         self.end_ns = self._window.middle_ns
 
     def half(self, noted):
-        """The first half's operations and its length, if the caller has noted so many in the end.
+        """The first half's operations and its length, if the caller has noted `noted` in the end.
 
         It ends with a completion; without one after the middle, there.
         """

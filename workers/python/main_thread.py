@@ -36,7 +36,7 @@ class MainThread:
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            del future, function, arguments  # PyPy and sessions: nobody holds them any longer
+            del future, function, arguments  # PyPy and sessions: no thread holds them any longer
 
 
 MAIN_THREAD = MainThread()

@@ -34,7 +34,7 @@ class Operation:
         self.amount = self.ok_code = self.generation = 0
 
     def carry(self, values, found):
-        """Give it its values; a reply that is right says that so many keys were found."""
+        """Give it its values; a reply that is right says that `found` keys were found."""
         self.values, self.value = values, values[0]
         self.ok_code = sum(map(len, values)) << SIZE_BIT | found
 

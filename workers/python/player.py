@@ -1,4 +1,4 @@
-"""Plays a share of the tape with a client: opens it, runs phases, says what they came to."""
+"""Plays a share of the tape with a client: opens it, runs phases, returns their results."""
 
 from __future__ import annotations
 
@@ -219,5 +219,5 @@ class Player:
 
 
 def part(total, number, parts):
-    """How much of a total, or None, falls to one of so many parts."""
+    """The share of a total, or None, that one of `parts` parts has."""
     return None if total is None else total // parts + (number < total % parts)

@@ -1,4 +1,4 @@
-"""What `prepare` asks for, and what of it a client has to refuse before anything is timed."""
+"""The request `prepare`, and a client's refusals before anything is timed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ON_OFF = ("on", "off")
 
 
 class Unsupported(Exception):  # noqa: N818
-    """What this client cannot do; the arguments are the reason and the remedy."""
+    """A task that this client cannot do; the arguments are the reason and the remedy."""
 
 
 class AnyText(tuple):
@@ -44,7 +44,7 @@ class Count(tuple):
 
 
 class TlsContext(ssl.SSLContext):
-    """It expects one name in certificates, if it is told one, whatever the server's address is."""
+    """It expects the option's name in certificates, if any, whatever the server's address is."""
 
     expected = None
 
@@ -58,7 +58,7 @@ class TlsContext(ssl.SSLContext):
 
 
 class Prepare:
-    """What `prepare` asks for, as client files read it."""
+    """The request `prepare`, as client files read it."""
 
     def __init__(self, request, tape, features):
         self.servers = [parse(text) for text in request["servers"]]
@@ -75,7 +75,7 @@ class Prepare:
         self.reconnect_after = 0  # read when the options have been checked
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
-        # What has no reply, or is outstanding with others, could be overtaken on its way.
+        # An operation without a reply, or outstanding with others, could be overtaken on its way.
         in_turn = self.depth == 1 and "set_noreply" not in tape.kinds
         in_order = in_turn or "in_order" in features
         own = self.servers and self.connections <= self.threads

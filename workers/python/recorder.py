@@ -1,4 +1,4 @@
-"""What a lane notes while it is measured, and what it comes to afterwards.
+"""A lane's notes while it is measured, and their sums afterwards.
 
 Noting is three appends to arrays of machine numbers; counting and histograms come after the window.
 """
@@ -31,7 +31,7 @@ class Recorder:
         self.wrong = []  # (number, answer) of the first wrong values, for call_log.py
         self.firsts = [0]  # slices: how many were noted before each
         self.numbers = array("Q")  # which record of the tape
-        self.codes = array("q")  # what it came to, see verify.py
+        self.codes = array("q")  # its result, see verify.py
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
@@ -67,7 +67,7 @@ class Sum:
         self._service, self._response = array("Q"), array("Q")
 
     def count(self, times, code, keys, key_bytes):
-        """So many operations that all came to `code`."""
+        """Count `times` operations with the result `code`."""
         figures, found = self._figures, code & FOUND_MASK
         figures["attempts"] += times
         if code == WRONG:
@@ -110,7 +110,7 @@ class Sum:
 
 
 class _Facts(dict):
-    """What is known of each number of the tape: the kind, how many keys, and their bytes."""
+    """The facts of each number of the tape: the kind, how many keys, and their bytes."""
 
     def __init__(self, facts_of):
         self._facts_of = facts_of

@@ -23,7 +23,7 @@ _SWAPPED = bytes([1, 0]) + bytes(254)
 
 
 class Lane:
-    """What a lane keeps from slice to slice."""
+    """The state of a lane from slice to slice."""
 
     def __init__(self, session, calls, has_calls, grouped):
         self.session, self._calls, self._left = session, calls, None

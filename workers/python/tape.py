@@ -27,7 +27,7 @@ _Header = namedtuple("_Header", (
     "period_ns", "key_offsets_at", "key_bytes_at", "key_bytes", "lengths_at", "pool_at", "ops_at",
     "runs_at", "times_at", "exptime_s", "flags", "group", "counter_count", "thinks_at",
 ))  # fmt: skip
-# What a key must not hold: white space and control characters.
+# Bytes that a key must not have: white space and control characters.
 _NOT_IN_KEYS = bytes([*range(33), 127])
 
 

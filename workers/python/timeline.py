@@ -14,7 +14,7 @@ from window import FOR_EVER_NS
 
 _SECTIONS, _SECTION_SLICES = 10, 100
 _SLICES = _SECTIONS * _SECTION_SLICES
-# What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+# Operations that end after a late open loop's window have slices too; the last has the rest.
 _MAX_SLICES = 4 * _SLICES
 
 

@@ -1,4 +1,4 @@
-"""What an answer of a library comes to, as one number that the loop can note in no time.
+"""The result of a library's answer, as one number that the loop can note in no time.
 
 Not negative: the operation is done; the low 17 bits are the keys found (for `add` and `replace`:
 1 if refused; for `cas` 1 if stored, 2 if refused), the bits above them the value bytes read or
@@ -15,7 +15,7 @@ ERRORS = {TIMEOUT: "timeout", CONNECTION: "connection", SERVER: "server", CLIENT
 SIZE_BIT = 17
 FOUND_MASK = (1 << SIZE_BIT) - 1
 
-# What a value becomes whose item has other flags than 0: it equals no value of the tape.
+# The value of an item with other flags than 0: it equals no value of the tape.
 OTHER_FLAGS = "other flags than 0"
 
 

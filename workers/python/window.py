@@ -36,7 +36,7 @@ class Window:
 
     @property
     def drain_ns(self):
-        """What was due in an open loop's window and is not sent by this instant never is."""
+        """After this instant, the rest of an open loop's window is never sent."""
         return self.end_ns if self.stopped else self.end_ns + 2 * self.timeout_ns
 
 

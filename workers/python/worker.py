@@ -1,10 +1,10 @@
 """The worker for memcached clients in Python: `python worker.py CLIENT`.
 
 worker.py     requests in, answers out        lane_threads.py  the measured loop: calls that block
-prepare.py    what `prepare` asks for         lane_tasks.py    the measured loop: awaited calls
-client.py     what a client file builds on    window.py        when a run begins and ends
-player.py     one prepared trial, its phases  verify.py        what a reply comes to
-tape.py       the tape, checked               recorder.py      what is recorded, and its sums
+prepare.py    the request `prepare`         lane_tasks.py    the measured loop: awaited calls
+client.py     the base of a client file    window.py        when a run begins and ends
+player.py     one prepared trial, its phases  verify.py        the result of a reply
+tape.py       the tape, checked               recorder.py      the records, and their sums
 operation.py  its records, made ready         timeline.py      the window in slices and sections
 slices.py     slices in turn with others      histogram.py     HdrHistogram
 groups.py     the times of whole groups       call_log.py      a record of each call
@@ -74,7 +74,7 @@ class Worker:
                 self._window.stop()
             self._inbox.put(request)
         if self._window:
-            os._exit(0)  # nobody is left to tell, and a call of the library may not come back
+            os._exit(0)  # the caller is gone, and a call of the library may not come back
         self._inbox.put({"type": "bye"})
 
     def _send(self, message):
@@ -106,7 +106,7 @@ class Worker:
         if self._player:
             self._player.close()
         self._player = self._slices = None
-        # PyPy closes what nobody refers to any more only now: tapes, sockets of libraries.
+        # PyPy closes unreachable objects only now: tapes, sockets of libraries.
         gc.collect()
         try:
             tape = Tape(request["tape"])
@@ -221,7 +221,7 @@ def answer(do, request):
 
 
 def failed(kind, text, definite=True):
-    """The answer to a request that came to nothing."""
+    """The answer to a request that failed."""
     return {"type": "error", "kind": kind, "text": text, "definite": definite}
 
 

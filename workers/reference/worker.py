@@ -20,7 +20,7 @@ RIGHT = ((0, 1, 2, 3), (1, 2, 3), (2, 1), (3, 1))
 
 
 class UnsupportedError(Exception):
-    """What this worker cannot do; the text is the answer's reason."""
+    """A task that this worker cannot do; the text is the answer's reason."""
 
 
 class Tape:
@@ -69,7 +69,7 @@ def histogram(values_ns):
 
 
 class Results:
-    """What operations came to, by kind."""
+    """The results of operations, by kind."""
 
     def __init__(self):
         self.counts, self.errors = ({kind: Counter() for kind in KINDS.values()} for _ in range(2))

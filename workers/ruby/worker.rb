@@ -3,9 +3,9 @@
 # The worker for memcached clients in Ruby: `ruby worker.rb CLIENT`.
 #
 #   worker.rb        requests in, answers out       lib/lane.rb         the measured loops
-#   lib/prepare.rb   what `prepare` asks for        lib/window.rb       when a run begins and ends
-#   lib/client.rb    what a client file builds on   lib/verify.rb       what a reply comes to
-#   lib/player.rb    one prepared trial             lib/{recorder,heap}.rb  what is recorded, and its sums
+#   lib/prepare.rb   the request `prepare`        lib/window.rb       when a run begins and ends
+#   lib/client.rb    the base of a client file   lib/verify.rb       the result of a reply
+#   lib/player.rb    one prepared trial             lib/{recorder,heap}.rb  the records, and their sums
 #   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
@@ -16,7 +16,7 @@
 #
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
-# What libraries print goes to stderr; stdout is the protocol's alone.
+# Output of libraries goes to stderr; stdout is the protocol's alone.
 ANSWERS = $stdout.dup
 $stdout.reopen($stderr)
 
@@ -59,7 +59,7 @@ class Worker
     @out.flush
   end
 
-  # Take what comes in within so many seconds; false when no more will come.
+  # Take the messages of `timeout_s` seconds; false when no more will come.
   def listen(timeout_s)
     return true unless $stdin.wait_readable(timeout_s)
 
@@ -205,7 +205,7 @@ class Worker
     return true if readable&.include?(bell)
 
     if readable
-      exit!(0) unless listen(0) # nobody is left to send_answer, and a call of the library may not come back
+      exit!(0) unless listen(0) # the caller is gone, and a call of the library may not come back
       window.stop if @requests.any? { |request| %w[stop bye].include?(request['type']) }
       @requests.reject! { |request| request['type'] == 'stop' }
     end

@@ -1,7 +1,7 @@
 /* libmemcached: one handle for each thread, as a handle must not be shared.
  *
  * A get that fails is MEMCACHED_NOTFOUND to the library, as a miss is, unless its result has counted something
- * before: so each result is told that it has, and the failure keeps its own code. It has no multi-key set, and
+ * before: so each result is marked as sent, and the failure keeps its own code. It has no multi-key set, and
  * `touch` always waits for its reply. `version` is no kind here: it asks each connection once and answers from memory
  * ever after; so the command that ends operations without a reply is `stats`. On the binary wire a quiet delete, incr
  * or decr of a key that is not there is answered by the server, and the library takes that for the answer of the next

@@ -7,7 +7,7 @@
 //
 // It has no time-out for an operation, and calls that are out when a connection closes are never
 // answered: the worker gives both up as timeouts, in `common`. A SERVER_ERROR it reports as a plain
-// `false`, as it does a key that is not there; the two are told apart by the issue that it notes
+// `false`, as it does a key that is not there; the two differ by the issue that it notes
 // first. After one of those, or a lost connection, it leaves a server alone for 30 s and refuses
 // every call meanwhile.
 

@@ -32,7 +32,7 @@ my %CALLS = (
     decr    => ['$cache->decr($key, $amount)',                'number'],
     version => ['$client->barrier',                           'known'],
 );
-# What is called without asking for a result has no reply, where the servers are declared so.
+# A call that asks for no result has no reply, where the servers are declared so.
 my @QUIET = qw(set mset add replace delete touch incr decr);
 
 sub calls ($class) {
@@ -62,7 +62,7 @@ sub failed ($self, $op, $got) {
     return $READS{ $op->[KIND] } ? 0 : CLIENT;
 }
 
-# A value with its token, then the new value; what both come to. It is verified where a program uses it.
+# A value with its token, then the new value; the result of both. It is verified where a program uses it.
 sub swap ($self, $op, $key, $value, $exptime) {
     my $read = $self->{cache}->gets($key) or return $self->failed($op, undef);
     my $right  = Verify::right($self, $op->[NUMBERS][0], $read->[1]);

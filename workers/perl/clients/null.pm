@@ -11,7 +11,7 @@ use constant LIBRARY => 'none';
 sub WIRES ($class)        { 'none' }
 sub VERSION_TEXT ($class) { '0' }
 
-# What an operation comes to is known from its keys, and put where the loop finds it: see `field`.
+# The result of an operation is known from its keys, and put where the loop finds it: see `field`.
 my %CALLS = (
     map({ $_ => ['$value',  'value'] } qw(get gets gat)),
     map({ $_ => ['$amount', 'stored'] } qw(set mset version)),

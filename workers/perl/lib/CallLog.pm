@@ -24,7 +24,7 @@ sub of_run ($class, $player, $request) {
     }, $class;
 }
 
-# Note a call of the operation at a place among the lane's. `$odd`: what it came to, unless it was as expected.
+# Note a call of the operation at a place among the lane's. `$odd`: its result, unless it was as expected.
 sub note ($self, $place, $op, $odd, $began_s, $took_s) {
     return if $self->{left}-- <= 0;
     $took_s = unpack 'f', pack 'f', $took_s;    # as the recorder has it

@@ -1,4 +1,4 @@
-# What every client file builds on; ../README.md says what it has to hold. It says what its library is and can, and for each kind of operation the Perl
+# The base of every client file; ../README.md says what it has to hold. It says what its library is and can, and for each kind of operation the Perl
 # that a program would write, with the form of its answer (see Verify). That text is compiled into the
 # measured loop, so nothing stands between the loop and the library. It may use $cache, $client, the
 # operation $op, and of it: $key, $value, $exptime, $amount, @{$keys}, @{$items}: [key, value, exptime] of
@@ -50,7 +50,7 @@ sub timeout_s ($self)               { $self->{setup}{timeout_ms} / 1000 }
 # Addresses as the Perl clients take them.
 sub addresses ($self) { map { s/^unix://r } $self->{setup}{servers}->@* }
 
-# What stands for a variable in the text of an operation.
+# The Perl text for a variable of an operation.
 sub field ($self, $name, $op) {
     my ($tape, $keys) = ($self->{tape}, $op->[KEYS]);
     return $op->[KEY]             if $name eq 'key';
@@ -63,17 +63,17 @@ sub field ($self, $name, $op) {
     return [map { [$keys->[$_], $values[$_], $op->[EXPTIME]] } 0 .. $#values];
 }
 
-# What an answer other than the one expected comes to: 0 if it is an answer (a miss), or a failure.
+# The result of an answer other than the expected one: 0 if it is an answer (a miss), or a failure.
 sub failed ($self, $op, $got) { 0 }
 
-# What Perl says of a mistake in a program.
+# Perl's messages for a mistake in a program.
 my @MISTAKES = (
     q(Can't (?:call method|locate object method|use )), 'Undefined subroutine', 'Not an? \w+ reference',
     'Too (?:many|few) arguments', 'Modification of a read-only', 'Illegal division',
 );
 my $MISTAKE = do { my $any = join '|', @MISTAKES; qr/^(?:$any)/ };
 
-# What a call that died comes to. A mistake in this worker's own code, such as a client file, ends the run.
+# The result of a call that died. A mistake in this worker's own code, such as a client file, ends the run.
 sub error_code ($self, $op, $error) {
     my ($place) = $error =~ / at (\S+ (?:\d+\) )?line \d+)\.?$/m;
     my $own = ($place // '') =~ /^(?:\Q$FindBin::Bin\E|\(eval)/;
@@ -81,7 +81,7 @@ sub error_code ($self, $op, $error) {
     die {kind => 'internal', text => $error =~ s/\s+$//r};
 }
 
-# What a call counts as in which the library died.
+# The fault kind of a call in which the library died.
 sub thrown ($self, $op, $error) {
     print STDERR "$op->[KIND]: $error";
     return CLIENT;

@@ -13,7 +13,7 @@ sub begin_part ($self, $counting) {
     @$self{qw(counting whole)} = ($counting, 0);
 }
 
-# An operation of the lane, by its position among the lane's: what it came to, when it began, how long it took.
+# An operation of the lane, by its position among the lane's: its result, when it began, how long it took.
 sub note ($self, $position, $code, $began_s, $took_s) {
     my $place = $position % $self->{length};
     @$self{qw(began_s whole)} = ($began_s, $self->{counting}) if $place == 0;

@@ -2,7 +2,7 @@
 # the client's own text and nothing else. Only an answer other than the one expected is verified by a
 # call. How long each operation took is all that is noted of the others.
 #
-# What the text names, such as $key, is an array that follows the operations in the order in which they
+# A variable of the text, such as $key, is an array that follows the operations in the order in which they
 # are played: the loop walks through memory, where going from operation to operation would cost it more
 # than all else that it does.
 package Lane;
@@ -23,7 +23,7 @@ my $LOOP = <<'PERL';
 my $clock = Time::HiRes::CLOCK_MONOTONIC;
 my @took  = my @begins = (0.5) x BATCH;    # made here, so that the window makes nothing
 # Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and ended, how
-# long each took, and its begin if groups are timed. Other answers than expected go to $odd: position, what it comes to.
+# long each took, and its begin if groups are timed. Other answers than expected go to $odd: position, result.
 sub ($from, $to, $until, $odd) {
     my ($n, $got, $began, $ended) = (-1, undef, 0, 0);
     while ($from + $n < $to && $ended < $until) {

@@ -26,7 +26,7 @@ sub send_message ($self, $message) {
         } elsif ($!{EAGAIN} || $!{EINTR}) {
             select undef, bits($self->{out}), undef, 1;
         } else {
-            $self->{ended} = 1;    # nobody is left to tell
+            $self->{ended} = 1;    # the caller is gone
             return;
         }
     }

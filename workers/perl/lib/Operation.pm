@@ -11,7 +11,7 @@ use constant {
     EXPTIME   => 2,
     AMOUNT    => 3,    # of a counter's step
     KEYS      => 4,
-    CODE      => 5,    # what it comes to when all is as expected, see Verify
+    CODE      => 5,    # its result when all is as expected, see Verify
     NUMBERS   => 6,    # the keys' numbers
     LENGTH    => 7,    # of the value that it writes or reads
     KEY_BYTES => 8,

@@ -141,7 +141,7 @@ sub due ($self, $script, $n) {
     return $self->{tape_s} + ($pass * $self->{tape}{period_ns} + $dues->[$n - $pass * @$dues]) / 1e9;
 }
 
-# What was due in an open loop's window and is not sent by this instant never is.
+# After this instant, the rest of an open loop's window is never sent.
 sub drain_s ($self) {
     return $self->{stopped} ? $self->{last_s} : $self->{last_s} + 2 * $self->timeout_s;
 }

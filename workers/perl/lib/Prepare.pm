@@ -1,4 +1,4 @@
-# What `prepare` asks for, and what of it is refused before anything is timed.
+# The request `prepare`, and the refusals before anything is timed.
 package Prepare;
 use v5.36;
 

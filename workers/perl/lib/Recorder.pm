@@ -1,4 +1,4 @@
-# What is noted in a run, and what it comes to afterwards. In the window an operation leaves its time,
+# The notes of a run, and their sums afterwards. In the window an operation leaves its time,
 # as four bytes, and nothing else unless its answer was another one than was expected.
 package Recorder;
 use v5.36;
@@ -25,7 +25,7 @@ sub new ($class, $ops, $group, $timeline) {
     }, $class;
 }
 
-# Note a batch: positions in it with what their answers come to, times in s, and begins if groups are timed.
+# Note a batch: positions in it with the results of their answers, times in s, and begins if groups are timed.
 sub note ($self, $n, $odd, $took, $begins = undef) {
     $self->{begins} .= pack "d$n", $n == 1 ? $begins->[0] : @$begins if $self->{groups};
     $self->{took} .= pack "f$n", $n == 1 ? $took->[0] : @$took;
@@ -106,7 +106,7 @@ sub count ($self, $timeout_s, $tick) {
     }
 }
 
-# Count operations that follow each other. What came to what was expected is only counted by its position.
+# Count operations that follow each other. An expected answer is only counted by its position.
 sub count_batch ($self, $first, $turn, $counted, $took, $timeout_s) {
     my ($ops, $odd, $timeline, $groups) = @$self{qw(ops odd timeline groups)};
     my $sums = $self->{ $counted ? 'sums' : 'lead_in' };
@@ -150,7 +150,7 @@ sub lead_in ($self) {
     return \%message;
 }
 
-# What `done` has of every run.
+# The part of `done` that every run has.
 sub figures ($self, $phase) {
     my $system_ns = min(@$self{qw(system_ns cpu_ns)});
     return {

@@ -11,7 +11,7 @@ sub none () {
     };
 }
 
-# So many operations all came to the same.
+# A number of operations with the same result.
 sub add ($sums, $op, $code, $times) {
     my $kind = $op->[KIND];
     my $sum  = $sums->{$kind} //= none();

@@ -175,7 +175,7 @@ sub operation ($self, $record) {
     return \@op;
 }
 
-# What an operation writes, or what a read has to bring.
+# The value that an operation writes, or that a read has to bring.
 sub written ($self, $op) {
     my ($number) = $op->[NUMBERS]->@* or return '';
     return COUNTER if $number >= $self->{counter_from} && $op->[LENGTH];

@@ -10,10 +10,10 @@ use List::Util qw(max min);
 use constant { SECTIONS => 10, SECTION_SLICES => 100 };
 use constant SLICES => SECTIONS * SECTION_SLICES;
 
-# What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+# Operations that end after a late open loop's window have slices too; the last has the rest.
 use constant MAX_SLICES => 4 * SLICES;
 
-# Of a window that lasts so long, or until so many operations were played: then it has no slices.
+# Of a window that lasts so long, or until a number of operations were played: then it has no slices.
 sub new ($class, $start_s, $duration_ms) {
     my $slice_ns = int(($duration_ms // 0) * 1e6 / SLICES);
     return $slice_ns ? bless {start_s => $start_s, slice_ns => $slice_ns, ok => [], response_ns => [], times => []}, $class : undef;

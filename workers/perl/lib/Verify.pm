@@ -1,4 +1,4 @@
-# What an answer of a library comes to, as one number.
+# The result of a library's answer, as one number.
 #
 # Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.
@@ -19,7 +19,7 @@ our %ERRORS = (
 # Kinds that have hits and misses.
 our %LOOKS_UP = map { $_ => 1 } qw(get gets mget gat cas delete touch incr decr);
 
-# Of an operation that did what it was meant to, with so many bytes read or written.
+# Of an operation that did what it was meant to, with `size` bytes read or written.
 sub ok_code ($kind, $size, $keys) {
     return $size << SIZE_BIT | ($LOOKS_UP{$kind} ? $keys : 0);
 }
@@ -54,7 +54,7 @@ sub values ($client, $op, $got) {
         $hits++;
         $size += length $value;
     }
-    return wrong($client, '') if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
+    return wrong($client, '') if $hits < grep { defined } CORE::values %$got;                # a key that the call did not ask for
     my $failed = $hits < @$keys ? $client->failed($op, undef) : 0;
     return $failed || ($size << SIZE_BIT | $hits);
 }

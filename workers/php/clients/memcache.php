@@ -21,7 +21,7 @@ final class Client extends BaseClient
     ];
 
     private MemcachePool $client;
-    /** What the library said of a failure since the last operation was verified. */
+    /** The library's log of a failure since the last operation was verified. */
     private string $logged = '';
     /** The flags of what the last read brought: one number, or one for each key. */
     private mixed $flags = 0;
@@ -92,7 +92,7 @@ final class Client extends BaseClient
         return $twice ? 'a batch of sets that names a key twice: the library takes an array by key' : '';
     }
 
-    /** What a read of one key came to. All that cachemark stores has flags 0. */
+    /** The result of a read of one key. All that cachemark stores has flags 0. */
     private function found(mixed $value, Operation $op): int
     {
         if (!is_string($value)) {

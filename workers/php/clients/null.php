@@ -16,7 +16,7 @@ final class Client extends BaseClient
         return true;
     }
 
-    /** Every kind: what an operation comes to is known before it is played. */
+    /** Every kind: the result of an operation is known before it is played. */
     public function __call(string $kind, array $arguments): void
     {
         [$op] = $arguments;

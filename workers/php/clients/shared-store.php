@@ -56,7 +56,7 @@ final class Client extends BaseClient
         return $found['item_bytes'] + $found['table_bytes'];
     }
 
-    /** What the store throws is its refusal: there is no server, and no connection. */
+    /** An exception of the store is its refusal: there is no server, and no connection. */
     public function failure(Throwable $error): int
     {
         return SERVER;

@@ -1,5 +1,5 @@
 <?php
-// What every client file builds on: its class `Client` extends `BaseClient`. README.md says what it has
+// The base of every client file: its class `Client` extends `BaseClient`. README.md says what it has
 // to hold.
 
 declare(strict_types=1);
@@ -10,7 +10,7 @@ abstract class BaseClient
     /** The extension that has to be loaded, and the Debian package that brings it. */
     public const EXTENSION = '';
     public const PACKAGE = '';
-    /** What helps if `absent` has a reason. */
+    /** The remedy if `absent` has a reason. */
     public const REMEDY = '';
     /** @var list<string> `none` for a cache in the process */
     public const WIRES = [];
@@ -58,7 +58,7 @@ abstract class BaseClient
     {
     }
 
-    /** What a cache in the process takes now, by its own account; null if there is none or it does not say. */
+    /** The memory of a cache in the process now, by its own account; null if there is none or it does not say. */
     public static function storeBytes(): ?int
     {
         return null;
@@ -81,7 +81,7 @@ abstract class BaseClient
         return 0;
     }
 
-    /** What an exception of the library counts as. */
+    /** The fault kind of an exception of the library. */
     public function failure(Throwable $error): int
     {
         return CLIENT;
@@ -103,7 +103,7 @@ function isOwnError(mixed $thrown): bool
     return $thrown instanceof Error && !$thrown instanceof ValueError;
 }
 
-/** What was thrown in one line, with the place that it came from. */
+/** The exception in one line, with its place. */
 function describe(Throwable $thrown): string
 {
     return $thrown::class . ": {$thrown->getMessage()} (" . basename($thrown->getFile()) . ":{$thrown->getLine()})";

@@ -265,7 +265,7 @@ final class Lane
         }
     }
 
-    /** An answer other than the expected one; what it comes to. An error of this worker's own code is thrown. */
+    /** An answer other than the expected one; return its result. An error of this worker's own code is thrown. */
     private function note(Operation $op, mixed $answer, int $took): int
     {
         if (isOwnError($answer)) {
@@ -296,7 +296,7 @@ final class Lane
         return $now < $this->endNs;
     }
 
-    /** What was due in an open loop's window and is not sent by this instant never is. */
+    /** After this instant, the rest of an open loop's window is never sent. */
     private function drainNs(): int
     {
         return $this->stopped ? $this->lastNs : $this->lastNs + $this->drainNs;

@@ -9,7 +9,7 @@ final class LaneProcess
     {
     }
 
-    /** What a lane does: open the client, then play what it is told to, until its parent is gone. */
+    /** The life of a lane: open the client, then play what its parent asks for, until its parent is gone. */
     public function live(Tape $tape, Prepare $setup, int $number): void
     {
         // Operations that are made, and taken up again and again, look like garbage to the collector of

@@ -26,7 +26,7 @@ final class Messages
             if ($sent === false || $sent === 0) {
                 [$read, $write, $except] = [null, [$this->out], null];
                 if ($this->ended || @stream_select($read, $write, $except, 5) !== 1) {
-                    $this->ended = true; // nobody takes what is said
+                    $this->ended = true; // the caller is gone
                     return;
                 }
                 continue;
@@ -35,7 +35,7 @@ final class Messages
         }
     }
 
-    /** What has come in by now; never waits. A line that is no message comes as its text. @return list<array<string, mixed>> */
+    /** The messages so far; never waits. A line that is no message comes as its text. @return list<array<string, mixed>> */
     public function poll(): array
     {
         while (($chunk = fread($this->in, 1 << 16)) !== false && $chunk !== '') {
@@ -47,7 +47,7 @@ final class Messages
         return array_map(self::message(...), array_filter($lines, static fn ($line) => trim($line) !== ''));
     }
 
-    /** The next messages; waits for them as long as it is told, or for ever. @return list<array<string, mixed>> */
+    /** The next messages; waits for them until a time-out, or for ever. @return list<array<string, mixed>> */
     public function wait(): array
     {
         while (!$this->ended) {

@@ -3,10 +3,10 @@
 
 declare(strict_types=1);
 
-/** One operation, in the form that client files read, and the call that it comes to. */
+/** One operation, in the form that client files read, and its call. */
 final class Operation
 {
-    // What the loop reads comes first, to lie close together: the call, the answer that it has to
+    // The loop reads these fields, which come first, to lie close together: the call, the answer that it has to
     // bring, where the histogram of its kind begins.
     public ?Closure $call = null;
     /** @var list<mixed> */

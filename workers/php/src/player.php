@@ -211,7 +211,7 @@ final class Player
         ];
     }
 
-    /** What `done` has of every run. @param array<int, array<string, mixed>> $lanes @return array<string, mixed> */
+    /** The part of `done` that every run has. @param array<int, array<string, mixed>> $lanes @return array<string, mixed> */
     private static function figures(string $phase, array $lanes): array
     {
         $all = static fn (string $name) => array_column($lanes, $name);

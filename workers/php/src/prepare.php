@@ -1,9 +1,9 @@
 <?php
-// What `prepare` asks for, and what of it is refused before anything is timed.
+// The request `prepare`, and the refusals before anything is timed.
 
 declare(strict_types=1);
 
-/** What this client cannot do; the message is the reason. */
+/** A task that this client cannot do; the message is the reason. */
 final class Unsupported extends Exception
 {
     public function __construct(string $reason, public readonly string $remedy = '')
@@ -17,7 +17,7 @@ final class Unreachable extends Exception
 {
 }
 
-/** What `prepare` asks for. */
+/** The request `prepare`. */
 final class Prepare
 {
     /** @var list<string> */
@@ -62,7 +62,7 @@ final class Prepare
     /** Whether it plays the tape as its generations are for. */
     public function playsAsMeant(Tape $tape): bool
     {
-        // What has no reply could be overtaken on its way.
+        // An operation without a reply could be overtaken on its way.
         $inTurn = $this->depth === 1 && !isset($tape->kinds['set_noreply']);
         $inOrder = $inTurn || in_array('in_order', Client::FEATURES, true);
         return $inOrder && $this->servers && $this->connections <= $this->threads

@@ -1,5 +1,5 @@
 <?php
-// What a lane notes while it is measured, and what it comes to afterwards.
+// A lane's notes while it is measured, and their sums afterwards.
 //
 // An operation that did what it was meant to leaves nothing but its time: how often each was played
 // is known from how far the lane came. Only others are noted one by one (`other`).
@@ -88,7 +88,7 @@ final class Recorder
         }
     }
 
-    /** Count an operation so many times. */
+    /** Count an operation `times` times. */
     public function add(Operation $op, int $code, int $times): void
     {
         $sum = &$this->sums[$op->kind];
@@ -125,7 +125,7 @@ final class Recorder
     }
 
     /**
-     * How often the first of so many operations was played but for the changes, and at which of them that changes.
+     * How often the first of `length` operations was played but for the changes, and at which of them that changes.
      *
      * @param list<array{int, int}> $spans @return array{int, array<int, int>}
      */
@@ -161,7 +161,7 @@ final class Recorder
         return $counts;
     }
 
-    /** As it is told to the parent process. @return array<string, mixed> */
+    /** As the parent process gets it. @return array<string, mixed> */
     public function message(): array
     {
         $operations = [];
@@ -184,7 +184,7 @@ final class Recorder
         ];
     }
 
-    /** The counts of so many parts and kinds together, by place. @param list<array<int, int>> $parts @param array<int> $numbers @return array<int, int> */
+    /** The counts of several parts and kinds together, by place. @param list<array<int, int>> $parts @param array<int> $numbers @return array<int, int> */
     private static function whole(array $parts, array $numbers): array
     {
         $sum = [];

@@ -4,10 +4,10 @@
 
 declare(strict_types=1);
 
-/** What a lane does where connections are renewed. */
+/** A lane that renews connections. */
 trait RenewedLane
 {
-    /** A session makes way for a new one after so many calls; 0: it never does. */
+    /** A session makes way for a new one after this number of calls; 0: it never does. */
     private readonly int $reconnectAfter;
     private int $callsOfSession = 0;
     /** Connections that were opened again as asked. */

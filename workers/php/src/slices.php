@@ -4,11 +4,11 @@
 
 declare(strict_types=1);
 
-/** What a lane does with slices. */
+/** A lane that plays slices. */
 trait SlicedLane
 {
     private bool $sliced = false;
-    /** What is played in lead-ins, and what after them. */
+    /** The operations of lead-ins, and of counted parts. */
     private Recorder $leadIn;
     private Recorder $counted;
     /** @var array<string, mixed> the request of the slice that is going on */
@@ -30,7 +30,7 @@ trait SlicedLane
     /** @var array<string, int> */
     private array $usage;
 
-    /** Play slice after slice, as the parent says; what they came to. @return array<string, mixed> */
+    /** Play slice after slice, as the parent says; return their results. @return array<string, mixed> */
     public function playSlices(): array
     {
         [$this->leadIn, $this->counted] = [$this->newRecorder(), $this->newRecorder()];
@@ -69,7 +69,7 @@ trait SlicedLane
     }
 
     /**
-     * What the closed loop counts in. Its arrays are its own while it plays: a second reference would have them copied.
+     * The arrays in which the closed loop counts are its own while it plays: a second reference would have them copied.
      *
      * @return array{Recorder, array<int, int>, array<int, int>, int, int}
      */
@@ -187,7 +187,7 @@ trait SlicedLane
         $this->before = [$record->played, $record->unsent];
     }
 
-    /** Tell the parent what a slice came to, and the length of its counted part, if there are operations. */
+    /** Send the parent the result of a slice, and the length of its counted part, if there are operations. */
     private function endSlice(): void
     {
         [$played, $failed, $leadIn] = $this->beforeSlice;
@@ -253,7 +253,7 @@ trait SlicedPlayer
         ];
     }
 
-    /** What all slices came to; null if there were none. @return array<string, mixed>|null */
+    /** The results of all slices; null if there were none. @return array<string, mixed>|null */
     public function endSlices(): ?array
     {
         if ($this->slicesNs === null) {

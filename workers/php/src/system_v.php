@@ -22,7 +22,7 @@ final class SystemV
         return self::MARK << self::ID_BITS | getmypid();
     }
 
-    /** Memory under this process's key is freed when nobody uses it any more, also if all users are killed. */
+    /** Memory under this process's key is freed when no process uses it any more, also if all users are killed. */
     public static function freeWhenUnused(FFI $library): void
     {
         $library->shmctl($library->shmget(self::key(), 0, 0), self::REMOVE, null);
@@ -30,7 +30,7 @@ final class SystemV
 
     /**
      * Remove what dead owners left: sets of $count semaphores of which number $users counts the users and one
-     * more, and memory that nobody uses. Call it before this process makes its own.
+     * more, and memory that no process uses. Call it before this process makes its own.
      */
     public static function reap(FFI $library, int $count, int $users): void
     {

@@ -15,7 +15,7 @@ final class Tape
         'mset', 14 => 'cas', 'incr', 'decr',
     ];
     private const MAY_BE_QUIET = ['set', 'add', 'replace', 'delete', 'touch', 'mset', 'incr', 'decr'];
-    /** What each counter is stored as. */
+    /** The stored value of each counter. */
     private const COUNTER = '1000000000';
     private const WITH_GENERATION = ['set', 'get', 'gets', 'gat'];
     /** By the generation that the record of a read tells: those that it may bring. */

@@ -9,9 +9,9 @@ final class Timeline
     public const SECTIONS = 10;
     private const SECTION_SLICES = 100;
     private const SLICES = self::SECTIONS * self::SECTION_SLICES;
-    /** What ends after the window, in an open loop that is late, has slices too; the last has the rest. */
+    /** Operations that end after a late open loop's window have slices too; the last has the rest. */
     private const MOST_SLICES = 4 * self::SLICES;
-    /** Histograms take half a MB each: beyond so many lanes and kinds there are no sections. */
+    /** Histograms take half a MB each: beyond this number of lanes and kinds there are no sections. */
     public const MOST_SECTIONED = 64;
 
     /** 0: the window ends by a number of operations and has no slices. */
@@ -63,7 +63,7 @@ final class Timeline
         return min(intdiv($slice, self::SECTION_SLICES), self::SECTIONS - 1);
     }
 
-    /** As it is told to the parent process; null without slices. @return array<string, mixed>|null */
+    /** As the parent process gets it; null without slices. @return array<string, mixed>|null */
     public function message(): ?array
     {
         $used = $this->at + 1;

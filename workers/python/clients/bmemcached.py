@@ -55,7 +55,7 @@ CALLS = {
 }
 
 _GONE, _EXISTS = 0x01, 0x02
-# What the text protocol would call SERVER_ERROR: too large, no memory, not now.
+# Statuses that are SERVER_ERROR in the text protocol: too large, no memory, not now.
 _REFUSED = {0x03, 0x82, 0x83, 0x84, 0x85, 0x86}
 _WRONG_REQUEST = {0x04, 0x06, 0x81}
 NOTHING = {}
@@ -105,7 +105,7 @@ class Session(BaseSession):
         server._get_response, server._connection_error = response, note
 
     def _sure(self, code, answers=NOTHING):
-        """What a call came to: a code, or if there is none what the status of its reply means."""
+        """The result of a call: a code, or if there is none the meaning of its reply's status."""
         lost, self._lost = self._lost, None
         if code is not None:
             return code

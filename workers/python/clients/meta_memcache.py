@@ -2,7 +2,7 @@
 
 A value longer than its read buffer (4096 bytes, as it comes) stalls it for 0.2 s for every 8 KiB,
 so `common` sets one of 64 KiB. It has no command that is always answered but says nothing about
-keys: `barrier` changes a counter that nobody has. It counts on counters that were stored as text.
+keys: `barrier` changes a counter that no tape has. It counts on counters that were stored as text.
 """
 
 from __future__ import annotations

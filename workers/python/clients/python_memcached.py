@@ -76,7 +76,7 @@ class Session(BaseSession):
 
     def __init__(self, setup):
         options = {"socket_timeout": setup.timeout_s, "dead_retry": 0} if setup.common else {}
-        # It keeps the tokens of `gets` itself, if it is told to; without one its `cas` is a `set`.
+        # It keeps the tokens of `gets` itself, by an option; without one its `cas` is a `set`.
         options["cache_cas"] = "cas" in setup.kinds
         made = SpacedClient if "trailing_space" in setup.options else memcache.Client
         self.client = made([address(server) for server in setup.servers], **options)
@@ -105,7 +105,7 @@ class Session(BaseSession):
         server.readline, server.mark_dead = readline, note
 
     def _sure(self, code, answers=()):
-        """What a call came to: a code, or if there is none what the last line read means."""
+        """The result of a call: a code, or if there is none the meaning of the last line read."""
         line, lost = self._line, self._lost
         self._line, self._lost = b"", None
         if code is not None:

@@ -108,7 +108,7 @@ class Client < BaseClient
     answer ? Verify.done(op) : Verify.done(op) | Verify::REFUSED
   end
 
-  # What an answer means if nothing failed in the call.
+  # The meaning of an answer if nothing failed in the call.
   def unless_failed(meaning)
     logged = LibraryLog.since(@began_ns)
     logged ? DalliGem.said(logged) : meaning

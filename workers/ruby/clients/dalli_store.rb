@@ -2,7 +2,7 @@
 
 # dalli_store: the Rails store of dalli until 2.7, gone since 3.0. It passes options in a way that
 # ActiveSupport 6 takes from Ruby 2 only, so here it is dalli 2.7.10 with ActiveSupport 5.2. It answers
-# failures as misses; on the common ground it is told to raise.
+# failures as misses; in the profile `common` it raises.
 #
 # Debian does not carry the pair. It was run from its repositories, with ActiveSupport 5.2.8.1.
 require_relative '../lib/dalli_gem'

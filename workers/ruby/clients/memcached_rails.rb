@@ -63,7 +63,7 @@ class Client < BaseClient
   # Counters are numbers to the server, whatever the library does to other values.
   def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
 
-  # What the library has logged since the operation began, as a failure; nil if nothing.
+  # The library's log since the operation began, as a failure; nil if nothing.
   def logged
     text = LibraryLog.since(@began_ns)
     MemcachedGem.failed(text) if text

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # memcached_store: Shopify's Rails store on the memcached gem. It answers failures as misses and as
-# refusals, and its log tells of them; on the common ground it is told to raise, and a codec of ours
+# refusals, and its log has them; in the profile `common` it raises, and a codec of ours
 # stores the bytes themselves with flags 0 (its own sets a flag of 16). A delete is answered alike
 # whether the key was there or not, so tapes whose deletes may find no key are refused. Its read of many does
 # not ask the local cache.

@@ -18,7 +18,7 @@ class Client < BaseClient
 
   private
 
-  # What an operation comes to is known before it is played.
+  # The result of an operation is known before it is played.
   def code_of(op)
     there = op.numbers.zip(op.values).select { |number, _| number < @tape.prefill_count }
     done = Verify.done(op)

@@ -49,7 +49,7 @@ class CallLog
   end
 end
 
-# What a lane has more, once a run with a call log was asked for. Without one the loops are as they were.
+# The parts of a lane for a run with a call log. Without one the loops are as they were.
 module LoggedLane
   attr_writer :call_log
 

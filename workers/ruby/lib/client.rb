@@ -2,7 +2,7 @@
 
 require 'timeout'
 
-# What every client file builds on: its class `Client` extends this one. ../README.md says what it has to
+# The base of every client file: its class `Client` extends this one. ../README.md says what it has to
 # hold.
 class BaseClient
   LIBRARY = ''
@@ -59,11 +59,11 @@ class BaseClient
   # An answered command on each connection; how many were sent. Raises whatever the library does.
   def barrier = 0
 
-  # What an operation comes to that ended in an exception of the library.
+  # The result of an operation that ended in an exception of the library.
   def failure(_error, _op) = Verify::CLIENT
 
   # The same; a call that was given up is a time-out, and an error of this worker's own code is raised again.
-  # Each failure is told to the client file, which may have to close a connection.
+  # The client file gets each failure, and may have to close a connection.
   def failure_code(error, op)
     raise error if OwnError.own?(error)
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the clients that drive dalli have in common: dalli, dalli-meta, mem_cache_store, dalli_store.
+# The common part of the clients that drive dalli: dalli, dalli-meta, mem_cache_store, dalli_store.
 #
 # Before 5.0 the library tries an operation again after a failure, and an unresponsive server for ever
 # (advisory GHSA-4qp6-2jcr-596v). On the common ground the first failure is the operation's, and the
@@ -65,7 +65,7 @@ module DalliGem
     raise Unreachable, "#{setup.addresses.join(', ')}: #{e.message}"
   end
 
-  # What an exception counts as.
+  # The fault kind of an exception.
   def failure(error)
     case error
     when Dalli::NetworkError, Dalli::RingError then Verify::CONNECTION
@@ -75,7 +75,7 @@ module DalliGem
     end
   end
 
-  # What a failure counts as by the words that send_answer of it.
+  # The fault kind of a failure by its words.
   def said(text)
     case text
     when /timed? ?out|did not response/i then Verify::TIMEOUT

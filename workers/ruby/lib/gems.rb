@@ -8,7 +8,7 @@ module Gems
   FOLDER = File.expand_path('../gemfiles', __dir__)
 
   class << self
-    # What is wrong with the bundle, or nil.
+    # The trouble of the bundle, or nil.
     attr_reader :trouble
   end
 

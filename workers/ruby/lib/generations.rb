@@ -12,7 +12,7 @@ module Generations
   # From now on a read may bring any generation: a write that failed may still come.
   def accept_any_generation = @any_generation = true
 
-  # Whether a read may bring a value of so many bytes; `told` is the generation of its record.
+  # Whether a read may bring a value of this length; `told` is the generation of its record.
   def allows?(key, value, bytes, told)
     right = @lanes.zero? ? RIGHT[0].first(1) : RIGHT[@any_generation ? 0 : told]
     right.any? { |generation| value == value(key, bytes, generation) }

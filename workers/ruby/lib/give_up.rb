@@ -68,7 +68,7 @@ class GiveUp
   end
 end
 
-# What a lane has more, once a run asked for it. Without that the loops are as they were.
+# The parts of a lane for such a run. Without that the loops are as they were.
 module GivingUpLane
   attr_writer :give_up
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What Ruby allocates and collects in a run, by its own counters. It does not count bytes.
+# Allocations and collections of Ruby in a run, by its own counters. It does not count bytes.
 module Heap
   # The counters since the start of the process; the time of collections is known from Ruby 3.1 on.
   def self.now

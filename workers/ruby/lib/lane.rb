@@ -142,10 +142,10 @@ class Lane
     true
   end
 
-  # What the loop counts in, and how far it has come.
+  # The objects in which the loop counts, and its place.
   def counts = [@record, @window, @record.service, @record.busy_ns, @record.played, @now, @timed_groups]
 
-  # An answer other than the expected one; what it comes to.
+  # An answer other than the expected one; return its result.
   def note(op, answer, took, began)
     @session.began_ns = began
     code = answer.is_a?(StandardError) ? @session.failure_code(answer, op) : op.verify.call(answer, op)

@@ -2,7 +2,7 @@
 
 require 'logger'
 
-# What libraries log: they send_answer there of failures that they answer as a miss. The last few are kept
+# The logs of libraries: they have failures that they answer as a miss. The last few are kept
 # for each thread.
 class LibraryLog < Logger
   KEPT = 8
@@ -23,7 +23,7 @@ class LibraryLog < Logger
     true
   end
 
-  # What was logged in this thread from an instant on, or nil.
+  # The log of this thread from an instant on, or nil.
   def self.since(instant_ns)
     texts = (Thread.current[:library_log] || []).select { |at_ns, _| at_ns >= instant_ns }.map(&:last)
     texts.join('; ') unless texts.empty?

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the clients that drive the memcached gem have in common: memcached, memcached_rails,
+# The common part of the clients that drive the memcached gem: memcached, memcached_rails,
 # memcached_store. It raises an exception for each result of libmemcached 0.32, a miss and a refusal among them.
 module MemcachedGem
   # As it comes, the library tries a failed operation again, up to five times.
@@ -29,7 +29,7 @@ module MemcachedGem
     raise Unreachable, "#{setup.addresses.join(', ')}: #{e.class}: #{e.message}"
   end
 
-  # What an operation comes to that ended in an exception.
+  # The result of an operation that ended in an exception.
   def outcome(error, op)
     case error
     when Memcached::NotFound then op.kind == 'replace' ? Verify.done(op) | Verify::REFUSED : 0
@@ -39,6 +39,6 @@ module MemcachedGem
     end
   end
 
-  # What a failure counts as by the name of its exception, wherever it is told.
+  # The fault kind of a failure by the name of its exception.
   def failed(text) = FAILURES.find { |name, _| text.include?("Memcached::#{name}") }&.last || Verify::CONNECTION
 end

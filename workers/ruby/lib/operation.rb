@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# One operation, in the form that client files read, and the call that it comes to: `target` is
+# One operation, in the form that client files read, and its call: `target` is
 # called with `arguments`; `expected` is the answer that it has to bring, `verify` says what any other is
 # worth; `base` is where the histogram of its kind begins, `slot` the number of its kind.
 Operation = Struct.new(

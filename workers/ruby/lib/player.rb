@@ -97,7 +97,7 @@ class Player
     @lanes.each { |lane| lane.extend(GivingUpLane).give_up = GiveUp.new(asked) } if asked
   end
 
-  # What was made ready has to be old before a window: a young one is looked at in each collection.
+  # Prepared objects have to be old before a window: a young one is looked at in each collection.
   def make_old = 4.times { GC.start }
 
   def part(total, number, parts) = (total / parts) + (number < total % parts ? 1 : 0)
@@ -148,7 +148,7 @@ class Player
     }
   end
 
-  # What `done` has of every run.
+  # The part of `done` that every run has.
   def figures(phase, records, user_s, system_s)
     {
       type: 'done', phase: phase, operations: operations(records),

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What this client cannot do: the reason, and what would make it work.
+# A task that this client cannot do: the reason, and what would make it work.
 class Unsupported < StandardError
   attr_reader :remedy
 
@@ -14,7 +14,7 @@ end
 class Unreachable < StandardError
 end
 
-# What `prepare` asks for.
+# The request `prepare`.
 class Prepare
   TLS_FILES = %w[tls tls_client_cert tls_client_key].freeze
 

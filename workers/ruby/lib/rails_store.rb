@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the clients that are Rails cache stores have in common. `local_cache=on`: each group of the tape
+# The common part of the clients that are Rails cache stores. `local_cache=on`: each group of the tape
 # is played inside `with_local_cache`, so that what was read or written once in it is answered from
 # memory, as in a web request.
 class RailsStore < BaseClient
@@ -83,7 +83,7 @@ class RailsStore < BaseClient
 
   def missed(_answer, _op) = unless_failed(0)
 
-  # What an answer means if nothing was logged in the call.
+  # The meaning of an answer if nothing was logged in the call.
   def unless_failed(meaning)
     logged = LibraryLog.since(@began_ns)
     logged ? said(logged) : meaning

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a lane notes while it is measured, and what it comes to afterwards.
+# A lane's notes while it is measured, and their sums afterwards.
 #
 # An operation that did what it was meant to leaves nothing but its time: how often each was played
 # is known from how far the lane came. Only others are noted one by one (`other`).
@@ -31,7 +31,7 @@ class Recorder
     @played = @failed = @queued = @unsent = @barriers = @sent_ns = @ended_ns = 0
   end
 
-  # A slice of the window has ended, in which response times came to this sum: go on to another.
+  # A slice of the window has ended, with this sum of response times: go on to another.
   def next_slice(now_ns, took_ns)
     @timeline.close(@played - @failed, took_ns)
     return unless now_ns >= @timeline.end_ns
@@ -55,7 +55,7 @@ class Recorder
     end
   end
 
-  # Count an operation so many times.
+  # Count an operation `times` times.
   def add(op, code, times)
     sum = @sums[op.kind]
     keys = op.keys.size
@@ -85,7 +85,7 @@ class Recorder
     times.each { |op, count| add(op, Verify.done(op), count) }
   end
 
-  # How often the first of so many operations was played but for the changes, and at which of them that changes.
+  # How often the first of `length` operations was played but for the changes, and at which of them that changes.
   def self.passes(spans, length)
     passes = 0
     changes = Hash.new(0)

@@ -28,9 +28,9 @@ class Slice
   end
 end
 
-# What a lane does with slices.
+# A lane that plays slices.
 module SlicedLane
-  # What was played in lead-ins, and after them.
+  # The operations of lead-ins, and of counted parts.
   attr_reader :lead_in, :counted
 
   # Make all ready.
@@ -167,7 +167,7 @@ class Slices
     @results.size == @lanes.size
   end
 
-  # What came of it, once it is finished. Raises what a lane died of.
+  # The result, once it is finished. Raises the error of a lane that died.
   def result
     times = Process.times
     @user_s += times.utime - @times.utime

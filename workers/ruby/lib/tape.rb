@@ -20,7 +20,7 @@ class Tape
   BATCHES = %w[mget mset].freeze
   WRITES = %w[set add replace cas].freeze
   VALUED = (WRITES + BATCHES + %w[get gets gat]).freeze
-  # What each counter is stored as.
+  # The stored value of each counter.
   COUNTER = '1000000000'.b.freeze
   # memcached_bench's value; as many bytes as it has marshalled.
   ARRAY = [].freeze

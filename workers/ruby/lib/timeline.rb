@@ -6,9 +6,9 @@ class Timeline
   SECTIONS = 10
   SECTION_SLICES = 100
   SLICES = SECTIONS * SECTION_SLICES
-  # What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+  # Operations that end after a late open loop's window have slices too; the last has the rest.
   MOST_SLICES = 4 * SLICES
-  # Histograms take 230 kB each: beyond so many lanes and kinds there are no sections.
+  # Histograms take 230 kB each: beyond this number of lanes and kinds there are no sections.
   MOST_SECTIONED = 64
 
   # When the slice that is going on ends; its section.

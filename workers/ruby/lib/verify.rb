@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What an answer of a library comes to, as one number.
+# The result of a library's answer, as one number.
 #
 # Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.

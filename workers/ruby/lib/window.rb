@@ -31,7 +31,7 @@ class Window
     @end_ns = [@end_ns, Window.clock].min
   end
 
-  # What was due in an open loop's window and is not sent by this instant never is.
+  # After this instant, the rest of an open loop's window is never sent.
   def drain_ns = @stopped ? @end_ns : @end_ns + (2 * @timeout_ns)
 
   # Wait for an instant. False if the run was stopped before it came.

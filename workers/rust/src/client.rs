@@ -1,4 +1,4 @@
-//! What a client file gives to the worker, and what of a trial it refuses; README.md says what each part has to do.
+//! The interface of a client file, and its refusals of a trial; README.md says what each part has to do.
 
 use crate::prepare::Prepare;
 use crate::tape::{Kind, Operation, Tape, Verb, kind_name};
@@ -35,10 +35,10 @@ impl Client {
 #[allow(async_fn_in_trait, reason = "each lane has an executor of its own")]
 pub trait Session: Sized + Send + 'static {
     const CLIENT: Client;
-    /// What a call returns; it is judged after the clock was read.
+    /// The answer of a call; it is judged after the clock was read.
     type Answer;
     type Error;
-    /// What the lanes share; most share nothing.
+    /// The state that the lanes share; most share nothing.
     type Shared: Clone + Send;
 
     fn share(setup: &Prepare) -> Self::Shared;
@@ -52,7 +52,7 @@ pub trait Session: Sized + Send + 'static {
     /// The operation, and nothing else: this is what is timed.
     async fn call(&mut self, op: &Operation) -> Result<Self::Answer, Self::Error>;
     fn verify(tape: &Tape, op: &Operation, answer: &Self::Answer) -> Verified;
-    /// What an error comes to: some are answers.
+    /// The result of an error: some are answers.
     fn failure(op: &Operation, error: &Self::Error) -> ReplyStatus;
 
     /// End operations without a reply by a command that has one; how many such.
@@ -66,7 +66,7 @@ pub trait Session: Sized + Send + 'static {
     }
 }
 
-/// What of a trial cannot be played, before anything is timed.
+/// The reason why a trial cannot be played, before anything is timed.
 pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     let client = S::CLIENT;
     let own: Vec<_> = client.kinds().collect();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::histogram::{encode, histogram};
 use crate::tape::Tape;
 
-/// What a lane notes of its groups.
+/// A lane's notes of its groups.
 pub struct Groups {
     length: usize,
     /// The next operation's place in its group.

@@ -14,7 +14,7 @@ use crate::verify::{ReplyStatus, Verified};
 use crate::watch::add_one;
 use crate::window::{Window, clock_ns};
 
-/// What a run asks of each lane.
+/// The task of each lane in a run.
 #[derive(Clone)]
 pub struct Task {
     pub window: Arc<Window>,
@@ -263,7 +263,7 @@ async fn open_loop<S: Session, const GIVES_UP: bool>(
         n += 1;
     }
     (notes.sent_ns, notes.ended_ns) = (now.max(window.start_ns), now.max(window.start_ns));
-    // What was due in the window and will not be sent waited at least until now.
+    // Operations that were due in the window and will not be sent waited at least until now.
     let left_at = clock_ns();
     let end_ns = window.end_ns.load(Relaxed).min(left_at);
     while n < limit && count > 0 {

@@ -1,4 +1,4 @@
-//! What a lane notes in a run or a slice, and what the lanes of a slice add up.
+//! A lane's notes in a run or a slice, and the sums of a slice's lanes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -14,7 +14,7 @@ use crate::tape::{KINDS, Operation, Tape, Verb};
 use crate::timeline::Timeline;
 use crate::watch::Watch;
 
-/// What a lane notes in a run.
+/// A lane's notes in a run.
 pub struct LaneRecord {
     pub tape: &'static Tape,
     /// By section of the window and kind; a window without sections has one of them.
@@ -117,7 +117,7 @@ impl LaneRecord {
     }
 }
 
-/// What a lane knows of the slice that is going on. In a run all is counted.
+/// A lane's state in the current slice. In a run all is counted.
 #[derive(Clone, Copy)]
 pub struct LaneSlice {
     /// The lead-in is over.
@@ -148,7 +148,7 @@ impl LaneSlice {
     }
 }
 
-/// What the lanes add up when a slice has ended.
+/// The sums of all lanes when a slice has ended.
 #[derive(Default)]
 pub struct Sums {
     pub playing: AtomicU64,

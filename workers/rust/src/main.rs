@@ -2,7 +2,7 @@
 //!
 //! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
 //! has the measured loops, `slices` its short turns, `watch` what the main thread sees of a lane; `window` is
-//! when a run begins and ends, `tape` says what is to be done, `verify` what a reply comes to, `recorder` its
+//! when a run begins and ends, `tape` says what is to be done, `verify` the result of a reply, `recorder` its
 //! sums, `groups` the times of whole groups, `call_log` a record of each call, `give_up` callers that give up
 //! calls, `histogram` how times travel,
 //! `timeline` the window in slices and sections; `client` is what a file of `clients` gives, one for each

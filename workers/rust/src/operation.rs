@@ -12,7 +12,7 @@ pub struct Operation {
     /// Keys with their values, of an `mset`.
     pub pairs: &'static [(&'static str, &'static [u8])],
     pub indexes: &'static [u32],
-    /// What is written, or what a read has to bring.
+    /// The value that is written, or that a read has to bring.
     pub value: &'static [u8],
     pub amount: u64,
     pub exptime_s: u32,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
-/// What a lane panicked with.
+/// The message of a lane's panic.
 #[derive(Clone, Default)]
 pub struct Panic {
     pub text: String,
@@ -33,7 +33,7 @@ pub fn watch() {
     }));
 }
 
-/// What a function returns, or what it panicked with.
+/// The value of a function, or the message of its panic.
 pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(function)).map_err(|_| LAST.with_borrow(Panic::clone))
 }

@@ -1,4 +1,4 @@
-//! One prepared trial: the client of each lane, connected; and the answer that a run comes to.
+//! One prepared trial: the client of each lane, connected; and the answer of a run.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,7 +51,7 @@ pub fn usage() -> Usage {
     getrusage(UsageWho::RUSAGE_SELF).expect("its own usage")
 }
 
-/// What a run took, or all slices together.
+/// Times of a run, or of all slices together.
 #[derive(Default)]
 pub struct Totals {
     pub elapsed_ns: u64,

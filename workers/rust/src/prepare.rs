@@ -1,4 +1,4 @@
-//! What `prepare` asks for.
+//! The request `prepare`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::tape::Tape;
 
-/// What `prepare` asks for.
+/// The request `prepare`.
 #[derive(Deserialize)]
 pub struct Prepare {
     pub servers: Vec<String>,
@@ -71,7 +71,7 @@ impl Prepare {
         Ok(Some((user, lines.lines().next().unwrap_or_default().to_owned())))
     }
 
-    /// What an operation or a connect may last.
+    /// The time limit of an operation or a connect.
     pub fn timeout(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.timeout_ms)
     }

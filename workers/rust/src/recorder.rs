@@ -1,4 +1,4 @@
-//! What a lane notes of its operations, kind by kind, and how that is sent.
+//! A lane's notes of its operations, kind by kind, and their form as a message.
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};

@@ -76,7 +76,7 @@ impl Slices {
         turn
     }
 
-    /// What a slice came to, which the totals get too.
+    /// The result of a slice, which the totals get too.
     pub fn end(&mut self, slice: &Slice, turn: &Turn, before: Usage) -> Value {
         let (window, sums) = (&turn.task.window, &turn.sums);
         let callers = sums.callers.load(Relaxed);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 pub const SECTIONS: usize = 10;
 const SECTION_SLICES: usize = 100;
 const SLICES: usize = SECTIONS * SECTION_SLICES;
-/// What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+/// Operations that end after a late open loop's window have slices too; the last has the rest.
 const MOST_SLICES: usize = 4 * SLICES;
 
 #[derive(Clone, Copy, Default)]

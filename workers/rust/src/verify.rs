@@ -1,4 +1,4 @@
-//! What an answer comes to, byte by byte.
+//! The result of an answer, byte by byte.
 
 use crate::tape::{Operation, Tape, Verb};
 
@@ -19,7 +19,7 @@ pub enum ReplyStatus {
 /// A call log has no more of a wrong value.
 const MOST_WRONG_BYTES: usize = 4096;
 
-/// What is noted of an operation: how it ended, the keys found, the value bytes moved, a wrong value.
+/// The notes of an operation: how it ended, the keys found, the value bytes moved, a wrong value.
 pub struct Verified {
     pub status: ReplyStatus,
     pub found: usize,

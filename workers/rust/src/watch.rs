@@ -1,4 +1,4 @@
-//! What the main thread sees of a lane that plays.
+//! The main thread's view of a lane that plays.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

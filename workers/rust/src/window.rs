@@ -76,7 +76,7 @@ impl Window {
         }
     }
 
-    /// What was due in the window and is not sent by this instant never is.
+    /// After this instant, the rest of the window is never sent.
     pub fn drain_ns(&self) -> u64 {
         let grace = if self.stopped.load(Relaxed) { 0 } else { 2 * self.timeout_ns };
         self.end_ns.load(Relaxed) + grace

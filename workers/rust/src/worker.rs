@@ -82,7 +82,7 @@ impl<S: Session> Worker<S> {
 
     fn send(&mut self, message: &Value) {
         if writeln!(self.out, "{message}").is_err() {
-            self.ended = true; // nobody is left to tell
+            self.ended = true; // the caller is gone
         }
     }
 
@@ -240,7 +240,7 @@ impl<S: Session> Worker<S> {
                     return Err(failed(panic.kind(), &panic.text, panic.own));
                 }
                 Ok(Event::Line(line)) => self.read_during_run(&line, window),
-                // Nobody is left to tell, and a call of the library may not come back.
+                // The caller is gone, and a call of the library may not come back.
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => std::process::exit(0),
                 Err(RecvTimeoutError::Timeout) => {
                     *next += PROGRESS;
@@ -350,7 +350,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// What is asked while a run goes on.
+    /// The requests while a run goes on.
     fn read_during_run(&mut self, line: &str, window: &Window) {
         let request: Value = serde_json::from_str(line).unwrap_or_default();
         match request["type"].as_str() {

@@ -92,7 +92,7 @@ public final class Null implements Client {
             }
         }
 
-        /** What the prefill stored for a key, or null; cut anew if there were too many to keep. */
+        /** The value that the prefill stored for a key, or null; cut anew if there were too many to keep. */
         private byte[] value(int key) {
             if (key >= values.length) {
                 return null;

@@ -195,7 +195,7 @@ impl Session for AsyncMemcached {
     }
 }
 
-/// What the text protocol brought.
+/// The value that the text protocol brought.
 fn plain(value: &Value) -> &[u8] {
     verify::plain(bytes(&value.data), value.flags.unwrap_or(0))
 }

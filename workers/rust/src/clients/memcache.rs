@@ -2,7 +2,7 @@
 //!
 //! Its pool asks the server for its `version` before each operation: users get that, so it is
 //! measured, unless the option `test_on_check_out=off` spares it. TCP_NODELAY is its default.
-//! On the text wire it tells nobody that an `add` or `replace` was refused: these are binary alone.
+//! On the text wire it does not report that an `add` or `replace` was refused: these are binary alone.
 //! In binary its `incr` and `decr` make a counter that is missing: only tapes on which none can be.
 //! Over a Unix socket it has no time-outs.
 
@@ -48,7 +48,7 @@ impl r2d2::HandleEvent for Count {
     }
 }
 
-/// What it says of a text connection that ends.
+/// Its message for a text connection that ends.
 const CUT_OFF: &str = "Ascii protocol no line found";
 const BINARY_ALONE: &[Verb] = &[Verb::ADD, Verb::REPLACE];
 const STEPS: &[Verb] = &[Verb::INCR, Verb::DECR];
@@ -89,7 +89,7 @@ impl Session for Memcache {
     fn refuse(setup: &Prepare, tape: &Tape) -> Option<&'static str> {
         let lacks = BINARY_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
         if setup.wire == "text" && lacks {
-            return Some("text: it tells nobody that an add or replace was refused");
+            return Some("text: the library does not report a refused add or replace");
         }
         let steps = STEPS.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
         let deletes = tape.kinds.contains(&(2 * usize::from(Verb::DELETE.0)));
@@ -223,7 +223,7 @@ fn pool(setup: &Prepare, server: &str, opened: &Arc<AtomicU64>) -> Result<memcac
     let mut url = Url::parse(&url).map_err(|error| error.to_string())?;
     if let Some((user, password)) = setup.login()? {
         let taken = url.set_username(user).is_ok() && url.set_password(Some(&password)).is_ok();
-        // What a URL has to encode, the library sends encoded.
+        // Characters that a URL encodes, the library sends encoded.
         if !taken || url.username() != user || url.password() != Some(&password) {
             return Err("auth: it takes no such login in its URL".into());
         }

@@ -9,7 +9,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** What a client file says of its library, and how it opens it. */
+/** A client file's facts about its library, and its way to open it. */
 public interface Client {
     String library();
 

@@ -42,7 +42,7 @@ record Cpu(long userTicks, long systemTicks, long threadsNs) {
         return sum;
     }
 
-    /** What the calling thread has used so far. */
+    /** CPU time of the calling thread so far. */
     static long ofThisThread() {
         return THREADS.getCurrentThreadCpuTime();
     }

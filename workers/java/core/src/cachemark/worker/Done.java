@@ -9,7 +9,7 @@ import org.HdrHistogram.Histogram;
 final class Done {
     private Done() {}
 
-    /** What a run took, or all slices together; the CPU time in user code and in the kernel. */
+    /** Times of a run, or of all slices together; the CPU time in user code and in the kernel. */
     record Totals(long elapsedNs, long sendElapsedNs, long[] cpuNs) {
         static Totals of(Window window, Lane[] own, long[] cpuNs) {
             long sentNs = window.startNs;

@@ -61,7 +61,7 @@ final class Groups {
         }
     }
 
-    /** A call that could not begin is noted next, before so many older ones: their groups are not counted. */
+    /** A call that could not begin is noted next, before `older` older ones: their groups are not counted. */
     void notedBefore(int older) {
         if (this != NONE) {
             outOfOrder = Math.max(outOfOrder, older + 1);

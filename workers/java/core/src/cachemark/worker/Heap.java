@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What the JVM has allocated and collected so far. It knows the bytes of live threads only, so they
+ * Allocations and collections of the JVM so far. It knows the bytes of live threads only, so they
  * are unknown for a run in which a thread ended. It counts no objects.
  */
 record Heap(Map<Long, Long> threadBytes, long threadsStarted, long collections, long collectionMs) {

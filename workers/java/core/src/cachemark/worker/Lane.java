@@ -32,7 +32,7 @@ final class Lane {
     int barriers;
     /** Null unless the run asked for a call log. */
     CallLog calls;
-    /** What its thread took, its wait for the window too. */
+    /** The CPU time of its thread, with its wait for the window. */
     long cpuNs;
     /** Read by others while it plays. */
     private volatile long okSoFar;
@@ -64,7 +64,7 @@ final class Lane {
         slice.beginLeadIn(countFromNs, middleNs);
     }
 
-    /** Add what the slice came to. */
+    /** Add the slice's result. */
     void addTo(Slices.Sums sums) {
         slice.addTo(sums, ok, failed);
         if (!script.isEmpty()) {
@@ -89,7 +89,7 @@ final class Lane {
         return failedSoFar;
     }
 
-    /** Note a call; what it came to, which is a time-out if it lasted that long. */
+    /** Note a call; return its result, which is a time-out if it lasted that long. */
     private long note(Op op, long outcome, long began, long now, long lagNs) {
         long serviceNs = now - began;
         long came = serviceNs >= window.timeoutNs ? Verify.TIMEOUT : outcome;

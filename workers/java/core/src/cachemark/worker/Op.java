@@ -10,9 +10,9 @@ public final class Op {
     public final String key;
 
     public final List<String> keys;
-    /** What it writes, or null. */
+    /** The value that it writes, or null. */
     public final byte[] value;
-    /** What the keys of a batch are set to, or null. */
+    /** The values of a batch's keys, or null. */
     public final List<byte[]> values;
 
     public final int exptimeS;

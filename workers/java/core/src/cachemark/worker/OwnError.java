@@ -14,7 +14,7 @@ final class OwnError extends RuntimeException {
         }
     }
 
-    /** What was thrown in one line, with the place in this worker that it came from. */
+    /** The exception in one line, with its place in this worker. */
     static String describe(Throwable thrown) {
         StackTraceElement origin = origin(thrown);
         return origin == null

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** A client with its connections open, and the callers of this worker. */
 final class Player {
-    /** Histograms take 230 kB each: beyond so many callers and kinds there are no sections. */
+    /** Histograms take 230 kB each: beyond this number of callers and kinds there are no sections. */
     private static final int MOST_SECTIONED = 64;
 
     final Prepare setup;
@@ -47,7 +47,7 @@ final class Player {
         tape = setup.tape;
         int first = setup.share * setup.threads;
         int all = setup.shares * setup.threads;
-        // What has no reply, or is outstanding with others, could be overtaken on its way.
+        // An operation without a reply, or outstanding with others, could be overtaken on its way.
         boolean inTurn = setup.depth == 1 && !tape.kinds().contains(Verb.kindName(Verb.SET.kind(true)));
         boolean inOrder = inTurn || client.features().contains("in_order");
         boolean own = !setup.servers.isEmpty() && setup.connections <= setup.threads;

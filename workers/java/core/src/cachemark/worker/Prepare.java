@@ -12,7 +12,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** What `prepare` asks for, as client files read it. */
+/** The request `prepare`, as client files read it. */
 public final class Prepare {
     private static final long CONNECT_MS = 3000;
 
@@ -28,7 +28,7 @@ public final class Prepare {
     public final Map<String, String> options = new TreeMap<>();
     /** How to encrypt; null: not at all. */
     public final Tls tls;
-    /** Who logs in on each connection; null: nobody. */
+    /** The login of each connection, or null. */
     public final Login login;
 
     public final Tape tape;
@@ -155,7 +155,7 @@ public final class Prepare {
             return depths;
         }
         if (!wire.equals("none") && threads % connections != 0) {
-            return "as many connections as threads, or so many threads share each";
+            return "as many connections as threads, or a number of threads share each";
         }
         if (tape.repeats()) {
             return "a batch that names a key twice: the libraries give maps";

@@ -95,7 +95,7 @@ final class Recorder {
         }
     }
 
-    /** What was played, without the times. */
+    /** The counts of the played operations, without the times. */
     JsonObject counts() {
         JsonObject operations = new JsonObject();
         for (int k = 0; k < kinds.length; k++) {

@@ -1,6 +1,6 @@
 package cachemark.worker;
 
-/** What a lane plays, one operation after the other. */
+/** The operations of a lane, one after the other. */
 interface Script {
     /** The next operation; null at the end, which a looped script does not have. */
     Op next();

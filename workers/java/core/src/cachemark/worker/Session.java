@@ -17,7 +17,7 @@ public interface Session extends AutoCloseable {
         throw new UnsupportedOperationException();
     }
 
-    /** What an exception of the library counts as. */
+    /** The fault kind of an exception of the library. */
     long failure(Throwable thrown);
 
     /** Make an answered command on each connection; how many. */

@@ -55,7 +55,7 @@ final class SliceCount {
         leadInFailed = failed;
     }
 
-    /** Add what the slice came to, in which so many operations succeeded and failed. */
+    /** Add the slice, in which `ok` operations succeeded and `failed` failed. */
     void addTo(Slices.Sums sums, long ok, long failed) {
         long okBefore = counting ? leadInOk : ok;
         long failedBefore = counting ? leadInFailed : failed;

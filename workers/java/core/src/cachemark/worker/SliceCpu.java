@@ -37,7 +37,7 @@ final class SliceCpu implements AutoCloseable {
         add(1);
     }
 
-    /** What all slices took. */
+    /** CPU time of all slices. */
     Cpu used() {
         return new Cpu(userTicks, systemTicks, 0);
     }

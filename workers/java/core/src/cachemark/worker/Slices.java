@@ -19,13 +19,13 @@ final class Slices {
     private static final int WARM_TURNS = 400;
     private static final long WARM_NS = 200_000_000;
 
-    /** What the lanes add up at the end of a slice. */
+    /** The sums of all lanes at the end of a slice. */
     static final class Sums {
         long ops;
         long errors;
         long leadInOps;
         long halfOps;
-        /** Of the lanes that have operations, which are so many. */
+        /** Of the lanes that have operations, and their number. */
         long elapsedNs;
 
         long halfNs;
@@ -147,7 +147,7 @@ final class Slices {
         return true;
     }
 
-    /** What the slice that has ended came to; it is added to the totals. */
+    /** The result of the ended slice; it is added to the totals. */
     JsonObject result() {
         Sums sums = new Sums();
         for (Lane lane : lanes) {

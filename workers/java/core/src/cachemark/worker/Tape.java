@@ -57,7 +57,7 @@ public final class Tape {
         return file.keyCount;
     }
 
-    /** The first so many keys are stored before anything is timed. */
+    /** The number of keys, from the first on, that are stored before anything is timed. */
     public int prefillCount() {
         return file.prefillCount;
     }

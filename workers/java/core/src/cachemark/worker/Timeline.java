@@ -12,7 +12,7 @@ final class Timeline {
     static final int SECTIONS = 10;
     private static final int SECTION_SLICES = 100;
     private static final int SLICES = SECTIONS * SECTION_SLICES;
-    /** What ends after the window, in an open loop that is late, has slices too; the last the rest. */
+    /** Operations that end after a late open loop's window have slices too; the last the rest. */
     private static final int MAX_SLICES = 4 * SLICES;
 
     private final long[] ok = new long[MAX_SLICES];

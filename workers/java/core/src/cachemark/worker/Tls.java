@@ -43,7 +43,7 @@ public final class Tls {
         this.name = name;
     }
 
-    /** What the options ask for; null without `tls`. */
+    /** The TLS options; null without `tls`. */
     static Tls of(Map<String, String> options) {
         if (!options.containsKey("tls")) {
             return null;

@@ -1,6 +1,6 @@
 package cachemark.worker;
 
-/** What this client cannot do: the reason and what would make it work. */
+/** A task that this client cannot do: the reason and what would make it work. */
 final class Unsupported extends RuntimeException {
     final String remedy;
 

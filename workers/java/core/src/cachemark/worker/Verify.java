@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
- * What an operation came to, as one number that the loop can note in no time.
+ * The result of an operation, as one number that the loop can note in no time.
  *
  * <p>Not negative: it is done; the low 17 bits are the keys found, the next says that it was
  * refused (add, replace, cas), the bits above are the value bytes read or written. Negative: it
@@ -23,7 +23,7 @@ public final class Verify {
     static final long REFUSED = 1 << 17;
     static final int SIZE_BIT = 18;
 
-    /** What a value becomes whose item has other flags than 0: it equals no value of the tape. */
+    /** The value of an item with other flags than 0: it equals no value of the tape. */
     private static final byte[] OTHER_FLAGS = "other flags than 0".getBytes(StandardCharsets.US_ASCII);
 
     private Verify() {}
@@ -43,10 +43,10 @@ public final class Verify {
         }
     }
 
-    /** What a cas read, and whether it stored; null if the key was gone between the two. */
+    /** The value that a cas read, and whether it stored; null if the key was gone between the two. */
     public record Swap(byte[] read, Boolean stored) {}
 
-    /** What a call came to: its answer, verified, or what was thrown. Throws OwnError. */
+    /** The result of a call: its answer, verified, or the exception. Throws OwnError. */
     static long of(Object answer, Throwable failure, Op op, Session session) {
         if (failure == null) {
             return of(answer, op);

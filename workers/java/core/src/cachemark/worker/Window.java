@@ -58,7 +58,7 @@ final class Window {
         stopped = true;
     }
 
-    /** What was due in an open loop's window and is not sent by this instant never is. */
+    /** After this instant, the rest of an open loop's window is never sent. */
     long drainNs() {
         return stopped || endNs == Long.MAX_VALUE ? endNs : endNs + 2 * timeoutNs;
     }

@@ -106,7 +106,7 @@ public final class Worker {
         inbox.add(bye);
     }
 
-    /** A run whose caller is gone does not go on: nobody is left to tell. */
+    /** A run whose caller is gone does not go on: the caller is gone. */
     private void endAbandoned() {
         if (ended && window != null) {
             Runtime.getRuntime().halt(0);

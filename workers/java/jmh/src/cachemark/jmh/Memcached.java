@@ -70,7 +70,7 @@ public class Memcached {
     @Param("false")
     public boolean sameKeys;
 
-    /** set-get: so many commands are sent, then all of them awaited; 1 for a client without futures. */
+    /** set-get: this number of commands is sent, then all of them awaited; 1 for a client without futures. */
     @Param("1")
     public int depth;
 
