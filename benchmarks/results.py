@@ -118,9 +118,9 @@ def section(suite: str, report: Report, answers: Answers) -> str:
     """A suite's part of the page: the command, the machine, the answers, the picture."""
     header = report.header
     command = " ".join(["cachemark run", suite, *SUITES[suite].options])
-    played = (
-        f"{header.created_at[:10]}, {report.valid_trials} trials valid. {report.environment[0]}."
-    )
+    # The processor, the number of CPUs, and whether they are virtual; the archive has the rest.
+    machine = ", ".join(report.environment[0].split(", ")[:3])
+    played = f"{header.created_at[:10]}, {report.valid_trials} trials valid: {machine}."
     lines = [
         *(f"## {suite}", "", _wrapped(header.experiment.question), ""),
         *("```sh", command, "```", ""),

@@ -150,16 +150,16 @@ def _faults(faults: Iterable[Fault]) -> str:
 
 
 def _rules(rules: Iterable[Rule]) -> str:
-    head = "| rule | verdict | figure | limit |\n|---|---|---|---|\n"
-    return head + "".join(_rule(each) for each in rules)
+    return "\n".join(_filled(f"- {each.name}: {_rule(each)}") for each in rules) + "\n"
 
 
 def _rule(rule: Rule) -> str:
-    limit = "never came" if rule.limit is None else f"{rule.limit:g}"
-    only = ", in the profile `common`" if rule.common_only else ""
+    """Such as "hangs, if `longest_ms` is above 5000"; a rule without a figure is broken at once."""
     if not rule.figure:
-        return f"| {rule.name} | {rule.verdict} | – | once |\n"
-    return f"| {rule.name} | {rule.verdict} | `{rule.figure}` | {limit}{only} |\n"
+        return f"{rule.verdict}, once"
+    limit = "never came" if rule.limit is None else f"is above {rule.limit:g}"
+    only = ", in the profile `common`" if rule.common_only else ""
+    return f"{rule.verdict}, if `{rule.figure}` {limit}{only}"
 
 
 def _statuses() -> str:

@@ -112,7 +112,7 @@ fn store(configuration: &Configuration, memory_bytes: usize) -> Result<Store, En
 
 /// memcached's table begins with 2 to this power slots.
 const HASH_POWER: u32 = 16;
-/// A table without an option for it begins with at most 1 / TABLE_SHARE of the memory.
+/// A table without an option for it begins with at most 1 / `TABLE_SHARE` of the memory.
 const TABLE_SHARE: usize = 64;
 const SLOT_BYTES: usize = 8;
 
