@@ -5,7 +5,7 @@ A call that is given up is another function with the same arguments: the loops d
 
 from __future__ import annotations
 
-import asyncio
+import importlib
 import os
 import signal
 import threading
@@ -47,6 +47,8 @@ def ways(client):
 
 
 def _cancelling(turns, function, _op):
+    asyncio = importlib.import_module("asyncio")  # a client that blocks does without it
+
     async def call(*arguments):
         if not turns.has_come():
             return await function(*arguments)

@@ -22,21 +22,21 @@ class Operation:
     __slots__ = ("_indexes", "_tape", "amount", "exptime_s", "generation", "key", "keys", "kind",
                  "number", "ok_code", "pairs", "value", "values")  # fmt: skip
 
-    def __init__(self, tape, number, kind, indexes, names, exptime_s):  # noqa: PLR0917
-        self._tape = tape
-        self._indexes = indexes
-        self.number = number
-        self.kind = kind
-        self.keys = names
-        self.key = names[0] if names else None
-        self.exptime_s = exptime_s
-        self.values, self.value, self.pairs = (), None, None
-        self.amount = self.ok_code = self.generation = 0
-
-    def carry(self, values, found):
-        """Give it its values; a reply that is right says that `found` keys were found."""
-        self.values, self.value = values, values[0]
-        self.ok_code = sum(map(len, values)) << SIZE_BIT | found
+    def __init__(self, tape, number, parts):
+        self._tape, self.number = tape, number
+        (
+            self.kind,
+            self._indexes,
+            self.key,
+            self.keys,
+            self.exptime_s,
+            self.amount,
+            self.ok_code,
+            self.generation,
+            self.value,
+            self.values,
+            self.pairs,
+        ) = parts
 
     def prefilled(self, position=0):
         """Whether a key is stored before anything is timed."""
@@ -65,20 +65,22 @@ class Operations:
 
         All are made now, or where that would not fit each just before its turn.
         """
-        numbers = self._tape.numbers(lane, lanes)
-        if sum(self._tape.lengths) + _OPERATION_BYTES * len(numbers) > _HELD_BYTES:
-            return lambda: (self._made(j, {}) for j in numbers)
-        ready = [self._made(j, self._values) for j in numbers]
+        tape, numbers = self._tape, self._tape.numbers(lane, lanes)
+        if sum(tape.lengths) + _OPERATION_BYTES * len(numbers) > _HELD_BYTES:
+            return lambda: (Operation(tape, j, self._parts(tape.raw(j), {})) for j in numbers)
+        # Most records are there many times.
+        records = list(map(tape.raw, numbers))
+        parts = {record: self._parts(record, self._values) for record in set(records)}
+        ready = [Operation(tape, j, parts[of]) for j, of in zip(numbers, records)]
         return lambda: ready
 
     def prefill(self, lane, lanes):
         """The writes that store a lane's keys, made one by one."""
         tape = self._tape
         for k in range(lane, tape.prefill_count, lanes):
-            op = Operation(tape, k, "set", [k], [self._names[k]], tape.exptime_s)
-            counter = k >= tape.first_counter
-            op.carry([COUNTER if counter else tape.value(k, tape.lengths[k])], 0)
-            yield op
+            values = [COUNTER if k >= tape.first_counter else tape.value(k, tape.lengths[k])]
+            own = _ok_code(values, 0), 0, values
+            yield Operation(tape, k, _parts("set", [k], [self._names[k]], tape.exptime_s, 0, *own))
 
     def facts(self, number):
         """Of a record: its kind, how many keys it names, and their bytes."""
@@ -89,22 +91,32 @@ class Operations:
         """The same of the write that stores a key before anything is timed."""
         return "set", 1, len(self._tape.keys[key])
 
-    def _made(self, number, kept):
+    def _parts(self, record, kept):
+        """What operations with the same record have in common, in the order of `Operation`."""
         tape = self._tape
-        name, quiet, keys, length, exptime_s, generation = tape.record(number)
-        names = [self._names[k] for k in keys]
-        op = Operation(tape, number, name + "_noreply" * quiet, keys, names, exptime_s)
+        name, quiet, keys, length, exptime_s, generation = tape.fields(record)
+        kind, names = name + "_noreply" * quiet, [self._names[k] for k in keys]
         if name in _WITHOUT_VALUE:
-            op.amount, op.ok_code = length, 0 if quiet else len(keys)
-            return op
+            ok_code = 0 if quiet else len(keys)
+            return _parts(kind, keys, names, exptime_s, length, ok_code)
         own = name in READS or name == "mset"  # the length of the table, not of the record
         lengths = (tape.lengths[k] if own else length for k in keys)
         values = [_cut(tape, (*which, generation), kept) for which in zip(keys, lengths)]
-        op.generation = generation
-        op.carry(values, len(keys) if name in READS else 0)
-        if name in BATCHES:
-            op.pairs = dict(zip(names, values))
-        return op
+        found = len(keys) if name in READS else 0
+        pairs = dict(zip(names, values)) if name in BATCHES else None
+        ok_code = _ok_code(values, found)
+        return _parts(kind, keys, names, exptime_s, 0, ok_code, generation, values, pairs)
+
+
+def _parts(kind, indexes, names, exptime_s, amount, ok_code, generation=0, values=(), pairs=None):  # noqa: PLR0917
+    key, value = names[0] if names else None, values[0] if values else None
+    own = kind, indexes, key, names, exptime_s, amount, ok_code, generation
+    return (*own, value, values, pairs)
+
+
+def _ok_code(values, found):
+    """The code of a right reply that brings or stores these values: `found` keys were found."""
+    return sum(map(len, values)) << SIZE_BIT | found
 
 
 def _cut(tape, which, kept):

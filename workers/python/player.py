@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import importlib
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,6 @@ import call_log
 import give_up
 import groups
 import heap
-import lane_tasks
 import lane_threads
 from histogram import encode
 from main_thread import MAIN_THREAD
@@ -34,7 +33,11 @@ class Player:
         self.client, self.setup, self.tape = client, setup, tape
         self.records = []
         self.playing = self.waits = False
-        self.loop = asyncio.new_event_loop() if client.API == "async" else None
+        self.tasks = self.loop = None
+        if client.API == "async":
+            # Not at the top: to import asyncio costs as much as most libraries.
+            self.tasks = importlib.import_module("lane_tasks")
+            self.loop = self.tasks.asyncio.new_event_loop()
         names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
         self.operations = Operations(tape, names)
         # A session lives in one thread from its connect on: some libraries keep a connection for
@@ -45,7 +48,7 @@ class Player:
         share, shares = setup.segment
         self.places = [share * setup.threads + t for t in range(setup.threads)]
         self.lanes = shares * setup.threads
-        self.scripts = [self._script(*pair) for pair in zip(self.sessions, self.places)]
+        self.scripts = self._scripts()
 
     def begin(self, function, arguments):
         """Begin a call of a function in each lane's thread, all at the same time; its futures."""
@@ -61,10 +64,22 @@ class Player:
             return RenewedSession(lambda: self.client.Session(self.setup), after, servers)
         if self.loop is None:
             return self.client.Session(self.setup)
-        asyncio.set_event_loop(self.loop)  # up to Python 3.9 a queue takes it when it is made
+        # Up to Python 3.9 a queue takes it when it is made.
+        self.tasks.asyncio.set_event_loop(self.loop)
         session = self.client.Session(self.setup)
         self.loop.run_until_complete(session.open())
         return session
+
+    def _scripts(self):
+        """A script for each lane. No collection: nothing is garbage, and to look takes as long."""
+        collects = hasattr(gc, "freeze")  # PyPy's collector does more than look for cycles
+        if collects:
+            gc.disable()
+        try:
+            return [self._script(*pair) for pair in zip(self.sessions, self.places)]
+        finally:
+            if collects:
+                gc.enable()
 
     def _script(self, session, place):
         """A function that gives a lane's calls from the first record on."""
@@ -165,10 +180,10 @@ class Player:
         session.record = record
         session.begin(quiet)
         if self.loop:
-            lane = lane_tasks.open_loop_lane if open_loop else lane_tasks.closed_loop_lane
+            lane = self.tasks.open_loop_lane if open_loop else self.tasks.closed_loop_lane
             count = self.setup.connections * self.setup.depth
             self.loop.run_until_complete(
-                lane_tasks.play(session, calls, window, record, count, lane)
+                self.tasks.play(session, calls, window, record, count, lane)
             )
         else:
             loop = lane_threads.open_loop_lane if open_loop else lane_threads.closed_loop_lane

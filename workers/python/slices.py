@@ -11,7 +11,6 @@ import time
 from itertools import chain, compress, count, repeat
 
 import groups
-import lane_tasks
 import lane_threads
 from histogram import encode
 from lead_in import LeadIn
@@ -144,10 +143,11 @@ class Slices:
     def _play_tasks(self, lane, window, calls):
         """Play it; of each task of a closed loop what `TaskLanes.callers` has."""
         setup = self._player.setup
-        task = lane_tasks.open_loop_lane if self._open_loop else lane_tasks.slice_lane
+        tasks = self._player.tasks
+        task = tasks.open_loop_lane if self._open_loop else tasks.slice_lane
         count = setup.connections * setup.depth
         lane.record.timeline.end_ns = FOR_EVER_NS  # each task has a lead-in of its own
-        playing = lane_tasks.play(lane.session, calls, window, lane.record, count, task)
+        playing = tasks.play(lane.session, calls, window, lane.record, count, task)
         lanes = self._player.loop.run_until_complete(playing)
         lane.put_back(lanes.left, self._origin_ns)
         return lanes.callers

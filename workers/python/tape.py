@@ -27,6 +27,7 @@ _Header = namedtuple("_Header", (
     "period_ns", "key_offsets_at", "key_bytes_at", "key_bytes", "lengths_at", "pool_at", "ops_at",
     "runs_at", "times_at", "exptime_s", "flags", "group", "counter_count", "thinks_at",
 ))  # fmt: skip
+_RECORD = struct.Struct("<BBHIII")
 # Bytes that a key must not have: white space and control characters.
 _NOT_IN_KEYS = bytes([*range(33), 127])
 
@@ -123,7 +124,10 @@ class Tape:
     def _check_records(self, head):
         """The kinds on the tape, whether a batch names a key twice, whether any key expires."""
         kinds, repeats, expires = set(), False, head.exptime_s > 0
-        for j, (verb, flags, run, key, length, ttl) in enumerate(self._raw(range(head.op_count))):
+        records = list(_RECORD.iter_unpack(self._records))
+        # Most records are there many times: each is checked where it is first.
+        first = dict(zip(reversed(records), range(len(records) - 1, -1, -1)))
+        for (verb, flags, run, key, length, ttl), j in reversed(first.items()):
             at, name = head.ops_at + 16 * j, VERBS.get(verb)
             self._check(name, f"an unknown verb {verb}", at)
             quiet, generation = flags & 1, flags >> 1
@@ -152,13 +156,17 @@ class Tape:
         self._check(ordered and times[-1] < head.period_ns, "times out of order", head.times_at)
         return times
 
-    def _raw(self, numbers):
-        unpack, records = struct.Struct("<BBHIII").unpack_from, self._records
-        return (unpack(records, 16 * j) for j in numbers)
+    def raw(self, number):
+        """A record as it is on the tape, for `fields`."""
+        return _RECORD.unpack_from(self._records, 16 * number)
 
     def record(self, number):
+        """The fields of a record."""
+        return self.fields(self.raw(number))
+
+    def fields(self, raw):
         """Of a record: verb, whether it has no reply, keys, length, expiry time, generation."""
-        verb, flags, run, key, length, exptime_s = next(self._raw([number]))
+        verb, flags, run, key, length, exptime_s = raw
         name = VERBS[verb]
         keys = list(self._runs[key : key + run]) if name in BATCHES else [key][:run]
         return name, flags & 1 == 1, keys, length, exptime_s, flags >> 1
