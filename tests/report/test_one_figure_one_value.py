@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from cachemark.cli.exit_status import OK
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.formats import render
@@ -29,6 +30,8 @@ from tests.cli.in_process import Inside
 from tests.web.serving import Visitor, served
 
 CLIENTS = {"slow": 10_000.0, "fast": 15_000.0}
+# The slow client is played twice; its second arm has a level of its own.
+ARMS = {**CLIENTS, f"slow{REPEAT_SUFFIX}": 10_300.0}
 SITTINGS = 6
 # The heading in tables, the columns of CSV, and how many of CSV's units a microsecond has.
 FIGURES = {
@@ -43,12 +46,12 @@ _FIGURE = re.compile(r"([\d.]+) (ns|µs|ms|s) −([\d.]+)/\+([\d.]+) %")
 
 
 def _outcomes() -> list[Outcome]:
-    cells = [Cell(client=c, server="embedded", workload="mixed", load="one") for c in CLIENTS]
+    cells = [Cell(client=c, server="embedded", workload="mixed", load="one") for c in ARMS]
     found: list[Outcome] = []
     for block in range(SITTINGS):
         draw = random.Random(block)
         speed = draw.uniform(0.7, 1.0)
-        rates = [speed * rate * draw.gauss(1, 0.02) for rate in CLIENTS.values()]
+        rates = [speed * rate * draw.gauss(1, 0.02) for rate in ARMS.values()]
         cpu_us = 20 * draw.uniform(0.8, 1.2)
         sliced = made.sitting(
             len(cells), 12, lambda arm, _before, _number, f=rates: f[arm], block, cpu_us
@@ -64,6 +67,7 @@ def run(tmp_path: Path) -> Run:
     planned = msgspec.structs.replace(
         experiment(list(CLIENTS), SITTINGS),
         design="rounds",
+        twice="slow",
         rounds=RoundsTiming(until="fixed"),
         margin_percent=5.0,
     )
@@ -202,3 +206,37 @@ def test_pair_gate_and_history_show_the_figures_of_the_report(run: Run, inside: 
         want, shown = exact[client]["p99.9"], entry["figures"]["p99.9"]
         ends = ("value", "low", "high")
         assert [shown[end] for end in ends] == pytest.approx([want[end] for end in ends])
+
+
+def test_rate_of_a_client_played_twice_is_of_both_arms_everywhere(run: Run, inside: Inside) -> None:
+    whole = json.loads(render("json", run, None))
+    (group,) = whole["groups"]
+    table = {row["name"]: row["summary"]["total"]["rate"] for row in group["rows"]}
+    ends = ("value", "low", "high")
+    lines = csv.DictReader(io.StringIO(render("csv", run, None)))
+    of_csv = {line["client"]: line for line in lines if line["operation"] == "all"}
+    compared = inside("compare", "made", "--client", "slow", "--client", "fast", "--format", "json")
+    (row,) = json.loads(compared.stdout)["rows"]
+    rate = next(of for of in row["comparisons"] if of["figure"] == "rate")
+    sides = {"slow": rate["second_value"], "fast": rate["first_value"]}
+    kept(run.folder.parent, msgspec.structs.replace(run.header, id="again"), _outcomes())
+    again = inside("compare", "made", "again", "--client", "slow", "--format", "json")
+    (stored,) = json.loads(again.stdout)["rows"]
+    sides["slow, stored"] = stored["comparisons"][0]["first_value"]
+    table["slow, stored"] = table["slow"]
+    for client, of in sides.items():
+        assert [of[end] for end in ends] == pytest.approx([table[client][end] for end in ends])
+    assert rate["ratio"]["value"] == pytest.approx(table["fast"]["value"] / table["slow"]["value"])
+    for client in CLIENTS:
+        told = [float(of_csv[client][f"ops_per_s{end}"]) for end in ("", "_low", "_high")]
+        assert told == pytest.approx([table[client][end] for end in ends])
+        past = inside("history", client, "--figure", "rate", "--format", "json")
+        for entry in json.loads(past.stdout)["lines"][0]["entries"]:
+            shown = entry["figures"]["rate"]
+            assert [shown[of] for of in ends] == pytest.approx([table[client][of] for of in ends])
+    (places,) = [
+        of["places"] for of in whole["rounds"]["groups"][0]["rankings"] if of["figure"] == "rate"
+    ]
+    slow = next(of for of in places if of["name"] == "slow")
+    assert table["slow"]["value"] == pytest.approx(slow["value"])
+    assert slow["value"] > 1.01 * slow["own"]

@@ -11,18 +11,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
-import numpy as np
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
-from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
-from cachemark.analysis.statistics import (
-    Figure,
-    TrialTimes,
-    figures_of,
-    pooled_percentile,
-    showing,
-)
-from cachemark.model.outcome import Outcome
+from cachemark.analysis.rounds.ranking import cell_figure
+from cachemark.model.outcome import Cell, Outcome
 
 # With fewer runs on a side, two sets of runs get no answer.
 MIN_RUNS = 4
@@ -49,27 +41,10 @@ class RunsEstimate(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def run_value(began: str, trials: Sequence[Outcome], name: str) -> RunValue:
-    """A figure of one run's valid trials of a cell.
-
-    A percentile is that of all trials together, any other figure is their geometric mean.
-    """
-    figure = COMPARED_FIGURES[name]
-    shown = showing(trials, figure)
-    value = _percentile(shown, figure) if figure.percent is not None else _mean(shown, figure)
-    return RunValue(began=began, value=value)
-
-
-def _mean(trials: Sequence[Outcome], figure: Figure) -> float | None:
-    values = figures_of(trials, figure)
-    return float(np.exp(np.log(values).mean())) if values else None
-
-
-def _percentile(trials: Sequence[Outcome], figure: Figure) -> float | None:
-    windows = [trial.measure for trial in trials if trial.measure is not None]
-    times = tuple(TrialTimes(list(window.operations.values())) for window in windows)
-    pooled = pooled_percentile(times, figure.percent or 0.0)
-    return math.exp(pooled.value) if pooled else None
+def run_value(began: str, outcomes: Sequence[Outcome], cell: Cell, name: str) -> RunValue:
+    """A figure of a cell in one run."""
+    of = cell_figure(outcomes, cell, name)
+    return RunValue(began=began, value=of.value if of else None)
 
 
 def compare_run_values(first: Sequence[RunValue], second: Sequence[RunValue]) -> RunsEstimate:

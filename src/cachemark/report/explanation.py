@@ -22,7 +22,9 @@ _RATIO = "{:.3f}"
 def explain_cell(report: Report, outcomes: Sequence[Outcome], cell: Cell) -> list[str]:
     """Lines of text about one cell of a run."""
     own = [outcome for outcome in outcomes if outcome.trial.cell == cell]
-    (summary,) = summarise(own)
+    rows = [row.summary for group in report.groups for row in group.rows]
+    # The summary of the table, whose rate is at the level of the ranking.
+    summary = next(of for of in [*rows, *summarise(own)] if of.cell == cell)
     return [
         cell_title(cell),
         "",

@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.number_format import number, time
 from cachemark.analysis.rounds.answers import Answers, Place, Ranking
 from cachemark.analysis.rounds.texts import no_first_text, set_leaders
-from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
+from cachemark.analysis.statistics import CellSummary, KindSummary
 from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER
@@ -163,8 +163,12 @@ def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummar
     if metric == "rate":
         return _with_rates(summary, total, factor)
     if total.response is not None and (p99 := total.response.intervals.get(99.0)) is not None:
-        intervals = {**total.response.intervals, 99.0: _scaled(p99, factor)}
-        times = msgspec.structs.replace(total.response, intervals=intervals)
+        at_level = p99.times(factor)
+        times = msgspec.structs.replace(
+            total.response,
+            percentiles={**total.response.percentiles, 99.0: round(at_level.value)},
+            intervals={**total.response.intervals, 99.0: at_level},
+        )
         total = msgspec.structs.replace(total, response=times)
     return msgspec.structs.replace(summary, total=total)
 
@@ -173,22 +177,13 @@ def _with_rates(summary: CellSummary, total: KindSummary, factor: float) -> Cell
     """All rates of a cell times a factor: those of the kinds are parts of the total."""
 
     def scaled(of: KindSummary) -> KindSummary:
-        return msgspec.structs.replace(of, rate=_scaled(of.rate, factor))
+        return msgspec.structs.replace(of, rate=of.rate.times(factor))
 
     return msgspec.structs.replace(
         summary,
         total=scaled(total),
         kinds=[scaled(kind) for kind in summary.kinds],
         groups=scaled(summary.groups) if summary.groups else None,
-    )
-
-
-def _scaled(of: Interval, factor: float) -> Interval:
-    return msgspec.structs.replace(
-        of,
-        value=of.value * factor,
-        low=of.low * factor if of.low is not None else None,
-        high=of.high * factor if of.high is not None else None,
     )
 
 

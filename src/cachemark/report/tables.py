@@ -5,7 +5,6 @@ from cachemark.analysis.number_format import (
     counted,
     cpu_with_error,
     interval,
-    number,
     percentile_with_error,
     rate_with_error,
 )
@@ -238,7 +237,7 @@ def operation_table(group: Group) -> Table | None:
         [
             row.name,
             kind.kind,
-            number(kind.rate.value),
+            rate_with_error(kind.rate),
             *_percentiles(kind),
             *_hits_and_misses(kind, row.summary),
             *([_refused(kind)] if refused else []),

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.report.compare import CellFilter, ComparisonReport, compare_within_run
@@ -39,6 +40,31 @@ def test_the_first_is_the_baseline_of_all_others() -> None:
     assert rows(found) == [("b", "c", "embedded", "worse"), ("b", "a", "embedded", "worse")]
     assert found.other == ""
     assert found.tests == 2
+
+
+def test_ratio_within_own_error_is_open_and_says_so() -> None:
+    again = trials(f"a{REPEAT_SUFFIX}", 1800)
+    head = made_header("run")
+    twice = msgspec.structs.replace(head.experiment, twice="a")
+    of = compare_within_run(
+        msgspec.structs.replace(head, experiment=twice),
+        numbered([*trials("a", 2000), *again, *trials("b", 2000)]),
+        CellFilter(client=("a", "b")),
+        ("rate",),
+        2.0,
+    )
+    (ratio,) = of.rows[0].comparisons
+    # The rate of a is the geometric mean of both of its arms.
+    assert ratio.ratio
+    assert ratio.ratio.value == pytest.approx((2000 / 1800) ** 0.5, rel=0.01)
+    assert (ratio.answer, ratio.within_own_error) == ("open", True)
+    (note,) = [note for note in of.notes if "own error" in note]
+    assert ratio.bound > 2000 / 1800
+    assert f"differences below {100 * ratio.bound - 100:.1f} %" in note
+    assert not any("vary too much" in note for note in of.notes)
+    # Without the second arm, the same difference is an answer.
+    alone = compared([*trials("a", 1897), *trials("b", 2000)], client=("a", "b"))
+    assert rows(alone) == [("a", "b", "embedded", "better")]
 
 
 def test_servers_are_compared_client_by_client() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.analysis.statistics import FIGURES
+from cachemark.analysis.statistics import FIGURES, over_trials
 from cachemark.model.errors import UsageError
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.run_header import HostsOfRun
@@ -30,15 +30,14 @@ def content(root: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
-def test_figures_are_those_of_the_trials(tmp_path: Path) -> None:
+def test_figures_are_those_of_the_report(tmp_path: Path) -> None:
     outcomes = trials("a", 500, 3)
     kept(tmp_path, made_header("one"), outcomes)
     with RunIndex(tmp_path) as index:
-        rows = list(index.rows("SELECT * FROM trial ORDER BY trial"))
-    for row, outcome in zip(rows, outcomes, strict=True):
-        assert row["valid"] == 1
-        for name, figure in FIGURES.items():
-            assert row[name] == figure.of(outcome)
+        rows = {row["figure"]: row["value"] for row in index.rows("SELECT * FROM pool")}
+    shown = {name: over_trials(outcomes, figure) for name, figure in FIGURES.items()}
+    assert rows == pytest.approx({name: of.value for name, of in shown.items() if of})
+    assert "rate" in rows
 
 
 def test_what_does_not_count_has_no_figure(tmp_path: Path) -> None:
@@ -46,7 +45,8 @@ def test_what_does_not_count_has_no_figure(tmp_path: Path) -> None:
     kept(tmp_path, made_header("one"), bad)
     with RunIndex(tmp_path) as index:
         (row, *_) = index.rows("SELECT * FROM trial")
-    assert (row["valid"], row["reason"], row["rate"]) == (0, "x", None)
+        assert list(index.rows("SELECT * FROM pool")) == []
+    assert (row["valid"], row["reason"]) == (0, "x")
 
 
 def test_new_changed_and_removed_runs_are_noticed(tmp_path: Path) -> None:

@@ -12,14 +12,17 @@ import msgspec
 
 from cachemark.analysis.rounds.comparing import Looked, compare_chosen
 from cachemark.analysis.rounds.pairs import (
+    COMPARED_FIGURES,
     Sittings,
     by_set,
     estimate_pair,
     first_sittings,
     own_figure,
+    read_sittings,
 )
-from cachemark.analysis.statistics import Comparison, Figure
-from cachemark.model.outcome import Cell
+from cachemark.analysis.statistics import Comparison, Figure, Interval, over_trials
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import repetition_of
 
 # Why no first is named: some arms cannot be compared, or each is behind another one, or the
 # first differs from the second, and not from a later one.
@@ -107,6 +110,22 @@ def _logs(
     """ln of each arm's own figure. An arm that lacks it in a sitting has none."""
     own = {cell: own_figure(sittings, cell, figure, of_both=of_both) for cell in cells}
     return {cell: log for cell, log in own.items() if log is not None}
+
+
+def cell_figure(outcomes: Sequence[Outcome], cell: Cell, name: str) -> Interval | None:
+    """A figure of a cell over its valid trials, as every table has it; None if one lacks it.
+
+    `outcomes` are of one run, and may have other cells: the rate of a client that was played twice
+    is of both arms.
+    """
+    valid = [of for of in outcomes if of.verdict == "VALID" and of.measure is not None]
+    own = over_trials([of for of in valid if of.trial.cell == cell], COMPARED_FIGURES[name])
+    if own is None or name != "rate":
+        return own
+    arms = [of for of in valid if of.trial.cell in (cell, repetition_of(cell))]
+    sittings = read_sittings(arms, [name])
+    alone, both = (own_figure(sittings, cell, name, of_both=of) for of in (False, True))
+    return own if alone is None or both is None else own.times(math.exp(both - alone))
 
 
 def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0) -> Standing:

@@ -183,6 +183,8 @@ def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
     """How much longer a run must be; `sitting_s` is how long a sitting takes, 0 if not known."""
     if comparison.scope == "within":
         more = max(1, rule.first - comparison.count)
+    elif comparison.within_own_error:
+        return "; within the instrument's own error"
     elif comparison.needed is None:
         return f"; more than {MAX_SITTINGS} {comparison.unit}s" if comparison.tested else ""
     else:

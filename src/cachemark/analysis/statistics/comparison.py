@@ -75,6 +75,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """How many units the ratio is based on: the smaller number of both sides."""
         return min(self.counts)
 
+    @property
+    def within_own_error(self) -> bool:
+        """Whether it is open as the instrument's own error, so far, is larger than the ratio."""
+        if self.answer != "open" or self.needed is not None or self.ratio is None:
+            return False
+        return 1 / self.bound < self.ratio.value < self.bound
+
     def reversed(self) -> "Comparison":
         """The same comparison with the two in the other order."""
         return msgspec.structs.replace(

@@ -35,6 +35,11 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None = None
     bounds: Literal["interval", "range"] = "interval"
 
+    def times(self, factor: float) -> "Interval":
+        """The same in another unit, or at another level."""
+        low, high = (None if end is None else end * factor for end in (self.low, self.high))
+        return msgspec.structs.replace(self, value=self.value * factor, low=low, high=high)
+
 
 def absolute_figure(values: Sequence[float]) -> Interval:
     """The geometric mean of a cell's trials. Values must be above 0.

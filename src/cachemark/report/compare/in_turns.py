@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
-from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
-from cachemark.analysis.statistics import Comparison, over_trials
+from cachemark.analysis.rounds.ranking import cell_figure
+from cachemark.analysis.statistics import Comparison
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
@@ -72,13 +72,8 @@ def _row(group: GroupAnswer, outcomes: Sequence[Outcome]) -> ComparisonRow | Non
 
 def with_values(comparison: Comparison, outcomes: Sequence[Outcome]) -> Comparison:
     """The comparison with each side's own figure over its trials."""
-    figure = COMPARED_FIGURES[comparison.figure]
-    own = {
-        cell: valid_trials([one for one in outcomes if one.trial.cell == cell])
-        for cell in (comparison.first, comparison.second)
-    }
     return msgspec.structs.replace(
         comparison,
-        first_value=over_trials(own[comparison.first], figure),
-        second_value=over_trials(own[comparison.second], figure),
+        first_value=cell_figure(outcomes, comparison.first, comparison.figure),
+        second_value=cell_figure(outcomes, comparison.second, comparison.figure),
     )

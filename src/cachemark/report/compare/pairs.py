@@ -137,7 +137,12 @@ def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
     """How many sittings, blocks or runs would settle what is open."""
     unclear = [(row, of) for row, of in shown if of.answer == "open" and of.tested]
     known = [(row, of) for row, of in unclear if of.needed]
-    lines: list[str] = []
+    within = [(row, of) for row, of in unclear if of.within_own_error]
+    lines = [
+        f"{FIGURES[of.figure].title} of {cell_title(row.other)}: differences below "
+        f"{100 * of.bound - 100:.1f} % are within the instrument's own error (A/A test)"
+        for row, of in within
+    ]
     if known:
         row, of = max(known, key=lambda each: each[1].needed or 0)
         lines.append(
@@ -145,10 +150,10 @@ def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
             f"{FIGURES[of.figure].title} of {cell_title(row.other)}, unless the truth is near the "
             "margin"
         )
-    if len(known) < len(unclear):
+    if others := len(unclear) - len(known) - len(within):
         _, of = unclear[0]
         lines.append(
-            f"{len(unclear) - len(known)} of the ratios vary too much for an answer even with "
+            f"{others} of the ratios vary too much for an answer even with "
             f"{_units(MAX_SITTINGS, of)} (`cachemark doctor` may show the reason)"
         )
     return lines

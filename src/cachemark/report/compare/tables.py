@@ -128,15 +128,10 @@ def value(of: Interval | None, figure: Figure) -> str:
     if of is None:
         return _ABSENT
     if figure.unit == "us":
-        return time_with_error(_scaled(of, 1e3))
+        return time_with_error(of.times(1e3))
     return {"ops/s": rate_with_error, "ns": time_with_error, "bytes": size_with_error}[figure.unit](
         of
     )
-
-
-def _scaled(of: Interval, factor: float) -> Interval:
-    low, high = (None if part is None else part * factor for part in (of.low, of.high))
-    return Interval(value=of.value * factor, low=low, high=high, bounds=of.bounds)
 
 
 def _common(compared: ComparisonReport) -> list[str]:

@@ -7,10 +7,12 @@ import msgspec
 from cachemark.analysis.rounds.family import decide
 from cachemark.analysis.rounds.looks import StopRule, needed
 from cachemark.analysis.rounds.pairs import COMPARED_FIGURES
-from cachemark.analysis.statistics import Comparison, Interval, absolute_figure, over_trials
+from cachemark.analysis.rounds.ranking import cell_figure
+from cachemark.analysis.statistics import Comparison, Interval, absolute_figure
 from cachemark.analysis.stored_runs import RunsEstimate, compare_run_values, run_value
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import repetition_of
 from cachemark.model.run_header import RunHeader
 from cachemark.model.work_identity import changed_settings, definition
 from cachemark.report.compare.differences import differences, machines_differ
@@ -120,11 +122,15 @@ def _machine_note(headers: tuple[RunHeader, RunHeader]) -> list[str]:
 
 
 def _trials_of_runs(side: Side) -> dict[Cell, _CellRuns]:
-    """Cell → the trials of each run that has the cell, with the time at which the run began."""
+    """Cell → the trials of each run that has the cell, with the time at which the run began.
+
+    Those of its repetition come last.
+    """
     by_cell: dict[Cell, _CellRuns] = {}
     for header, outcomes in zip(side.headers, side.outcomes, strict=True):
         for cell, trials in trials_by_cell(outcomes).items():
-            by_cell.setdefault(cell, []).append((header.created_at, trials))
+            again = [of for of in outcomes if of.trial.cell == repetition_of(cell)]
+            by_cell.setdefault(cell, []).append((header.created_at, [*trials, *again]))
     return by_cell
 
 
@@ -143,10 +149,12 @@ def _rows(pairs: Sequence[Pair], names: Sequence[str], rule: StopRule) -> list[C
 
 
 def _estimate(pair: Pair, name: str) -> RunsEstimate:
-    sides = (pair.after_began, pair.after), (pair.before_began, pair.before)
     after, before = (
-        [run_value(at, run, name) for at, run in zip(began, runs, strict=True)]
-        for began, runs in sides
+        [run_value(at, run, cell, name) for at, run in zip(began, runs, strict=True)]
+        for cell, began, runs in (
+            (pair.other, pair.after_began, pair.after),
+            (pair.baseline, pair.before_began, pair.before),
+        )
     )
     return compare_run_values(after, before)
 
@@ -168,8 +176,8 @@ def _compared(
             ratio=of.estimate.ratio(rule.confidence) if of.estimate else None,
             unit="pair of runs" if of.pairs else "run",
             counts=(len(pair.after), len(pair.before)),
-            first_value=_own(pair.after, name) if of.estimate else None,
-            second_value=_own(pair.before, name) if of.estimate else None,
+            first_value=_own(pair.after, pair.other, name) if of.estimate else None,
+            second_value=_own(pair.before, pair.baseline, name) if of.estimate else None,
             tested=decision is not None,
             lost=of.lost,
             why=of.why,
@@ -189,12 +197,11 @@ def _compared(
     return compared
 
 
-def _own(runs: Runs, name: str) -> Interval | None:
+def _own(runs: Runs, cell: Cell, name: str) -> Interval | None:
     """A side's own figure: over its runs, or over the trials of its only run."""
-    figure = COMPARED_FIGURES[name]
     if len(runs) == 1:
-        return over_trials(runs[0], figure)
-    values = [run_value("", run, name).value for run in runs]
+        return cell_figure(runs[0], cell, name)
+    values = [run_value("", run, cell, name).value for run in runs]
     known = [value for value in values if value]
     return absolute_figure(known) if len(known) == len(values) else None
 

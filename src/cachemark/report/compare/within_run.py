@@ -124,15 +124,14 @@ def _rows(
         bounds = {pair: errors.of(pair) for pair in both.values()}
         compared = compare_pairs(looked, decide_pairs(looked, bounds, name), name, len(bounds))
         by_figure[name] = {
-            number: _told(compared[pair], pairs[number], looked, len(bounds))
+            number: _told(with_values(compared[pair], outcomes), looked, len(bounds))
             for number, pair in both.items()
         }
     return rows_of(pairs, by_figure)
 
 
-def _told(of: Comparison, pair: Pair, looked: Looked, tests: int) -> Comparison:
-    """With each side's own figure, why there is no answer, and where the correction decides."""
-    of = with_values(of, pair.trials)
+def _told(of: Comparison, looked: Looked, tests: int) -> Comparison:
+    """With the reason why there is no answer, and where the correction decides."""
     if of.ratio is not None and of.ratio.p is None:
         least = count_of(looked.rule.first, of.unit)
         return msgspec.structs.replace(of, why=f"{count_of(of.count, of.unit)}: {least} are needed")

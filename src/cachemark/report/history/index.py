@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, Figure, over_trials, withholds
+from cachemark.analysis.rounds.ranking import cell_figure
+from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
@@ -27,12 +28,7 @@ from cachemark.runs.resilience.stored import open_resilience_run, resilience_run
 from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 6
-# Stands for a figure that the verdict on a trial withholds.
-WITHHELD = "withheld"
-_FIGURES = list(FIGURES)
-# A percentile is that of all valid trials of a cell together: no mean of theirs.
-_POOLED = [name for name, figure in FIGURES.items() if figure.percent is not None]
+VERSION = 7
 _PATIENCE_S = 30.0
 
 _RUN = (
@@ -51,7 +47,7 @@ _POOL = (
 )  # fmt: skip
 
 
-_COLUMNS = {"run": _RUN, "trial": (*_TRIAL, *_FIGURES), "pool": _POOL, "fault": _FAULT}
+_COLUMNS = {"run": _RUN, "trial": _TRIAL, "pool": _POOL, "fault": _FAULT}
 _PARTS = ("trial", "pool", "fault")
 _BLANK: dict[str, object] = {**dict.fromkeys(_RUN, ""), "kind": "grid", "planned": 0}
 _OUTCOMES, _REPORT = "outcomes.jsonl", "report.md"
@@ -67,7 +63,7 @@ def _columns(names: Sequence[str]) -> str:
 
 _SCHEMA = f"""
 CREATE TABLE run ({_columns(_RUN)}, PRIMARY KEY (folder));
-CREATE TABLE trial ({_columns(_COLUMNS["trial"])}, PRIMARY KEY (folder, trial));
+CREATE TABLE trial ({_columns(_TRIAL)}, PRIMARY KEY (folder, trial));
 CREATE TABLE pool ({_columns(_POOL)}, PRIMARY KEY ({_columns(_POOL[:7])}));
 CREATE TABLE fault ({_columns(_FAULT)}, PRIMARY KEY ({_columns(_FAULT[:5])}));
 CREATE INDEX by_cell ON trial (client, server, workload, load);
@@ -284,24 +280,18 @@ def _trial_row(folder: str, outcome: Outcome, planned: int | None) -> tuple[obje
         valid, outcome.verdict or outcome.state, "" if valid else reason,
         worker.library_version if worker else "", worker.runtime if worker else "",
         server.version if server else "",
-        *[_figure(outcome, figure) if valid else None for figure in FIGURES.values()],
     )  # fmt: skip
 
 
 def _pool_rows(folder: str, outcomes: Sequence[Outcome]) -> list[tuple[object, ...]]:
-    """A row for each percentile that the valid trials of a cell have together."""
-    cells: dict[tuple[str, ...], list[Outcome]] = {}
+    """A row for each figure that the valid trials of a cell have."""
+    works: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.verdict == "VALID" and outcome.measure is not None:
-            key = (*msgspec.structs.astuple(outcome.trial.cell), fingerprint(outcome))
-            cells.setdefault(key, []).append(outcome)
+        works.setdefault(fingerprint(outcome), []).append(outcome)
     return [
-        (folder, *key, name, of.value, of.low, of.high, of.bounds)
-        for key, trials in cells.items()
-        for name in _POOLED
-        if (of := over_trials(trials, FIGURES[name])) is not None
+        (folder, *msgspec.structs.astuple(cell), work, name, of.value, of.low, of.high, of.bounds)
+        for work, trials in works.items()
+        for cell in dict.fromkeys(trial.trial.cell for trial in trials)
+        for name in FIGURES
+        if (of := cell_figure(trials, cell, name)) is not None
     ]
-
-
-def _figure(outcome: Outcome, figure: Figure) -> float | str | None:
-    return WITHHELD if withholds(outcome, figure) else figure.of(outcome)

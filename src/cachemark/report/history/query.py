@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, Interval, absolute_figure
+from cachemark.analysis.statistics import Interval
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
-from cachemark.report.history.index import WITHHELD, RunIndex
+from cachemark.report.history.index import RunIndex
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 
@@ -152,23 +152,13 @@ def _entry(index: RunIndex, rows: list[sqlite3.Row], figures: list[str]) -> Entr
 
 
 def _figure(index: RunIndex, valid: list[sqlite3.Row], name: str) -> Interval | None:
-    """A figure as the report of the run shows it: a percentile of all trials, or their mean."""
-    if FIGURES[name].percent is None:
-        values = _values(valid, name)
-        return absolute_figure(values) if values else None
+    """A figure as the report of the run shows it."""
     keys = ("folder", *CELL_FIELDS, "work")
     sql = f"SELECT * FROM pool WHERE {' AND '.join(f'{key} = ?' for key in keys)} AND figure = ?"
     known = index.rows(sql, [*(valid[0][key] for key in keys), name]) if valid else iter(())
     for row in known:
         return Interval(value=row["value"], low=row["low"], high=row["high"], bounds=row["bounds"])
     return None
-
-
-def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
-    """A figure of each valid trial; None if one of them lacks it, as in statistics.figures."""
-    shown = [row for row in valid if row[name] != WITHHELD]
-    values = [float(row[name]) for row in shown if row[name]]
-    return values if values and len(values) == len(shown) else None
 
 
 def _ratios_to_previous(line: CellHistory, known: list[Entry]) -> list[float | None]:
