@@ -83,7 +83,7 @@ def test_two_hosts_do_to_the_count_what_one_does(
     report = (next((tmp_path / "over").iterdir()) / "report.md").read_text(encoding="utf-8")
     assert "hosts: both server+client, c client" in report
     assert "the hosts of a trial started at most" in report
-    assert "rates are those of the 2 hosts of clients together" in report
+    assert "rates belong to all 2 hosts of clients together" in report
 
 
 def test_a_search_for_a_rate_is_played_over_hosts(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_the_hosts_of_a_search_are_shown() -> None:
     over = build(msgspec.structs.replace(begun, hosts=hosts), numbered([closed("a", 2000)]))
     (section,) = [section for section in over.sections if section.topic == "hosts"]
     assert [row[0] for row in section.rows] == ["s", "a", "b"]
-    assert any("rates are those of the 2 hosts of clients" in note for note in section.notes)
+    assert any("rates belong to all 2 hosts of clients" in note for note in section.notes)
 
 
 def csv_lines(made: Report) -> list[dict[str, str]]:

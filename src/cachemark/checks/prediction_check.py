@@ -84,7 +84,7 @@ def _check(
 ) -> PredictionCheck:
     mib = point.memory_bytes // MIB
     if point.misses is None:
-        text = f"--check: with {mib} MiB, a part of the keys tells nothing of memcached"
+        text = f"--check: with {mib} MiB, a part of the keys says nothing about memcached"
         raise UsageError(text, "add --sample all")
     limited = with_memory(spec, f"{mib}m")
     assert limited is not None

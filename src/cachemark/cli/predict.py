@@ -39,7 +39,7 @@ class CheckOptions:
         Parameter(
             negative="",
             help="the servers of --check: memcached and embedded, with their options; default: "
-            "those of --policies",
+            "the servers of --policies",
         ),
     ] = ()
 

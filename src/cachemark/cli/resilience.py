@@ -112,7 +112,7 @@ def resilience(
         tuple[Literal["common", "defaults", "tuned"], ...],
         Parameter(
             negative="",
-            help="the settings that all clients share, the library's own, or those that its "
+            help="the settings that all clients share, the library's own, or the ones that its "
             "documents recommend (default: all)",
         ),
     ] = (),

@@ -53,7 +53,7 @@ def trace(
     action: Annotated[
         Literal["convert", "show", "fit"],
         Parameter(
-            help="convert: write another format; show: tell what the traffic is; fit: write an "
+            help="convert: write another format; show: print the traffic; fit: write an "
             "experiment whose tape behaves like it"
         ),
     ],

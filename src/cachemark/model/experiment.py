@@ -284,8 +284,8 @@ class QuickGrid(TomlTable, frozen=True, kw_only=True):
     """The small grid of a suite, for `--quick`; it may have its own `timing` and `rounds`."""
 
     blocks: Annotated[Positive, _is("as above", 2)] = 2
-    clients: Annotated[list[str] | None, _is("those that remain")] = None
-    in_process: Annotated[list[str] | None, _is("those that remain")] = None
+    clients: Annotated[list[str] | None, _is("the ones that remain")] = None
+    in_process: Annotated[list[str] | None, _is("the ones that remain")] = None
     servers: Annotated[list[str] | None, _is("other servers")] = None
     workloads: Annotated[list[str] | None, _is("the names that remain")] = None
     loads: Annotated[list[str] | None, _is("the names that remain")] = None

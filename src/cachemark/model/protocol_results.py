@@ -176,7 +176,7 @@ StoreBytes = Annotated[
 CountsHeap = Annotated[
     bool,
     _is(
-        "tell `heap` in `done`, if the language's runtime has such counters. The worker reads them "
+        "report `heap` in `done`, if the language's runtime has such counters. It reads them "
         "before and after the run, never within it"
     ),
 ]

@@ -126,9 +126,7 @@ def sections(measured: Sequence[Capacity], text: str, objective: Objective) -> l
                 for one in measured
                 for rate in one.rates
             ],
-            notes=[
-                "Hosts are those that make the load; connections are those of all their processes."
-            ],
+            notes=["The hosts make the load; the connections belong to all of their processes."],
             unit=text,
             capacity_points=[
                 CapacityPoint(

@@ -34,8 +34,8 @@ def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
     fewer = ", or of as many as a load names" if named else ""
     if clients > 1:
         notes.append(
-            f"rates are those of the {clients} hosts of clients together{fewer}; a load's "
-            "processes, threads and connections are those of each"
+            f"rates belong to all {clients} hosts of clients together{fewer}; a load's "
+            "processes, threads and connections belong to each"
         )
     if skews_ms:
         notes.append(f"the hosts of a trial started at most {max(skews_ms):.2f} ms apart")

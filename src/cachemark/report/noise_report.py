@@ -40,8 +40,8 @@ def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
         return []  # the reasons of the trials say it, and there are no ratios
     return [
         f"The machine was loaded: other programs used {median(shares):.0f} % of its CPUs in the "
-        "median trial. The ratios are those of a machine that is so busy; on a quiet one they may "
-        "be others, beyond their intervals."
+        "median trial. The ratios hold for a machine that is this busy; a quiet machine may have "
+        "others, beyond these intervals."
     ]
 
 

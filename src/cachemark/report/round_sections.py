@@ -127,8 +127,8 @@ def _drift(drifts: list[ArmDrift]) -> Section:
         notes=[
             "The second half of a sitting relative to the first, divided by the same of the other "
             "clients: above 1, a client still gained speed when its warm-up was over.",
-            "By how many percent a client's rate changed from sitting to sitting where that of the "
-            "others changed by 1 %. Where this is not 1, its ratios are those of this machine in "
+            "By how many percent a client's rate changed from sitting to sitting where the rate of "
+            "the others changed by 1 %. Where this is not 1, its ratios hold for this machine in "
             "its state during the run. –: the machine's speed changed by too little to tell.",
         ],
     )

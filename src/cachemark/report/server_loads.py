@@ -169,7 +169,7 @@ def _size_class_table(place: tuple[str, str, str], outcome: Outcome) -> Section:
         rows=[_size_class_row(one, total) for one in classes],
         notes=[
             f"After the last valid trial of {outcome.trial.cell.client}. Evictions are since the "
-            "server's start, so those of the prefill are among them."
+            "server's start, with the prefill."
         ],
     )
 

@@ -86,7 +86,7 @@ RULES: dict[str, Explanation] = {
     ),
     "lost-without-reply": Explanation(
         meaning="A connection was lost while operations without a reply were on their way, and "
-        "the server has no counter that tells how many of them arrived.",
+        "the server has no counter for the ones that arrived.",
         remedy="Look for time-outs in the log of the trial; raise timing.timeout_ms, or use a "
         "server that counts as memcached does: `cachemark probe SERVER`.",
     ),
@@ -126,7 +126,7 @@ RULES: dict[str, Explanation] = {
     ),
     "load-missed": Explanation(
         meaning="The load generators beside the measuring client made less load than the schedule "
-        "asked for, so the response times are those of another load.",
+        "asked for, so the response times belong to another load.",
         remedy="Lower --rate. If the generators themselves were late, give the load more "
         "processes, or more hosts.",
     ),

@@ -80,7 +80,7 @@ def _warnings(of: PredictedTrace) -> Iterator[str]:
     prediction = of.prediction
     if of.origin.sampled > 1:
         yield (
-            f"The file has one key of {of.origin.sampled:,}. The sizes of memory are those of a "
+            f"The file has one key of {of.origin.sampled:,}. The sizes of memory are for a "
             "server with all keys."
         )
     if not of.duration_s:
@@ -151,8 +151,8 @@ def _rules(of: PredictedTrace) -> TracePart:
          "if it misses here, nothing follows: its fill is in the trace, or there was none"],
     ]  # fmt: skip
     notes = [
-        "With another memory other reads miss, and programs store other values. The counts are "
-        "those of the keys that were followed.",
+        "With another memory other reads miss, and programs store other values. The counts "
+        "belong to the keys that were followed.",
         "memcached is simulated with the chunks of its slab classes (factor 1.25, pages of 1 MiB), "
         "expiry, HOT, WARM and COLD, and the pages that it moves between classes; the embedded "
         "server by its own store; LRU charges the same chunks without classes. Client flags, which "

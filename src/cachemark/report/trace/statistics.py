@@ -59,7 +59,7 @@ def _warnings(shown: ShownTrace) -> list[str]:
     if origin.sampled > 1:
         lines.append(
             f"The file has one key of {origin.sampled:,}, with all its requests: rates, keys and "
-            f"bytes are those of this part, and multigets are incomplete."
+            f"bytes belong to this part, and multigets are incomplete."
         )
     if of.keys.sampled < 1:
         lines.append(
@@ -155,7 +155,7 @@ def _keys(of: TraceStatistics) -> TracePart:
     ]  # fmt: skip
     notes = [
         "An item is alive from its first request until it expires or is deleted. The bytes are "
-        "those of keys and values: a server needs more for each item.",
+        "for keys and values: a server needs more for each item.",
         *_popularity_notes(keys),
     ]
     columns = ["what", "value"]
