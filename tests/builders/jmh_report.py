@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
+from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 from cachemark.report.jmh import JmhReport, build
 from cachemark.runs import jmh
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 
 _PERCENTS = (0, 50, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999, 100)
 _SHORT = msgspec.structs.replace(ORIGINAL, warmups=3, iterations=3, threads=(32,))

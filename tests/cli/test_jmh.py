@@ -11,8 +11,8 @@ import pytest
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.jmh import JmhMeasurement, JmhSettings
 from cachemark.runs import jmh
-from cachemark.runs.jmh import JmhMeasurement, JmhSettings
 from tests.builders.jmh_report import entry, measured, resumable
 
 CLIENTS = registry(process.binary_path())

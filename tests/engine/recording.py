@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from cachemark.host.process import binary_path
-from cachemark.runs.trace_files import WrittenTrace
+from cachemark.model.trace_statistics import WrittenTrace
 
 _WAIT_S = 60.0
 _ASK_AGAIN_S = 5.0

@@ -19,7 +19,7 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
 from cachemark.model.protocol import Ready, RunRequest
-from cachemark.runs.trace_files import WrittenTrace
+from cachemark.model.trace_statistics import WrittenTrace
 from tests.engine.recording import captured, recorded_file, recording, rows
 from tests.engine.trace_blocks import outcomes
 from tests.workers import worker_driver

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 from cachemark.report.originals import jmh_figures
 from cachemark.runs import jmh
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings
 
 MULTIGET = {"wire": "binary", "operation": "mget"}
 SET_GET = {"wire": "text", "operation": "set-get"}

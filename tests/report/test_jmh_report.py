@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.model.jmh import JmhSettings
 from cachemark.report.jmh import RENDERERS, JmhReport, build
-from cachemark.runs.jmh import JmhSettings
 from tests.builders.jmh_report import entry, measured, original_report
 from tests.golden import assert_golden
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
+from cachemark.model.events import Ended, SecondEnded, TrialEnded
 from cachemark.model.protocol import Done
 from cachemark.runs.events.drive_lines import Drive, follow
-from cachemark.runs.events.events import Ended, SecondEnded, TrialEnded
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.web.live.feed import Feed
 from tests.builders.search_outcomes import operations

@@ -9,11 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.cell import (
+    CellName,
+    CellOutcome,
+    ResilienceHeader,
+    ResiliencePlan,
+    WrongValue,
+)
 from cachemark.analysis.resilience.figures import Phases
 from cachemark.analysis.resilience.verdict import FaultFinding
 from cachemark.model.errors import UsageError
-from cachemark.runs.resilience.stored import ResilienceHeader, ResiliencePlan, open_resilience_run
+from cachemark.runs.resilience.stored import open_resilience_run
 from tests.builders.hostile_text import CORPUS, is_unsafe
 from tests.builders.outcomes import experiment, header
 from tests.cli.in_process import Inside

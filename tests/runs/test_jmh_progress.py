@@ -8,8 +8,9 @@ import pytest
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
+from cachemark.model.jmh import ORIGINAL, JmhSettings
 from cachemark.runs import jmh
-from cachemark.runs.jmh import ORIGINAL, JmhSettings, benchmarks
+from cachemark.runs.jmh import benchmarks
 from cachemark.runs.jmh_progress import JmhProgress, JmhStep
 from cachemark.runs.jmh_resume import kept_measurements
 from tests.builders.jmh_report import resumable
@@ -100,7 +101,7 @@ def test_a_cache_in_the_process_has_no_second_protocol() -> None:
 
 
 def test_what_an_interrupted_run_has_is_kept() -> None:
-    spec, settings = parse_client("java/spymemcached", CLIENTS), jmh.ORIGINAL
+    spec, settings = parse_client("java/spymemcached", CLIENTS), ORIGINAL
     planned = jmh.benchmarks(spec, settings)
     document = msgspec.json.encode([resumable(spec, one, settings) for one in planned[:3]])
     kept = kept_measurements(document, "x.json", [spec], settings)
@@ -119,7 +120,7 @@ def test_what_an_interrupted_run_has_is_kept() -> None:
     ],
 )
 def test_results_of_other_settings_are_not_mixed_in(changed: dict[str, Any], told: str) -> None:
-    spec, settings = parse_client("java/spymemcached", CLIENTS), jmh.ORIGINAL
+    spec, settings = parse_client("java/spymemcached", CLIENTS), ORIGINAL
     first = jmh.benchmarks(spec, settings)[0]
     document = msgspec.json.encode([resumable(spec, first, settings, **changed)])
     with pytest.raises(UsageError, match=told) as found:
@@ -130,4 +131,4 @@ def test_results_of_other_settings_are_not_mixed_in(changed: dict[str, Any], tol
 def test_a_file_that_is_no_json_of_jmh_is_named() -> None:
     spec = parse_client("java/spymemcached", CLIENTS)
     with pytest.raises(UsageError, match=r"x\.json: JMH's JSON cannot be read"):
-        kept_measurements(b"no", "x.json", [spec], jmh.ORIGINAL)
+        kept_measurements(b"no", "x.json", [spec], ORIGINAL)

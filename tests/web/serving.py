@@ -11,10 +11,10 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pytest
 
-from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.cell import CellOutcome, ResiliencePlan
 from cachemark.analysis.resilience.verdict import ClientVerdict
 from cachemark.cli.play import write_report
-from cachemark.runs.resilience.stored import ResiliencePlan, ResilienceRun, create_resilience_run
+from cachemark.runs.resilience.stored import ResilienceRun, create_resilience_run
 from cachemark.web.server import WebServer
 from cachemark.web.settings import WebSettings
 from tests.builders.hostile_text import TERMINAL, XML, hostile_run

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from cachemark.model.events import Ended
 from cachemark.runs.events.drive_lines import Drive
-from cachemark.runs.events.events import Ended
 from cachemark.runs.events.log import EventLog
 from tests.headless import NEEDS_CHROMIUM, browser
 from tests.runs.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second

@@ -9,15 +9,8 @@ import msgspec
 import pytest
 
 from cachemark.cli.logged_display import trial_ended
+from cachemark.model.events import MAX_LINE_BYTES, AnswersTold, Ended, Position, Started, TrialEnded
 from cachemark.report.live import MAX_POINTS, LiveState
-from cachemark.runs.events.events import (
-    MAX_LINE_BYTES,
-    AnswersTold,
-    Ended,
-    Position,
-    Started,
-    TrialEnded,
-)
 from cachemark.runs.events.log import EventLog, EventReader, own_identity, process_start
 from cachemark.web.live.feed import Feed
 from tests.builders.outcomes import measured

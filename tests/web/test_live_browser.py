@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from cachemark.runs.events.events import Ended, Position, Ranked, RankedPlace
+from cachemark.model.events import Ended, Position, Ranked, RankedPlace
 from cachemark.runs.events.log import EventLog
 from tests.builders.stored_runs import kept, made_header
 from tests.headless import NEEDS_CHROMIUM, PHONE, browser

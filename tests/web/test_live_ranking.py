@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from cachemark.cli.logged_display import ranked, trial_ended
+from cachemark.model.events import AnswersTold, Event, Position, Ranked, RankedPlace, Started
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.live import LiveState
 from cachemark.report.rounds import standing, standing_lines
-from cachemark.runs.events.events import AnswersTold, Event, Position, Ranked, RankedPlace, Started
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.web.live.feed import Feed
 from tests.builders.outcomes import experiment

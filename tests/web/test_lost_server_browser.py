@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cachemark.runs.events.events import Ended, Position
+from cachemark.model.events import Ended, Position
 from cachemark.runs.events.log import EventLog
 from cachemark.web.settings import WebSettings
 from tests.builders.stored_runs import kept, made_header

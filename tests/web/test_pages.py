@@ -14,6 +14,7 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.report.history.index import RunIndex
+from cachemark.runs.resilience.stored import RunFolder
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import INDEX, open_run, run_names
 from cachemark.web.server import bound_socket
@@ -222,7 +223,7 @@ def test_a_run_that_was_broken_off_is_shown(root: Path, tmp_path: Path) -> None:
 def test_a_store_that_another_process_writes_is_shown(root: Path, tmp_path: Path) -> None:
     store = tmp_path / "results"
     shutil.copytree(root, store)
-    with RunIndex(store):
+    with RunIndex(RunFolder(store)):
         pass
     with closing(sqlite3.connect(store / INDEX, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from cachemark.runs.events.events import Started
+from cachemark.model.events import Started
 from cachemark.runs.events.log import EventReader, process_start
 from cachemark.runs.storage.store import open_run
 from cachemark.web.settings import WebSettings

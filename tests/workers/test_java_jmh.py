@@ -12,8 +12,8 @@ from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhOperation, JmhSettings, Wire
 from cachemark.runs import jmh
-from cachemark.runs.jmh import JmhMeasurement, JmhOperation, JmhSettings, Wire
 
 CLIENTS = registry(process.binary_path())
 SPY = CLIENTS["java/spymemcached"]
@@ -84,8 +84,8 @@ def test_what_jmh_cannot_run_is_refused(client: str, text: str) -> None:
 
 def test_the_original_is_its_operations_threads_and_iterations() -> None:
     spec = parse_client("java/folsom", CLIENTS)
-    *_, last = jmh.benchmarks(spec, jmh.ORIGINAL)
-    text = " ".join(jmh.arguments(spec, jmh.ORIGINAL, last, "h:1"))
+    *_, last = jmh.benchmarks(spec, ORIGINAL)
+    text = " ".join(jmh.arguments(spec, ORIGINAL, last, "h:1"))
     for part in (
         "-p wire=binary", "-p operation=mget", "-p data=original", "-p keys=5000", "-p batch=50",
         "-p sameKeys=true", "-p depth=8", "-p timeoutMs=10000", "-t 128", "-wi 20", "-i 20",
@@ -121,7 +121,7 @@ def test_a_call_is_so_many_commands(
 ) -> None:
     """By the server's own counters. `set-get` is eight commands, of four keys."""
     settings = msgspec.structs.replace(
-        jmh.ORIGINAL,
+        ORIGINAL,
         operations=(operation,),
         modes=("throughput",),
         wires=(wire,),
@@ -251,6 +251,6 @@ def test_a_jmh_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
 
 @runs_java
 def test_benchmarks_that_are_done_are_not_played() -> None:
-    spec, settings = ClientSpec(text=SPY.id, client=SPY), jmh.ORIGINAL
+    spec, settings = ClientSpec(text=SPY.id, client=SPY), ORIGINAL
     done = {(spec.text, one) for one in jmh.benchmarks(spec, settings)}
     assert list(jmh.measurements(spec, settings, "embedded", done=done)) == []

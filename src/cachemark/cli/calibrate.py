@@ -21,9 +21,9 @@ from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.report.terminal import print_table
-from cachemark.runs.calibrate.calibration_store import append_calibration
 from cachemark.runs.calibrate.sweep import CalibrationSettings
 from cachemark.runs.calibrate.sweep import calibrate as play
+from cachemark.runs.storage.store import append_calibration
 from cachemark.runs.tapes import TapeCache
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]

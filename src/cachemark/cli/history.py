@@ -10,6 +10,7 @@ from cachemark.cli import completers
 from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
+from cachemark.runs.resilience.stored import RunFolder
 
 HistoryForm = Literal["table", "markdown", "csv", "json"]
 HistoryFigure = Literal[
@@ -66,6 +67,6 @@ def history(
         figures=figure,
         last=last,
     )
-    with RunIndex(folder, rebuild=rebuild) as index:
+    with RunIndex(RunFolder(folder), rebuild=rebuild) as index:
         lines = query_history(index, asked)
     write_text(RENDERERS[form](lines, terminal_width() if out is None else None), out)

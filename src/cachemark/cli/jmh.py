@@ -23,20 +23,11 @@ from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.foreign_text import clean
+from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhOperation, JmhSettings, Mode, Wire
 from cachemark.report.console import plain_console
 from cachemark.report.jmh import RENDERERS, build
 from cachemark.report.json_text import json_text
-from cachemark.runs.jmh import (
-    ORIGINAL,
-    JmhMeasurement,
-    JmhOperation,
-    JmhSettings,
-    Mode,
-    Wire,
-    benchmarks,
-    jar,
-    measurements,
-)
+from cachemark.runs.jmh import benchmarks, jar, measurements
 from cachemark.runs.jmh_progress import JmhProgress
 from cachemark.runs.jmh_resume import Kept, kept_measurements
 

@@ -6,12 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from cachemark.analysis.rounds.answers import Place
 from cachemark.analysis.statistics import FIGURES, withholds
-from cachemark.model.outcome import Cell, Outcome, Trial
-from cachemark.model.plan import Plan, Sitting
-from cachemark.report.absences import absence_text, find_absences
-from cachemark.report.cells import CELL_FIELDS, cell_title
-from cachemark.report.rounds import QuestionStandings, ordered_places, standing_lines
-from cachemark.runs.events.events import (
+from cachemark.model.events import (
     MAX_NAME,
     MAX_REASON,
     AnswersTold,
@@ -24,6 +19,11 @@ from cachemark.runs.events.events import (
     TrialEnded,
     fitting,
 )
+from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.plan import Plan, Sitting
+from cachemark.report.absences import absence_text, find_absences
+from cachemark.report.cells import CELL_FIELDS, cell_title
+from cachemark.report.rounds import QuestionStandings, ordered_places, standing_lines
 from cachemark.runs.events.log import EventLog, own_identity
 from cachemark.runs.stage import Display
 from cachemark.runs.storage.store import Run

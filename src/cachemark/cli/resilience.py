@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark import host
-from cachemark.analysis.resilience.cell import PROFILES, CellOutcome
+from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, ResiliencePlan
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
@@ -45,7 +45,6 @@ from cachemark.report.resilience.plan import plan_text
 from cachemark.report.terminal import print_table, print_toned
 from cachemark.runs.resilience.side_by_side import play_rest
 from cachemark.runs.resilience.stored import (
-    ResiliencePlan,
     ResilienceRun,
     check_plan,
     create_resilience_run,

@@ -146,6 +146,15 @@ def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
     return {client.id: client for client in clients}
 
 
+def default_settings(folder: Path | None = None) -> dict[str, str]:
+    """How the own settings of each library differ, by client id; empty without workers here."""
+    try:
+        known = registry("", folder)
+    except UsageError:
+        return {}
+    return {client.id: client.defaults for client in known.values() if client.defaults}
+
+
 def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Client:
     network = target == NETWORK
     return Client(

@@ -1,5 +1,7 @@
 """A client's calibration on a machine, as it is stored."""
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 from cachemark.model.experiment import Load
@@ -78,3 +80,16 @@ def headroom(calibration: Calibration, load: Load) -> float | None:
     if load.rate is None or calibration.clean_rate is None or not calibration.belongs_to(load):
         return None
     return load.rate / load.processes / calibration.clean_rate
+
+
+def latest_calibrations(
+    calibrations: Sequence[Calibration], host: str, clients: Iterable[str]
+) -> list[Calibration]:
+    """The latest for each client and number of callers on a host, in the order of `clients`."""
+    wanted = list(dict.fromkeys(clients))
+    newest = {
+        (each.client, each.threads, each.connections, each.depth): each
+        for each in calibrations
+        if each.host == host
+    }
+    return [each for client in wanted for each in newest.values() if each.client == client]

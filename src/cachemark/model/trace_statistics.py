@@ -175,3 +175,14 @@ class ShownTrace(msgspec.Struct, frozen=True, kw_only=True):
     origin: TraceOrigin
     summary: TraceSummary
     statistics: TraceStatistics
+
+
+class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace that was written. `lines` were read, `bytes` is the size of the file."""
+
+    format: str
+    origin: TraceOrigin
+    lines: int
+    records: int
+    bytes: int
+    summary: TraceSummary

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from cachemark.analysis.number_format import number, time
-from cachemark.model.calibration import HEADROOM, Calibration, headroom
+from cachemark.model.calibration import HEADROOM, Calibration, headroom, latest_calibrations
 from cachemark.model.experiment import Experiment
 from cachemark.report.model import Section
-from cachemark.runs.calibrate.calibration_store import latest_calibrations
 
 
 def calibration_columns() -> list[str]:

@@ -16,6 +16,7 @@ from cachemark.analysis.rounds.pairs import (
     primary_figure,
     read_sittings,
 )
+from cachemark.analysis.rounds.questions import stop_rule
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.client_name import parse_client_name
@@ -23,7 +24,6 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Section
-from cachemark.runs.next_trials.questions import stop_rule
 
 TITLE = "What the defaults differ in"
 _UNKNOWN = "–"

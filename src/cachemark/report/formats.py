@@ -13,11 +13,8 @@ from cachemark.report.json_text import render_json
 from cachemark.report.model import Report
 from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
+from cachemark.report.stored_run import InFolder, StoredRun
 from cachemark.report.tables import document
-from cachemark.runs.calibrate.calibration_store import load_calibrations
-from cachemark.runs.resilience.stored import ResilienceRun
-from cachemark.runs.settings import default_settings
-from cachemark.runs.storage.store import Run
 
 
 def _html(report: Report, width: int | None) -> str:
@@ -48,7 +45,7 @@ def format_names() -> list[str]:
     return [*RENDERERS, *PLOT_SUFFIXES, SUMMARY_PICTURE, *EXPORTS]
 
 
-def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
+def render_files(form: str, run: StoredRun, width: int | None) -> dict[str, str]:
     """A run in one of the formats of RENDERERS or EXPORTS, as file name → text."""
     if form in EXPORTS:
         outcomes = run.outcomes()
@@ -58,16 +55,15 @@ def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
     return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
-def load_report(run: Run) -> Report:
+def load_report(run: StoredRun) -> Report:
     """A run's report as a value, before it is rendered."""
     outcomes, audit = run.outcomes(), run.audit()
     with fits_together(run):
-        calibrations = load_calibrations(run.folder.parent)
-        return build(run.header, outcomes, audit, calibrations, default_settings())
+        return build(run.header, outcomes, audit, run.calibrations(), run.own_settings())
 
 
 @contextmanager
-def fits_together(run: Run | ResilienceRun) -> Generator[None]:
+def fits_together(run: InFolder) -> Generator[None]:
     """Raise UsageError where figures and names have the right types, and yet cannot be."""
     try:
         yield
@@ -80,14 +76,16 @@ def fits_together(run: Run | ResilienceRun) -> Generator[None]:
         ) from error
 
 
-def render(form: str, run: Run, width: int | None) -> str:
+def render(form: str, run: StoredRun, width: int | None) -> str:
     """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
     report = load_report(run)
     with fits_together(run):
         return RENDERERS[form](report, width)
 
 
-def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size = None) -> bytes:
+def draw_summary(
+    run: StoredRun, title: str = "", theme: Theme = "light", size: Size = None
+) -> bytes:
     """A run as one PNG picture; empty if nothing was measured. Raises UsageError."""
     from cachemark.report.plots import Style, summary_png  # noqa: PLC0415
 
@@ -98,7 +96,7 @@ def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size =
 
 
 def draw_plots(
-    form: str, run: Run, title: str = "", theme: Theme = "light"
+    form: str, run: StoredRun, title: str = "", theme: Theme = "light"
 ) -> dict[str, bytes | str]:
     """A run's plots in one of the formats of PLOT_SUFFIXES, by file name. Raises UsageError."""
     from cachemark.report.plots import Style, plot_files  # noqa: PLC0415

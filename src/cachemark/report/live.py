@@ -3,7 +3,7 @@
 import msgspec
 
 from cachemark.analysis.statistics import Interval, absolute_figure
-from cachemark.runs.events.events import (
+from cachemark.model.events import (
     AnswersTold,
     Ended,
     EventLine,

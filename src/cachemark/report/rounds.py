@@ -7,7 +7,7 @@ import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
-from cachemark.analysis.rounds.questions import Question
+from cachemark.analysis.rounds.questions import Question, asked, stop_rule
 from cachemark.analysis.rounds.texts import (
     figure_words,
     gain_text,
@@ -21,7 +21,6 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
 from cachemark.report.model import Group, GroupKind
 from cachemark.report.slice_bias import bias_texts
-from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # The ranking of each question while a run goes on.
 QuestionStandings = list[tuple[Question, Ranking]]

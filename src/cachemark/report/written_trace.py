@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cachemark.runs.trace_files import WrittenTrace
+from cachemark.model.trace_statistics import WrittenTrace
 
 _KEYS = {"plain": "keys as they were", "anonymous": "keys by an irreversible hash"}
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Container, Generator, Sequence
 from itertools import groupby, product, starmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,16 +19,10 @@ from cachemark.endpoints.servers import RunningServer, missing, parse_spec, runn
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
+from cachemark.model.jmh import JmhMeasurement, JmhOperation, JmhSettings, Mode, Result, Wire
 from cachemark.model.plan import NO_SERVER
 
-Mode = Literal["throughput", "latency"]
-JmhOperation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch", "set-get"]
-Data = Literal["random", "original"]
-Wire = Literal["text", "binary"]
-
 _SETUP = "cachemark setup java"
-# Of one operation: four keys, each set and then read.
-SET_GET_COMMANDS = 8
 # The fork of spymemcached has its packages, so it is never in one jar with it.
 _OWN_JAR = frozenset({"elasticache"})
 _UNITS = ("ops/s", "us/op")
@@ -41,46 +35,6 @@ _NO_REASON = "JMH does not say why"
 _JOIN = "+"
 # The variable with the clients' options for TLS and logins, as JSON.
 _OPTIONS = "CACHEMARK_JMH_OPTIONS"
-
-
-class JmhSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings for JMH. Each operation and value size is a separate benchmark."""
-
-    operations: tuple[JmhOperation, ...] = ("get", "set")
-    modes: tuple[Mode, ...] = ("throughput", "latency")
-    wires: tuple[Wire, ...] = ("text",)
-    data: Data = "random"
-    value_sizes: tuple[int, ...] = (100,)
-    keys: int = 1000
-    batch: int = 10
-    same_keys: bool = False
-    depth: int = 1
-    threads: tuple[int, ...] = (1,)
-    connection: Literal["shared", "own"] = "shared"
-    timeout_ms: int = 1000
-    forks: int = 1
-    warmups: int = 5
-    iterations: int = 5
-    iteration_ms: int = 1000
-    profilers: tuple[str, ...] = ()
-
-
-# memcached-java-clients-benchmark: its operations, data, threads and iterations. Later figures of
-# its author are of 128 threads. It waited for answers without a limit, or for seconds.
-ORIGINAL = JmhSettings(
-    operations=("set-get", "mget"),
-    wires=("text", "binary"),
-    data="original",
-    value_sizes=(12,),
-    keys=5000,
-    batch=50,
-    same_keys=True,
-    depth=8,
-    threads=(32, 128),
-    timeout_ms=10_000,
-    warmups=20,
-    iterations=20,
-)
 
 
 class Benchmark(msgspec.Struct, frozen=True):
@@ -97,42 +51,6 @@ class Benchmark(msgspec.Struct, frozen=True):
         """For a message."""
         threads = count_of(self.threads, "thread")
         return f"{self.mode}, {self.operation} of {self.value_size} B, {self.wire}, {threads}"
-
-
-class JmhMetric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric of JMH's JSON; an unknown error is the string NaN."""
-
-    score: float
-    error: float | str = msgspec.field(name="scoreError")
-    unit: str = msgspec.field(name="scoreUnit")
-    percentiles: dict[str, float] = msgspec.field(name="scorePercentiles")
-    samples: list[list[list[tuple[float, int]]]] = msgspec.field(
-        name="rawDataHistogram", default_factory=list
-    )
-
-    @property
-    def calls(self) -> int:
-        """The number of calls that were sampled."""
-        return sum(count for fork in self.samples for times in fork for _, count in times)
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One benchmark in one mode, as in JMH's JSON."""
-
-    benchmark: str
-    mode: str
-    threads: int
-    params: dict[str, str]
-    metric: JmhMetric = msgspec.field(name="primaryMetric")
-
-
-class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark of a client: JMH's entries, the same decoded, and why there is none, if so."""
-
-    client: str
-    entries: list[Any]
-    results: list[Result]
-    failure: str = ""
 
 
 def jar(spec: ClientSpec) -> Path:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from cachemark.analysis.number_format import count_of
-from cachemark.runs.jmh import JmhSettings
+from cachemark.model.jmh import JmhSettings
 
 # Beside its iterations, roughly: the start of a JVM, connecting, and storing the keys.
 _START_S = 3.0

@@ -5,13 +5,14 @@ from typing import Any
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.jmh import JmhMeasurement, JmhSettings
 from cachemark.runs import jmh
 
-Kept = Mapping[tuple[str, jmh.Benchmark], jmh.JmhMeasurement]
+Kept = Mapping[tuple[str, jmh.Benchmark], JmhMeasurement]
 
 
 def kept_measurements(
-    document: bytes, place: str, specs: Sequence[ClientSpec], settings: jmh.JmhSettings
+    document: bytes, place: str, specs: Sequence[ClientSpec], settings: JmhSettings
 ) -> Kept:
     """The measurements in a file, by client and benchmark; the file has no others.
 
@@ -26,7 +27,7 @@ def kept_measurements(
         for spec in specs
         for benchmark in jmh.benchmarks(spec, settings)
     }
-    kept: dict[tuple[str, jmh.Benchmark], jmh.JmhMeasurement] = {}
+    kept: dict[tuple[str, jmh.Benchmark], JmhMeasurement] = {}
     for entry, result in zip(entries, results, strict=True):
         name = wanted.get(_as_printed(_identity_of(entry)))
         if name is None:
@@ -35,12 +36,12 @@ def kept_measurements(
                 f"{place} has results of other settings, such as {what}, {result.threads} threads",
                 "repeat the command that was interrupted, with --resume",
             )
-        kept[name] = jmh.JmhMeasurement(client=name[0], entries=[entry], results=[result])
+        kept[name] = JmhMeasurement(client=name[0], entries=[entry], results=[result])
     return kept
 
 
 def _identity(
-    spec: ClientSpec, settings: jmh.JmhSettings, benchmark: jmh.Benchmark
+    spec: ClientSpec, settings: JmhSettings, benchmark: jmh.Benchmark
 ) -> dict[str, object]:
     each = f"{settings.iteration_ms} ms"
     return {

@@ -26,7 +26,6 @@ from cachemark.model.plan import Plan, Skipped, make_plan
 from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.runs.audit import Auditor
 from cachemark.runs.events.web_time import with_web_time
-from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.next_trials.schedule import Part, schedule
 from cachemark.runs.planning.data_fit import (
     check_sitting_memory,
@@ -34,6 +33,7 @@ from cachemark.runs.planning.data_fit import (
     lines_about_windows,
 )
 from cachemark.runs.planning.plan_text import work_lines
+from cachemark.runs.planning.planned_time import check_looks
 from cachemark.runs.settings import Settings
 from cachemark.runs.sittings.sitting import SittingDisplay
 from cachemark.runs.stage import Display, Parties, Say, Stage, ThisHost

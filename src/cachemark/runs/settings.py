@@ -1,14 +1,11 @@
 """Settings with which a run plays each trial, and how the clients' own settings differ."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
 from cachemark import host
-from cachemark.endpoints.clients import registry
 from cachemark.model.audit import Audit
-from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, measuring_load
@@ -114,12 +111,3 @@ def _operation_ns(cell: Cell, outcomes: Sequence[Outcome]) -> int:
     """The time of an operation in ns, from the cell's first sitting; 0 if unknown."""
     of_cell = (each.rounds for each in outcomes if each.trial.cell == cell)
     return next((rounds.operation_ns for rounds in of_cell if rounds is not None), 0)
-
-
-def default_settings(folder: Path | None = None) -> dict[str, str]:
-    """How the own settings of each library differ, by client id; empty without workers here."""
-    try:
-        known = registry("", folder)
-    except UsageError:
-        return {}
-    return {client.id: client.defaults for client in known.values() if client.defaults}

@@ -5,23 +5,12 @@ import msgspec
 from cachemark.host.engine_output import engine_output
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import PredictedTrace
-from cachemark.model.trace_statistics import ShownTrace, TraceOrigin, TraceSummary
+from cachemark.model.trace_statistics import ShownTrace, WrittenTrace
 from cachemark.model.trace_words import ToldTrace
 
 _REMEDY = (
     "docs/trace-format.md has the formats, docs/replay-a-trace.md the way from a server to a run"
 )
-
-
-class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace that was written. `lines` were read, `bytes` is the size of the file."""
-
-    format: str
-    origin: TraceOrigin
-    lines: int
-    records: int
-    bytes: int
-    summary: TraceSummary
 
 
 def written_trace(arguments: list[str]) -> WrittenTrace:

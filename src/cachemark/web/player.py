@@ -20,7 +20,7 @@ import msgspec
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
-from cachemark.runs.events.events import Started
+from cachemark.model.events import Started
 from cachemark.runs.events.log import EventReader, process_start
 from cachemark.runs.events.web_time import WEB_PID
 from cachemark.runs.storage.store import run_names

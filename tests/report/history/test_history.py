@@ -15,6 +15,7 @@ from cachemark.model.experiment import Keys
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.report.history import RENDERERS, History, HistoryQuery, RunIndex, query_history
+from cachemark.runs.resilience.stored import RunFolder
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import kept, made_header, other_host, trials
 from tests.golden import assert_golden
@@ -23,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def ask(root: Path, *names: str, **asked: Any) -> History:
-    with RunIndex(root) as index:
+    with RunIndex(RunFolder(root)) as index:
         return query_history(index, HistoryQuery(names=names, **asked))
 
 

@@ -13,6 +13,7 @@ from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.run_header import HostsOfRun
 from cachemark.report.history import RunIndex
 from cachemark.report.history.index import VERSION
+from cachemark.runs.resilience.stored import RunFolder
 from cachemark.runs.storage.store import INDEX
 from tests.builders.stored_runs import kept, made_header, trials
 
@@ -20,7 +21,7 @@ from tests.builders.stored_runs import kept, made_header, trials
 def counts(root: Path, *, rebuild: bool = False) -> dict[str, int]:
     """Folder → trials, as the index has them."""
     query = "SELECT folder, count(trial) AS n FROM run LEFT JOIN trial USING (folder) GROUP BY 1"
-    with RunIndex(root, rebuild=rebuild) as index:
+    with RunIndex(RunFolder(root), rebuild=rebuild) as index:
         return {row["folder"]: row["n"] for row in index.rows(query)}
 
 
@@ -33,7 +34,7 @@ def content(root: Path) -> dict[str, tuple[int, bytes]]:
 def test_figures_are_those_of_the_report(tmp_path: Path) -> None:
     outcomes = trials("a", 500, 3)
     kept(tmp_path, made_header("one"), outcomes)
-    with RunIndex(tmp_path) as index:
+    with RunIndex(RunFolder(tmp_path)) as index:
         rows = {row["figure"]: row["value"] for row in index.rows("SELECT * FROM pool")}
     shown = {name: over_trials(outcomes, figure) for name, figure in FIGURES.items()}
     assert rows == pytest.approx({name: of.value for name, of in shown.items() if of})
@@ -43,7 +44,7 @@ def test_figures_are_those_of_the_report(tmp_path: Path) -> None:
 def test_what_does_not_count_has_no_figure(tmp_path: Path) -> None:
     bad = [msgspec.structs.replace(t, verdict="INVALID", reasons=["x"]) for t in trials("a", 500)]
     kept(tmp_path, made_header("one"), bad)
-    with RunIndex(tmp_path) as index:
+    with RunIndex(RunFolder(tmp_path)) as index:
         (row, *_) = index.rows("SELECT * FROM trial")
         assert list(index.rows("SELECT * FROM pool")) == []
     assert (row["valid"], row["reason"]) == (0, "x")
@@ -98,7 +99,7 @@ def test_an_index_that_cannot_be_trusted_is_made_anew(tmp_path: Path, damage: st
         path.unlink()
         path.mkdir()
     assert counts(tmp_path) == {"one": 2}
-    with RunIndex(tmp_path) as index:
+    with RunIndex(RunFolder(tmp_path)) as index:
         assert {row[0] for row in index.rows("SELECT client FROM trial")} == {"a"}
 
 
@@ -120,7 +121,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
     later = kept(tmp_path, made_header("three"), trials("a", 500, 2))
     header = (later.folder / "run.json").read_text().replace('"format":1', '"format":99')
     (later.folder / "run.json").write_text(header)
-    with RunIndex(tmp_path) as index:
+    with RunIndex(RunFolder(tmp_path)) as index:
         problems = {row["folder"]: row["problem"] for row in index.rows("SELECT * FROM run")}
     assert problems["one"] == ""
     assert "not a run" in problems["two"]
@@ -129,7 +130,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
 
 def test_no_store_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
-        RunIndex(tmp_path / "none")
+        RunIndex(RunFolder(tmp_path / "none"))
 
 
 def test_another_placement_of_hosts_is_another_machine(tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_another_placement_of_hosts_is_another_machine(tmp_path: Path) -> None:
             plan = Hosts(coordinator=CoordinatorPlace(address="10.0.0.9", port=1), hosts=hosts)
             header = msgspec.structs.replace(header, hosts=HostsOfRun(plan=plan, facts={}))
         kept(tmp_path, header, trials("a", 500))
-    with RunIndex(tmp_path) as index:
+    with RunIndex(RunFolder(tmp_path)) as index:
         rows = {row["folder"]: row["machine"] for row in index.rows("SELECT * FROM run")}
     assert "hosts" not in rows["one"]
     assert rows["two"] == f"{rows['one']}; hosts: client client"

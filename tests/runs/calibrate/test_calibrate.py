@@ -6,17 +6,19 @@ import msgspec
 import pytest
 
 from cachemark.model import histogram
-from cachemark.model.calibration import Calibration, CalibrationStep, Floor, headroom
+from cachemark.model.calibration import (
+    Calibration,
+    CalibrationStep,
+    Floor,
+    headroom,
+    latest_calibrations,
+)
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.calibration import sections
-from cachemark.runs.calibrate.calibration_store import (
-    append_calibration,
-    latest_calibrations,
-    load_calibrations,
-)
 from cachemark.runs.calibrate.sweep import judge_step, sweep
+from cachemark.runs.storage.store import append_calibration, load_calibrations
 from tests.builders.outcomes import experiment, measured
 from tests.cli.in_process import Inside
 from tests.conftest import Cli

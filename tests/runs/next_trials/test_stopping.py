@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from cachemark.analysis.rounds.questions import asked
 from cachemark.model.experiment import Experiment, RoundsTiming
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, Trial, make_plan
 from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.next_trials.questions import asked
 from cachemark.runs.next_trials.stopping import Stopping, shared_cells
 from tests.builders.outcomes import measured
 

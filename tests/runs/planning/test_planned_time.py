@@ -17,11 +17,11 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
 from cachemark.model.tape_facts import TapeFacts
-from cachemark.runs.next_trials.questions import check_looks
 from cachemark.runs.next_trials.schedule import trials_left
 from cachemark.runs.planning.plan_text import busy_note, extent
 from cachemark.runs.planning.planned_time import (
     block_s,
+    check_looks,
     counted_time,
     left_s,
     planned_s,

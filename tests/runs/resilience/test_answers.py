@@ -11,7 +11,7 @@ from cachemark.analysis.resilience.answers import (
     describe_wrong,
     judged_answers,
 )
-from cachemark.analysis.resilience.call_log import Call, CallOutcome, TapeData, read_calls
+from cachemark.model.call_log import Call, CallOutcome, TapeData, read_calls
 from cachemark.model.errors import TrialError
 from cachemark.runs.resilience.play import KEYS, write_cell_tape
 

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from cachemark.analysis.resilience.answers import CallAnswer
-from cachemark.analysis.resilience.call_log import Call
 from cachemark.analysis.resilience.figures import (
     Figures,
     Phases,
@@ -17,6 +16,7 @@ from cachemark.analysis.resilience.figures import (
     timeline,
 )
 from cachemark.analysis.resilience.verdict import RULES, VERDICTS, findings, verdict_of
+from cachemark.model.call_log import Call
 from cachemark.runs.resilience.play import disturbance
 
 _MS = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from cachemark.cli.play import write_report
 from cachemark.model.errors import UsageError
-from cachemark.runs.events.events import EVENTS_FILE, Ended
+from cachemark.model.events import EVENTS_FILE, Ended
 from cachemark.runs.events.log import EventLog, EventReader
 from cachemark.runs.storage.store import open_run, run_names
 from tests.builders.stored_runs import kept, made_header, trials

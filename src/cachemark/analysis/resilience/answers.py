@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from cachemark.analysis.resilience.call_log import Call, TapeData
+from cachemark.model.call_log import Call, TapeData
 
 # `right`: done, or a miss of a key that the server does not have. `stale`: a value that had been
 # overwritten before the read began. `false miss`: a miss of a key that the server had.

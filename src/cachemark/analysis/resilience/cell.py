@@ -1,4 +1,4 @@
-"""A cell, one fault on one client, and its stored result."""
+"""A run of `resilience`: its plan, its cells (one fault on one client), and their results."""
 
 import shlex
 from typing import Literal
@@ -7,9 +7,11 @@ import msgspec
 
 from cachemark.analysis.resilience.figures import Figures, Phases
 from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
+from cachemark.model.run_header import HostFacts
 
 Profile = Literal["common", "defaults", "tuned"]
 PROFILES: tuple[Profile, ...] = ("common", "defaults", "tuned")
+RESILIENCE_FORMAT = 1
 
 
 class CellName(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,3 +64,34 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     failed: str = ""
     jobs: int = 1
     disturbed: str = ""
+
+
+class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The grid of a run: every fault on every client with every profile, in each sitting."""
+
+    clients: list[str]
+    profiles: list[Profile]
+    faults: list[str]
+    sittings: int
+
+    def cells(self) -> list[CellName]:
+        """The cells in the order in which they are played."""
+        return [
+            CellName(client=client, profile=profile, fault=fault, sitting=sitting)
+            for sitting in range(1, self.sittings + 1)
+            for client in self.clients
+            for profile in self.profiles
+            for fault in self.faults
+        ]
+
+
+class ResilienceHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The description of a run, written once. `name` is what its user calls it."""
+
+    format: int = RESILIENCE_FORMAT
+    id: str
+    created_at: str
+    cachemark: str
+    plan: ResiliencePlan
+    host: HostFacts
+    name: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.resilience.answers import ERRORS, CallAnswer
-from cachemark.analysis.resilience.call_log import Call
+from cachemark.model.call_log import Call
 
 GOOD_IN_A_ROW = 100
 _FEWEST_CALLS = 10

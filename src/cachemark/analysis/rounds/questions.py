@@ -1,4 +1,4 @@
-"""Questions of a run: the cells that are compared with each other, and the tested pairs.
+"""Questions of a run: the cells that are compared with each other, the tested pairs, the looks.
 
 Fixed before the run, from its cells alone.
 """
@@ -9,9 +9,11 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.rounds.family import FamilyPair, family_of
-from cachemark.model.client_name import without_repeat
+from cachemark.analysis.rounds.looks import LOOKS, MIN_BLOCKS, StopRule
+from cachemark.model.client_name import parse_client_name, without_repeat
+from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import is_repeat
+from cachemark.model.plan import is_repeat, uses_rounds
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,30 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     def name(self, cell: Cell) -> str:
         """How a cell is called among those of this question."""
         return cell.client if self.kind == "clients" else cell.server
+
+
+def stop_rule(experiment: Experiment) -> StopRule:
+    """The margin and the looks of an experiment; without looks, it answers once, at its end."""
+    margin = experiment.margin_percent / 100
+    if not uses_rounds(experiment):
+        return StopRule(margin=margin, looks=(), least=MIN_BLOCKS, unit="block")
+    settled = experiment.rounds.until == "settled"
+    looks = tuple(at for at in LOOKS if at <= experiment.blocks) if settled else ()
+    return StopRule(margin=margin, looks=looks, planned=experiment.blocks)
+
+
+def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:
+    """The questions about some cells of an experiment.
+
+    Where libraries are compared, the native client is their yardstick and no choice. The loop
+    without a library is no client at all.
+    """
+    clients = [cell for cell in cells if not parse_client_name(cell.client).is_null]
+    native = [cell for cell in clients if parse_client_name(cell.client).is_native]
+    libraries = [cell for cell in clients if cell not in native]
+    if len({cell.client for cell in libraries if not is_repeat(cell)}) < 2:
+        return questions_of(clients, experiment.twice)
+    return questions_of(libraries, experiment.twice, beside=native)
 
 
 def questions_of(

@@ -4,12 +4,12 @@ import base64
 import time
 from collections import Counter
 
-from cachemark.analysis.resilience.call_log import Call, TapeData, read_calls
 from cachemark.checks.conformance.cases import claiming, each
 from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
+from cachemark.model.call_log import Call, TapeData, read_calls
 from cachemark.model.protocol import Done, Operation, RunRequest
 
 _OPS = 200

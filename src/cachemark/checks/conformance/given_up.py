@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from cachemark.analysis.resilience.call_log import TapeData, read_calls
 from cachemark.checks.conformance.cases import (
     ConformanceCase,
     claiming,
@@ -16,6 +15,7 @@ from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.fault_proxy import fault_proxy
 from cachemark.endpoints.servers import RunningServer
+from cachemark.model.call_log import TapeData, read_calls
 from cachemark.model.protocol import RunRequest
 from cachemark.model.protocol_results import GiveUp, Way, attempts_of
 

@@ -8,12 +8,12 @@ from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
-from cachemark.runs.storage.store import Run
+from cachemark.report.stored_run import StoredRun
 
 
 def compare_stored(
-    baselines: Sequence[Run],
-    others: Sequence[Run],
+    baselines: Sequence[StoredRun],
+    others: Sequence[StoredRun],
     wanted: CellFilter,
     figures: Sequence[str],
     margin_percent: float | None,
@@ -38,7 +38,7 @@ def compare_stored(
         )
     folders = [run.folder.resolve() for run in (*baselines, *others)]
     if len(set(folders)) < len(folders):
-        twice = next(run.id for run in others if folders.count(run.folder.resolve()) > 1)
+        twice = next(run.header.id for run in others if folders.count(run.folder.resolve()) > 1)
         raise UsageError(f"{twice}: cannot be compared with itself", "name different runs")
     before, after = _side(baselines), _side(others)
     if cells:
@@ -46,5 +46,5 @@ def compare_stored(
     return compare_runs(before, after, wanted, figures, margin)
 
 
-def _side(runs: Sequence[Run]) -> Side:
+def _side(runs: Sequence[StoredRun]) -> Side:
     return Side(headers=[run.header for run in runs], outcomes=[run.outcomes() for run in runs])

@@ -15,6 +15,7 @@ from cachemark.analysis.rounds.comparing import (
 )
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.rounds.questions import asked, stop_rule
 from cachemark.analysis.statistics import Comparison
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -38,7 +39,6 @@ from cachemark.report.compare.selection import (
     trials_by_cell,
     valid_trials,
 )
-from cachemark.runs.next_trials.questions import asked, stop_rule
 
 # Workloads are not: an operation of one is not an operation of the other.
 _FACTORS = ("client", "server", "load")

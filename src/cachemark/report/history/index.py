@@ -24,8 +24,7 @@ from cachemark.report.build import build
 from cachemark.report.conclusions import first_of, one_sentence
 from cachemark.report.hosts import placement_text
 from cachemark.report.resilience.matrix import counted_verdicts
-from cachemark.runs.resilience.stored import open_resilience_run, resilience_run_names
-from cachemark.runs.storage.store import INDEX, INDEX_JOURNAL, Run, open_run, run_names
+from cachemark.report.stored_run import StoredRun, StoredRuns
 
 # A new number where a column, or the meaning of a figure, changes.
 VERSION = 7
@@ -74,12 +73,12 @@ PRAGMA user_version = {VERSION};
 class RunIndex:
     """An index; opening it brings it up to date."""
 
-    def __init__(self, root: Path, *, rebuild: bool = False) -> None:
-        self._root = root
-        if not root.is_dir():
-            raise UsageError(f"{root}: no such folder", "make a run: cachemark run quick")
+    def __init__(self, runs: StoredRuns, *, rebuild: bool = False) -> None:
+        self._runs = runs
+        if not runs.root.is_dir():
+            raise UsageError(f"{runs.root}: no such folder", "make a run: cachemark run quick")
         if rebuild:
-            _remove(root)
+            _remove(runs.index)
         self._connection = self._open()
 
     def __enter__(self) -> "RunIndex":
@@ -93,12 +92,11 @@ class RunIndex:
         yield from self._connection.execute(query, values)
 
     def _open(self) -> sqlite3.Connection:
-        path = self._root / INDEX
         for remove in (False, True):
             if remove:
-                _remove(self._root)
+                _remove(self._runs.index)
             try:
-                return self._fresh(_connect(str(path)))
+                return self._fresh(_connect(str(self._runs.index)))
             except sqlite3.OperationalError:
                 break  # it cannot be written, or somebody else holds it
             except sqlite3.DatabaseError:
@@ -112,7 +110,7 @@ class RunIndex:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
                 _make(connection)
-            _refresh(connection, self._root)
+            _refresh(connection, self._runs)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
@@ -126,10 +124,10 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _remove(root: Path) -> None:
-    for name in (INDEX, INDEX_JOURNAL):
+def _remove(index: Path) -> None:
+    for path in (index, index.with_name(f"{index.name}-journal")):
         with contextlib.suppress(OSError):
-            (root / name).unlink()
+            path.unlink()
 
 
 def _make(connection: sqlite3.Connection) -> None:
@@ -141,17 +139,17 @@ def _make(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _refresh(connection: sqlite3.Connection, root: Path) -> None:
+def _refresh(connection: sqlite3.Connection, runs: StoredRuns) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
-    faults = set(resilience_run_names(root))
-    stamps = {name: stamp_of(root / name) for name in {*run_names(root), *faults}}
+    faults = set(runs.resilience_names())
+    stamps = {name: stamp_of(runs.root / name) for name in {*runs.names(), *faults}}
     for folder in known.keys() | stamps.keys():
         if known.get(folder) == stamps.get(folder):
             continue
         _remove_rows(connection, folder, ("run", *_PARTS))
         if folder in stamps:
             read = _rows_of_faults if folder in faults else _rows_of_trials
-            _add(connection, folder, stamps[folder], partial(read, root, folder, stamps[folder]))
+            _add(connection, folder, stamps[folder], partial(read, runs, folder, stamps[folder]))
 
 
 def _remove_rows(connection: sqlite3.Connection, folder: str, tables: Sequence[str]) -> None:
@@ -184,12 +182,12 @@ def _add(
         _add_problem(connection, folder, stamp, text)
 
 
-def _rows_of_trials(root: Path, folder: str, stamp: str) -> _Rows:
-    return index_rows(open_run(folder, root), stamp)
+def _rows_of_trials(runs: StoredRuns, folder: str, stamp: str) -> _Rows:
+    return index_rows(runs.open(folder), stamp)
 
 
-def _rows_of_faults(root: Path, folder: str, stamp: str) -> _Rows:
-    run = open_resilience_run(folder, root)
+def _rows_of_faults(runs: StoredRuns, folder: str, stamp: str) -> _Rows:
+    run = runs.open_resilience(folder)
     header, outcomes = run.header, run.outcomes()
     row = _run_row(
         header.host, folder, stamp, name=header.name, kind="resilience",
@@ -209,7 +207,7 @@ def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, proble
     _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
 
 
-def index_rows(run: Run, stamp: str) -> _Rows:
+def index_rows(run: StoredRun, stamp: str) -> _Rows:
     """The rows of a run, its trials and its percentiles, by table. Raises UsageError."""
     folder, experiment = run.folder.name, run.header.experiment
     # Indexes of replays go on after those of the plan; so do those of a search, which has none.
@@ -232,7 +230,7 @@ def _insert(
 
 
 def _run_row_of(
-    run: Run, folder: str, stamp: str, outcomes: Sequence[Outcome]
+    run: StoredRun, folder: str, stamp: str, outcomes: Sequence[Outcome]
 ) -> tuple[object, ...]:
     header, experiment = run.header, run.header.experiment
     first, answer = "", ""

@@ -4,17 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cachemark.analysis.statistics import min_sample_size
+from cachemark.model.jmh import SET_GET_COMMANDS, JmhMeasurement, JmhMetric, JmhSettings, Result
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Row
 from cachemark.report.jmh.model import JmhReport, JmhRow, Published, Rate, Times
 from cachemark.report.originals import jmh_figures
-from cachemark.runs.jmh import (
-    SET_GET_COMMANDS,
-    JmhMeasurement,
-    JmhMetric,
-    JmhSettings,
-    Result,
-)
 
 _US_PER_S = 1e6
 _TIMES_NOTE = "The times are those of the calls that JMH sampled."

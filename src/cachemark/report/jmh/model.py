@@ -2,8 +2,8 @@
 
 import msgspec
 
+from cachemark.model.jmh import JmhSettings
 from cachemark.report.model import Section
-from cachemark.runs.jmh import JmhSettings
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ import msgspec
 
 from cachemark.analysis.statistics import min_sample_size
 from cachemark.model.client_name import parse_client_name
+from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhSettings, Result
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
 from cachemark.report.originals import sample_times
-from cachemark.runs.jmh import ORIGINAL, JmhMeasurement, JmhSettings, Result
 
 _SUITE = "java-clients"
 _OPERATIONS = {"set-get": "set-get", "multiget": "mget"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from cachemark.analysis.resilience.cell import CellOutcome
+from cachemark.analysis.resilience.cell import CellOutcome, ResilienceHeader
 from cachemark.analysis.resilience.figures import TIMELINE_SLICE_MS
 from cachemark.analysis.resilience.verdict import RULES, ClientVerdict
 from cachemark.model.faults import Fault, FaultGroup
@@ -14,7 +14,6 @@ from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.html.environment import environment, style_sheet
 from cachemark.report.resilience.known_issues import issues_of
 from cachemark.report.resilience.matrix import MatrixRow, reasons, summary_of
-from cachemark.runs.resilience.stored import ResilienceHeader
 
 INDEX = "index.html"
 _PACKAGE = "cachemark.report.resilience"

@@ -12,11 +12,7 @@ import msgspec
 from cachemark.analysis.statistics.figures import client_cpu_us, rate, response_ns
 from cachemark.analysis.verdict import TrialVerdict, judge
 from cachemark.model.errors import DECODE_ERRORS
-from cachemark.model.experiment import Load, Workload
-from cachemark.model.histogram import HistogramError
-from cachemark.model.protocol import Done
-from cachemark.model.server_stats import ServerStats
-from cachemark.runs.events.events import (
+from cachemark.model.events import (
     MAX_NAME,
     MAX_REASON,
     AnswersTold,
@@ -28,6 +24,10 @@ from cachemark.runs.events.events import (
     TrialEnded,
     fitting,
 )
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.histogram import HistogramError
+from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
 from cachemark.runs.events.log import EventLog, own_identity
 
 # The results have histograms: a few hundred kB.

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from cachemark.host.files import open_regular, open_to_append, read
-from cachemark.runs.events import events
+from cachemark.model import events
 
 # Of the fields of /proc/PID/stat, counted from the one after the name.
 _START_FIELD = 19

@@ -1,6 +1,5 @@
 """Decides from the outcomes so far which part is played next. Pure.
 
-questions           the questions of a run, and its looks
 stopping            which cells of the next sitting are still played
 schedule            trials, replays, steps of a search, sittings: one part after the other
 """

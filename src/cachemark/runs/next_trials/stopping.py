@@ -15,11 +15,11 @@ from cachemark.analysis.rounds.pairs import (
     primary_figure,
     read_sittings,
 )
+from cachemark.analysis.rounds.questions import asked, stop_rule
 from cachemark.analysis.rounds.ranking import undecided_firsts
 from cachemark.model.client_name import without_repeat
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, is_repeat
-from cachemark.runs.next_trials.questions import asked, stop_rule
 
 
 class Stopping:

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from cachemark.analysis.rounds.looks import looks_that_fit
 from cachemark.analysis.rounds.order import squares_for, williams
+from cachemark.analysis.rounds.questions import stop_rule
 from cachemark.endpoints.servers import ServerSpec, memory_limit, parse_spec
+from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
@@ -37,6 +40,8 @@ _CPUS_OF_START = 2
 _ARM_END_S = 0.07
 # A turn takes longer than its slice: the request, CPU clocks, and the operations that have begun.
 _TURN_S = 0.0008
+# A time limit is refused if even a machine that needs less than planned has too little time.
+_PART_OF_PLANNED = 0.75
 # To read a key from the tape, and to make its value.
 _KEY_S = 2e-6
 
@@ -117,6 +122,24 @@ def block_s(plan: Plan, cpus: int) -> float:
     """About how long a sitting of every cell takes."""
     first = [sitting for sitting in plan.sittings if sitting.block == 0]
     return sum(sum(sitting_time(plan, sitting.sets, cpus)) for sitting in first)
+
+
+def check_looks(plan: Plan, cpus: int) -> None:
+    """Raise UsageError if a run that stops when it is settled has no time for its first look.
+
+    `cpus` is the number of CPUs that the run may use.
+    """
+    limit_s, rule = plan.experiment.rounds.max_s, stop_rule(plan.experiment)
+    if limit_s is None or not rule.looks or not plan.sittings:
+        return
+    each_s = block_s(plan, cpus)
+    if not looks_that_fit(limit_s, _PART_OF_PLANNED * each_s, rule.looks):
+        raise UsageError(
+            f"the first answer comes after {rule.first} sittings, which take about "
+            f"{rule.first * each_s:.0f} s; the time limit is {limit_s} s",
+            "a longer --max (rounds.max_s), fewer clients or servers, a shorter "
+            "timing.measure_ms, or --set rounds.until=fixed",
+        )
 
 
 def sitting_time(plan: Plan, sets: Sequence[Sequence[Trial]], cpus: int) -> SittingTime:

@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark.analysis.resilience.answers import describe_wrong, judged_answers
-from cachemark.analysis.resilience.call_log import TapeData, read_calls
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Figures, PlayedCalls, figures, timeline
 from cachemark.analysis.resilience.verdict import FaultFinding, crash, findings, verdict_of
@@ -18,6 +17,7 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
 from cachemark.model import protocol
+from cachemark.model.call_log import TapeData, read_calls
 from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedError
 from cachemark.model.faults import Fault
 from cachemark.runs.resilience.injection import Injection, impossible, injection

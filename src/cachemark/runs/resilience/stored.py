@@ -10,50 +10,24 @@ from pathlib import Path
 import msgspec
 
 from cachemark import __version__
-from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
+from cachemark.analysis.resilience.cell import (
+    RESILIENCE_FORMAT,
+    CellName,
+    CellOutcome,
+    ResilienceHeader,
+    ResiliencePlan,
+)
 from cachemark.host.atomic_file import append_lines, replace_file
 from cachemark.host.files import read_regular, refuse_linked
 from cachemark.model.errors import UsageError, refusing
 from cachemark.model.faults import chosen_faults
 from cachemark.model.run_header import HostFacts
-from cachemark.runs.storage.store import new_run_folder, run_names
+from cachemark.runs.storage.store import INDEX, Run, new_run_folder, open_run, run_names
 
-_FORMAT = 1
 _HEADER = "resilience.json"
 _CELLS = "cells.jsonl"
 # A cell takes ten seconds and more.
 _MAX_CELLS = 100_000
-
-
-class ResiliencePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The grid of a run: every fault on every client with every profile, in each sitting."""
-
-    clients: list[str]
-    profiles: list[Profile]
-    faults: list[str]
-    sittings: int
-
-    def cells(self) -> list[CellName]:
-        """The cells in the order in which they are played."""
-        return [
-            CellName(client=client, profile=profile, fault=fault, sitting=sitting)
-            for sitting in range(1, self.sittings + 1)
-            for client in self.clients
-            for profile in self.profiles
-            for fault in self.faults
-        ]
-
-
-class ResilienceHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a run, written once. `name` is what its user calls it."""
-
-    format: int = _FORMAT
-    id: str
-    created_at: str
-    cachemark: str
-    plan: ResiliencePlan
-    host: HostFacts
-    name: str = ""
 
 
 class ResilienceRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,9 +101,38 @@ def open_resilience_run(name: str, root: Path) -> ResilienceRun:
                 continue
             refuse_linked(folder)
             header = msgspec.json.decode(read_regular(path), type=ResilienceHeader)
-        if header.format != _FORMAT:
-            raise UsageError(f"{path}: a run of format {header.format}, this reads {_FORMAT}")
+        if header.format != RESILIENCE_FORMAT:
+            raise UsageError(
+                f"{path}: a run of format {header.format}, this reads {RESILIENCE_FORMAT}"
+            )
         check_plan(header.plan, str(path))
         return ResilienceRun(folder=folder, header=header)
     hint = f"the latest is {known[-1]}" if known else f"{root} holds none"
     raise UsageError(f"no run of `resilience` {name!r}", hint)
+
+
+class RunFolder(msgspec.Struct, frozen=True):
+    """A folder of runs of both kinds."""
+
+    root: Path
+
+    @property
+    def index(self) -> Path:
+        """The file of its index."""
+        return self.root / INDEX
+
+    def names(self) -> list[str]:
+        """The folder names of all runs of trials, oldest first."""
+        return run_names(self.root)
+
+    def open(self, name: str) -> Run:
+        """A run of trials by its folder's name. Raises UsageError."""
+        return open_run(name, self.root)
+
+    def resilience_names(self) -> list[str]:
+        """The folder names of all runs of `resilience`, oldest first."""
+        return resilience_run_names(self.root)
+
+    def open_resilience(self, name: str) -> ResilienceRun:
+        """A run of `resilience` by its folder's name. Raises UsageError."""
+        return open_resilience_run(name, self.root)

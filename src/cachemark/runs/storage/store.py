@@ -1,7 +1,8 @@
 """Runs on disk: a folder for each run, with its header, its outcomes (JSON lines), its reports.
 
 Each outcome is on disk before the next trial begins. A killed process can leave an incomplete last
-line, which is dropped. Nothing else is ever rewritten.
+line, which is dropped. Nothing else is ever rewritten. Calibrations are a file of JSON lines beside
+the runs.
 """
 
 import contextlib
@@ -18,9 +19,11 @@ from typing import IO
 import msgspec
 
 from cachemark import __version__
+from cachemark.endpoints.clients import default_settings
 from cachemark.host.atomic_file import append_lines, made_folder, replace_file
 from cachemark.host.files import open_regular, read_regular, refuse_linked
 from cachemark.model.audit import Audit
+from cachemark.model.calibration import Calibration
 from cachemark.model.errors import DECODE_ERRORS, UsageError, refusing
 from cachemark.model.experiment import Experiment
 from cachemark.model.foreign_text import in_a_sentence
@@ -112,6 +115,14 @@ class Run:
             return []
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def calibrations(self) -> list[Calibration]:
+        """The calibrations beside the run, oldest first. Raises UsageError."""
+        return load_calibrations(self.folder.parent)
+
+    def own_settings(self) -> dict[str, str]:
+        """How the own settings of each library differ, by client id; empty without workers here."""
+        return default_settings()
 
     def done(self) -> set[int]:
         """The indexes of the trials that have ended."""
@@ -267,3 +278,24 @@ def lock_run(folder: Path) -> int:
             f"{folder}: another process is running it", "wait for it, or stop it"
         ) from error
     return lock
+
+
+def append_calibration(root: Path, calibration: Calibration) -> Path:
+    """Append a calibration, which is on disk when this returns. Raises UsageError."""
+    path = root / CALIBRATIONS
+    with refusing(f"{path}: cannot be written", "choose another --runs"), made_folder(root):
+        append_lines(path, msgspec.json.encode(calibration) + b"\n")
+    return path
+
+
+def load_calibrations(root: Path) -> list[Calibration]:
+    """All calibrations, oldest first, without an incomplete last line. Raises UsageError."""
+    path = root / CALIBRATIONS
+    lines: list[bytes] = []
+    with refusing(f"{path}: cannot be read"), contextlib.suppress(FileNotFoundError):
+        lines = read_regular(path).split(b"\n")[:-1]
+    calibrations: list[Calibration] = []
+    for number, line in enumerate(lines, 1):
+        with refusing(f"{path}:{number}: not a calibration", decodes=True):
+            calibrations.append(msgspec.json.decode(line, type=Calibration))
+    return calibrations

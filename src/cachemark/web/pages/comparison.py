@@ -16,6 +16,7 @@ from cachemark.report.compare.tables import document
 from cachemark.report.formats import fits_together
 from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import cell_names
+from cachemark.runs.resilience.stored import RunFolder
 from cachemark.runs.storage.store import run_names
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
@@ -69,7 +70,7 @@ def comparison_page(request: Request) -> Response:
             again = _again(request, form, compared)
         except UsageError as error:
             problems = {"": str(error)}
-    with RunIndex(settings.root) as index:
+    with RunIndex(RunFolder(settings.root)) as index:
         names = {
             field: cell_names(index, run)[:_MOST_NAMES]
             for field, run in (("first", form.baseline), ("second", form.other or form.baseline))
