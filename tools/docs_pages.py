@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.analysis.verdict.explanations import RULES, VERDICTS, Explanation
+from cachemark.analysis.verdict.explanations import Explanation, explanations
 from cachemark.cli import app
 from cachemark.model.protocol_docs import document
 
@@ -78,9 +78,9 @@ def verdicts_page() -> str:
         "Each trial has one verdict. Each rule that speaks against a trial is named beside it. "
         "`cachemark explain NAME` prints the same text.\n",
         "## Verdicts\n",
-        *(_explained(name, each) for name, each in VERDICTS.items()),
+        *(_explained(name, each) for name, each in explanations().verdicts.items()),
         "## Rules\n",
-        *(_explained(name, each) for name, each in RULES.items()),
+        *(_explained(name, each) for name, each in explanations().rules.items()),
     ]
     return "\n".join(parts)
 

@@ -8,8 +8,8 @@ import msgspec
 from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.remote import (
-    RemoteFleet,
     StartedElsewhere,
+    connected,
     started_or_raise,
     stats_of,
     write_tapes,
@@ -27,7 +27,6 @@ from cachemark.model.rounds import Rounds
 from cachemark.runs.sittings.arm import SlicedArm
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice
-from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import TrialRun
 from cachemark.runs.trials.window import Window, use_between
@@ -108,21 +107,11 @@ class FleetArm(TrialRun, SlicedArm):
         began_ns = self.elapsed_ns
         self._started = started = started_or_raise(self._coordinator, start)
         self.record(server=started.facts)
-        setting, ready_s = self.setting, self.setting.timing.ready_ms / 1e3
         hosts = [self._coordinator.hosts.named(name) for name in self._names]
-        write_tapes(self._coordinator, setting, hosts)
-        fleet = RemoteFleet(self._coordinator, hosts, self.server_number)
-        workers = fleet.start(setting.client.text, setting.load, ready_s)
-        self.record(
-            worker=workers.ready,
-            worker_command=workers.command,
-            worker_cpus=workers.cpus,
-            binaries=[*started.binaries, *workers.binaries],
-        )
-        request = self.prepare_request(StartedElsewhere(started), workers.ready)
-        fleet.prepare(request, started, ready_s)
-        if setting.workload.prefill > 0:
-            self.record(prefill=run_prefill(self._prefill))
+        write_tapes(self._coordinator, self.setting, hosts)
+        server = StartedElsewhere(started)
+        connected(self._coordinator, self, server, hosts, self.server_number)
+        self.prefill(self._prefill)
         self.start_ns = self.elapsed_ns - began_ns
 
     def begin(self) -> None:

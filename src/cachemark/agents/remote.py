@@ -19,6 +19,7 @@ from cachemark.model.protocol import Done, Prepare, RunRequest
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_facts import TapeFacts
 from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.trial import TrialRun
 
 # By the planned start the request to play must have reached all hosts: some time, and some for
 # each host. The coordinator needs 2 to 4 ms of CPU time to ask one.
@@ -112,7 +113,6 @@ class RemoteServer(StartedElsewhere):
         super().__init__(started_or_raise(coordinator, start))
 
     def member_stats(self) -> list[ServerStats]:
-        """The `stats` of each member that has them. Raises TrialError."""
         return stats_of(self._read())
 
     def use(self) -> ProcessUse | None:
@@ -185,6 +185,31 @@ class RemoteFleet:
         return merge([self.played[name].done for name in self.names])
 
 
+def connected(
+    coordinator: Coordinator,
+    side: TrialRun,
+    server: StartedElsewhere,
+    hosts: Sequence[Host],
+    arm: int | None = None,
+) -> RemoteFleet:
+    """Start and connect the workers of one side of a trial; `arm` as in `RemoteFleet`.
+
+    Raises UnsupportedError and TrialError.
+    """
+    setting = side.setting
+    ready_s = setting.timing.ready_ms / 1e3
+    fleet = RemoteFleet(coordinator, hosts, arm)
+    workers = fleet.start(setting.client.text, setting.load, ready_s)
+    side.record(
+        worker=workers.ready,
+        worker_command=workers.command,
+        worker_cpus=workers.cpus,
+        binaries=[*server.started.binaries, *workers.binaries],
+    )
+    fleet.prepare(side.prepare_request(server, workers.ready), server.started, ready_s)
+    return fleet
+
+
 class RemotePlayer:
     """Plays phases on the hosts of clients and, where there are some, on those that make the load.
 
@@ -221,6 +246,9 @@ class RemotePlayer:
         played = self._play([*clients.names, *generators.names], request, watch)
         self.generated = generators.keep(played)
         return clients.keep(played)
+
+    def bye(self) -> None:
+        """Nothing: each host ends its workers when the trial ends."""
 
     def _play(
         self, names: Sequence[str], request: RunRequest, watch: RunMonitor

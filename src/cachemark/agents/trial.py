@@ -1,7 +1,8 @@
 """One trial over several hosts: the steps are those of a trial on one, each asked of its host."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from cachemark.agents import messages, remote
 from cachemark.agents.clock import ClockReading
@@ -17,7 +18,7 @@ from cachemark.analysis.verdict.hosts import (
     worst_noise,
 )
 from cachemark.model.experiment import Load
-from cachemark.model.hosts import Host, left_after
+from cachemark.model.hosts import left_after
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import RunRequest
@@ -25,9 +26,8 @@ from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.stage import Parties, Say
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trials.prefill import run_prefill
 from cachemark.runs.trials.setting import Setting
-from cachemark.runs.trials.trial import TrialRun
+from cachemark.runs.trials.trial import Sides, TrialRun
 from cachemark.runs.trials.window import Window, counts_since, tick_s, use_between
 
 
@@ -96,56 +96,35 @@ class HostsTrial(TrialRun):
         self._coordinator = coordinator
         self._findings: list[Finding] = []
 
-    def play(self) -> None:
-        """Play every phase. Raises UnsupportedError and TrialError."""
-        setting = self.setting
-        with ExitStack() as stack:
-            stack.callback(self._end)
-            clocks = self._coordinator.clocks()
-            hosts = self._coordinator.hosts
-            makers = hosts.makers_of(setting.cell_load)
-            measuring = hosts.clients if setting.generators else makers
-            remote.write_tapes(self._coordinator, setting, measuring)
-            if setting.generators:
-                remote.write_tapes(self._coordinator, setting.generators, makers)
-            server = remote.RemoteServer(self._coordinator, setting.server.text)
-            self.record(server=server.facts)
-            clients = self._connected(self, server, measuring)
-            generators = None
-            if self.generators:
-                generators = self._connected(self.generators, server, makers)
-            player = remote.RemotePlayer(self._coordinator, clocks, clients, generators)
-            if setting.workload.prefill > 0:
-                prefill = run_prefill(lambda: player.run(RunRequest(phase="prefill"), self.watch))
-                self.record(prefill=prefill)
-            request = self.warm_up(server, player)
-            window = self._play_window(player, request, clocks)
-            self.record_window(server.started.empty, window)
+    def connected_sides(self, stack: ExitStack) -> Sides:
+        """Let the hosts start both sides, and connect them.
 
-    def _connected(
-        self, side: TrialRun, server: remote.RemoteServer, hosts: Sequence[Host]
-    ) -> remote.RemoteFleet:
-        """Start and connect the workers of one side. Raises UnsupportedError and TrialError."""
-        setting = side.setting
-        ready_s = setting.timing.ready_ms / 1e3
-        fleet = remote.RemoteFleet(self._coordinator, hosts)
-        workers = fleet.start(setting.client.text, setting.load, ready_s)
-        side.record(
-            worker=workers.ready,
-            worker_command=workers.command,
-            worker_cpus=workers.cpus,
-            binaries=[*server.started.binaries, *workers.binaries],
-        )
-        request = side.prepare_request(server, workers.ready)
-        fleet.prepare(request, server.started, ready_s)
-        return fleet
+        Raises UnsupportedError and TrialError.
+        """
+        setting, coordinator = self.setting, self._coordinator
+        stack.callback(self._end)
+        clocks = coordinator.clocks()
+        makers = coordinator.hosts.makers_of(setting.cell_load)
+        measuring = coordinator.hosts.clients if setting.generators else makers
+        remote.write_tapes(coordinator, setting, measuring)
+        if setting.generators:
+            remote.write_tapes(coordinator, setting.generators, makers)
+        server = remote.RemoteServer(coordinator, setting.server.text)
+        self.record(server=server.facts)
+        clients = remote.connected(coordinator, self, server, measuring)
+        generators = None
+        if self.generators:
+            generators = remote.connected(coordinator, self.generators, server, makers)
+        player = remote.RemotePlayer(coordinator, clocks, clients, generators)
+        window = partial(self._play_window, player, clocks)
+        return Sides(server, player, server.started.empty, window)
 
     def judged_besides(self) -> Judged:
         """The findings that only trials over hosts have."""
         return Judged(findings=self._findings)
 
     def _play_window(
-        self, player: remote.RemotePlayer, request: RunRequest, clocks: Mapping[str, ClockReading]
+        self, player: remote.RemotePlayer, clocks: Mapping[str, ClockReading], request: RunRequest
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]

@@ -11,7 +11,7 @@ from typing import Literal
 from cyclopts import Group, Parameter
 from cyclopts.completion import CompletionContext
 
-from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS
+from cachemark.analysis.verdict.explanations import explanations
 from cachemark.cli.setup_lists import LISTS
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import kinds
@@ -48,7 +48,7 @@ def runs(context: CompletionContext) -> Offers:
 
 def runs_and_terms(context: CompletionContext) -> Offers:
     """Runs, and the verdicts and rules that `explain` knows."""
-    return [*runs(context), *VERDICTS, *STATES, *RULES]
+    return [*runs(context), *explanations().names]
 
 
 def experiments(context: CompletionContext) -> Offers:

@@ -191,12 +191,10 @@ class _PrintingDisplay(Display):
         _print_lines(self._console, self._problems.again())
 
     def planned(self, plan: Plan) -> None:
-        """The plan is known."""
         self._clock.planned(plan)
         _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
 
     def refused(self, plan: Plan) -> None:
-        """The audit has ruled out some cells."""
         self._clock.planned(plan)
         _print_lines(self._console, _refusals(plan))
 
@@ -222,21 +220,17 @@ class LiveDisplay(_PrintingDisplay):
         self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
 
     def auditing(self, what: str) -> None:
-        """A step of the audit before the first trial begins."""
         self._progress.update(self._task, what=what)
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
-        """A trial begins."""
         self._begins(number, total, f"replay: {name_of(trial)}" if is_replay else name_of(trial))
 
     def ops(self, ops: int) -> None:
-        """Operations so far."""
         rate = self._rate.reading(ops)
         if rate is not None:
             self._progress.update(self._task, rate=f"{rate:,.0f} ops/s")
 
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
-        """A sitting begins."""
         self._begins(number, total, f"{len(sitting.trials)} clients")
         self._progress.update(self._task, rate="")
 
@@ -253,7 +247,6 @@ class LiveDisplay(_PrintingDisplay):
         )
 
     def doing(self, what: str) -> None:
-        """A step of the sitting begins."""
         self._progress.update(self._task, what=what)
 
     def played(self, part: float) -> None:
@@ -283,26 +276,22 @@ class PlainDisplay(_PrintingDisplay):
     _what = "trial"
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
-        """A trial begins."""
         del trial
         self._what = "replay, trial" if is_replay else "trial"
         self._clock.begins(number, total)
 
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
-        """A sitting begins."""
         del sitting
         self._what = "sitting"
         self._clock.begins(number, total)
 
     def sitting_ended(self) -> None:
-        """A sitting has ended."""
         self._clock.ends()
         left = self._clock.left()
         head = f"sitting {self._clock.number} of {self._clock.total}"
         self._console.print(f"{head} ended" + (f", at most {left}" if left else ""))
 
     def ends(self, outcome: Outcome) -> None:
-        """A trial has ended."""
         if self._what != "sitting":  # it goes on until all its arms have been told
             self._clock.ends(outcome)
         left = self._clock.left()

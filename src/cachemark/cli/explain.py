@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.analysis.verdict.explanations import RULES, STATES, VERDICTS, Explanation
+from cachemark.analysis.verdict.explanations import Explanation, explanations
 from cachemark.cli import completers
 from cachemark.cli.output import print_text
 from cachemark.model.errors import UsageError
@@ -61,10 +61,11 @@ def explain(
 
 
 def _term(text: str) -> Explanation | None:
-    verdict = next((name for name in VERDICTS if name == text.upper().replace("-", "_")), None)
+    known = explanations()
+    verdict = known.verdicts.get(text.upper().replace("-", "_"))
     # A finding of the kernel's log also names what it found.
     word = text.lower().partition(" ")[0]
-    return VERDICTS[verdict] if verdict else STATES.get(word) or RULES.get(word)
+    return verdict or known.states.get(word) or known.rules.get(word)
 
 
 def _term_text(name: str, found: Explanation) -> str:
@@ -75,7 +76,7 @@ def _run(name: str, runs: Path) -> Run:
     try:
         return open_run(name, runs)
     except UsageError as error:
-        known = ", ".join((*VERDICTS, *STATES, *RULES))
+        known = ", ".join(explanations().names)
         text = f"{name!r} is no run, no verdict and no rule"
         raise UsageError(text, f"known: {known}") from error
 

@@ -69,7 +69,6 @@ class LoggedDisplay(Display):
         self._written_at = 0.0
 
     def planned(self, plan: Plan) -> None:
-        """The plan is known."""
         self._display.planned(plan)
         pid, start = own_identity()
         unit, parts = ("sitting", plan.sittings) if plan.sittings else ("trial", plan.trials)
@@ -80,18 +79,15 @@ class LoggedDisplay(Display):
         self.has_started = True
 
     def auditing(self, what: str) -> None:
-        """A step of the audit before the first trial begins."""
         self._display.auditing(what)
         self._position(what=what)
 
     def refused(self, plan: Plan) -> None:
-        """The audit has ruled out some cells."""
         self._display.refused(plan)
         lines = [absence_text(one) for one in find_absences(plan.skipped, plan.cells)]
         self._log.write(Refused(lines=fitting(lines)))
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
-        """A trial begins."""
         self._display.begins(trial, number, total, is_replay=is_replay)
         self._number, self._total = number, total
         self._position(what=cell_title(trial.cell), at_once=True)
@@ -101,32 +97,26 @@ class LoggedDisplay(Display):
         self._display.ops(ops)
 
     def ends(self, outcome: Outcome) -> None:
-        """A trial has ended."""
         self._display.ends(outcome)
         self._log.write(trial_ended(outcome))
 
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
-        """A sitting begins."""
         self._display.sitting(sitting, number, total)
         self._number, self._total = number, total
         self._position(what=f"{len(sitting.trials)} clients", at_once=True)
 
     def doing(self, what: str) -> None:
-        """A step of the sitting begins."""
         self._display.doing(what)
         self._position(what=what)
 
     def played(self, part: float) -> None:
-        """A row of a square has been played."""
         self._display.played(part)
         self._position(what="in turns", part=part)
 
     def sitting_ended(self) -> None:
-        """A sitting has ended."""
         self._display.sitting_ended()
 
     def answers(self, outcomes: list[Outcome]) -> None:
-        """A block of sittings has ended."""
         self._display.answers(outcomes)
         standing = self._rank(outcomes)
         for event in ranked(standing):

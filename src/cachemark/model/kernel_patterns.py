@@ -5,6 +5,8 @@ The doctor searches the log since boot, each trial searches the log of its own w
 
 import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
 import msgspec
 
@@ -33,64 +35,22 @@ class KernelPattern(msgspec.Struct, frozen=True, kw_only=True):
         return any(pattern and re.search(pattern, line) for pattern in patterns)
 
 
-KERNEL_PATTERNS = (
-    KernelPattern(
-        name="machine checks",
-        pattern=r"\[Hardware Error\]|[Mm]achine check (exception|events logged)|EDAC .*\b[CU]E\b",
-        status="fail",
-        remedy="the hardware is failing: measure on another machine, and look at `ras-mc-ctl`",
-        biases_comparison=True,
-    ),
-    KernelPattern(
-        name="out of memory",
-        pattern=r"[Oo]ut of memory: Killed|[Oo]ut of memory: Kill process|oom-kill:"
-        r"|invoked oom-killer",
-        status="warn",
-        remedy="give server and clients less memory, or the machine more",
-        biases_comparison=True,
-    ),
-    KernelPattern(
-        name="throttled by heat",
-        pattern=r"cpu clock throttled|temperature above threshold|thermal.*(critical|throttl)",
-        status="warn",
-        remedy="let it cool down, clean the fans",
-        biases_comparison=True,
-    ),
-    KernelPattern(
-        name="stalls",
-        pattern=r"soft lockup|hard LOCKUP|rcu.*(self-)?detected stall|blocked for more than \d+ s",
-        status="warn",
-        remedy="a CPU or a disk stalled: see `dmesg`, and check the hypervisor's host",
-    ),
-    KernelPattern(
-        name="clock trouble",
-        pattern=r"[Mm]arking clocksource .* as unstable|TSC.*(unstable|not synchronized)",
-        status="warn",
-        remedy="reboot, and check the clock source afterwards",
-        window_pattern=r"[Ss]witched to clocksource",
-        biases_comparison=True,
-    ),
-    KernelPattern(
-        name="connections refused",
-        pattern=r"SYN flooding|nf_conntrack: table full|TCP: out of memory|TCP: too many orphaned"
-        r"|neighbor table overflow",
-        status="warn",
-        remedy="raise net.core.somaxconn, net.ipv4.tcp_max_syn_backlog or nf_conntrack_max",
-    ),
-    KernelPattern(
-        name="lost links and I/O errors",
-        pattern=r"[Ll]ink is [Dd]own|I/O error",
-        status="warn",
-        remedy="find the device in `dmesg`, and repair it",
-    ),
-)
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pattern: tuple[KernelPattern, ...]
+
+
+@cache
+def kernel_patterns() -> tuple[KernelPattern, ...]:
+    """The patterns, read from kernel_patterns.toml."""
+    path = Path(__file__).with_name("kernel_patterns.toml")
+    return msgspec.toml.decode(path.read_bytes(), type=_File).pattern
 
 
 def matching_lines(lines: Iterable[str], *, within_window: bool = False) -> dict[str, list[str]]:
     """The matching lines of a log, by the name of the pattern, without prefix and time."""
     matches: dict[str, list[str]] = {}
     for line in lines:
-        for kernel_pattern in KERNEL_PATTERNS:
+        for kernel_pattern in kernel_patterns():
             if kernel_pattern.matches(line, within_window=within_window):
                 text = " ".join(line.rpartition(";")[2].split())[:_MAX_CHARACTERS]
                 matches.setdefault(kernel_pattern.name, []).append(text)

@@ -1,5 +1,6 @@
 """Limits for figures of the machine, for the doctor and the verdict on a trial; and its checks."""
 
+import math
 from typing import Literal
 
 import msgspec
@@ -50,14 +51,8 @@ def limit_check(name: str, figure: float | None, limits: Limits, remedy: str) ->
     """Compare a figure with its limits. If it could not be read, the check has no result."""
     if figure is None:
         return Check(name=name, value=NOT_READABLE, limits=str(limits))
-    status = limits.classify(figure)
-    return Check(
-        name=name,
-        value=f"{figure:,.4g} {limits.unit}",
-        status=status,
-        limits=str(limits),
-        remedy="" if status == "ok" else remedy,
-    )
+    text = f"{figure:,.4g} {limits.unit}"
+    return judged_check(name, text, str(limits), remedy, limits.classify(figure))
 
 
 def word_check(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
@@ -65,9 +60,22 @@ def word_check(name: str, value: str, good: tuple[str, ...], remedy: str) -> Che
     limits = f"warn unless {' or '.join(good)}"
     if not value:
         return Check(name=name, value=NOT_READABLE, limits=limits)
-    if value in good:
-        return Check(name=name, value=value, status="ok", limits=limits)
-    return Check(name=name, value=value, status="warn", limits=limits, remedy=remedy)
+    return judged_check(name, value, limits, remedy, "ok" if value in good else "warn")
+
+
+def least_check(name: str, count: float | None, least: int, remedy: str) -> Check:
+    """Compare a count with the least that is enough. If it could not be read: no result."""
+    limits = f"warn below {least}"
+    if count is None:
+        return Check(name=name, value=NOT_READABLE, limits=limits)
+    text = "unlimited" if count == math.inf else f"{count:.0f}"
+    return judged_check(name, text, limits, remedy, "warn" if count < least else "ok")
+
+
+def judged_check(name: str, value: str, limits: str, remedy: str, status: Status) -> Check:
+    """A check with its remedy, unless it is `ok`."""
+    own = "" if status == "ok" else remedy
+    return Check(name=name, value=value, status=status, limits=limits, remedy=own)
 
 
 def info_check(name: str, value: str) -> Check:

@@ -21,64 +21,13 @@ from cachemark.model.protocol_results import (
 )
 from cachemark.model.setting_types import default_of
 
-_INTRODUCTION = """\
-# The worker protocol, version {version}
-
-A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the clock,
-the loop and the histograms. cachemark starts the worker, sends it requests, and judges its results.
-[An example](workers/reference/worker.py) has 250 lines of plain Python.
-
-`cachemark protocol` prints this page with a table of the fields of each message, from
-`src/cachemark/model/protocol.py`. The same tables are on the documentation site (`make docs`), and
-in the JSON Schema [docs/protocol.schema.json](docs/protocol.schema.json).
-
-## Rules
-
-- **Messages** are JSON lines in UTF-8. Requests arrive on stdin, answers go to stdout. stderr is
-  the worker's log, which the outcome keeps.
-- **Fields.** Every message has a `type`. Unknown fields are ignored. A field with its default value
-  (in brackets below, or null) may be left out; all others are required.
-- **Failures** are answers (`unsupported`, `error`), not crashes. The end of stdin means `bye`.
-- **No retries.** A failed operation counts as an error, never as an operation. A miss is an answer.
-- **Kinds.** The kind of an operation is its verb on the tape, followed by `_noreply` if it asks for
-  no reply.
-- **Verification.** The worker compares every byte of a value with the tape: `wrong_values`.
-- **Operations without a reply.** After them, the worker sends a command with a reply (`version`) on
-  each connection, and waits for it inside the window. This command is called a barrier.
-- **Histograms** are {histogram}.
-
-## A session
-
-```
-cachemark                            worker
-   │ hello ─────────────────────────▶ │
-   │ ◀──────────── ready, unsupported │
-   │ prepare ───────────────────────▶ │ reads the tape, connects
-   │ ◀───── ready, unsupported, error │
-   │ run prefill ───────────────────▶ │ stores each key once
-   │ ◀─────────────────────────  done │
-   │ run warmup ────────────────────▶ │ plays the tape from its start
-   │ ◀─────────────── progress … done │
-   │ run measure ───────────────────▶ │ plays the tape from its start
-   │ ◀─────────────── progress … done │
-   │                                  │ or, in turn with other workers:
-   │ begin_slices ──────────────────▶ │ from the tape's start
-   │ ◀──────────────────────── ready  │
-   │ slice ─────────────────────────▶ │ plays on, some milliseconds
-   │ ◀─────────────────── slice_done  │ … many times
-   │ end_slices ────────────────────▶ │
-   │ ◀──────────────────────── done   │
-   │ bye ───────────────────────────▶ │ exits with status 0
-```
-"""
-
-
 def document(*, fields: bool = True) -> str:
     """The page about the protocol; PROTOCOL.md is without the tables of fields."""
     histogram = (
         "HdrHistogram V2, compressed, base64; nanoseconds; 1 ns to 100 s; 3 significant digits"
     )
-    parts = [_INTRODUCTION.format(version=PROTOCOL_VERSION, histogram=histogram)]
+    introduction = Path(__file__).with_name("protocol_introduction.txt").read_text("utf-8")
+    parts = [introduction.format(version=PROTOCOL_VERSION, histogram=histogram)]
     parts.append("## Requests\n")
     parts += [_section(message, fields) for message in REQUESTS]
     parts.append("## GiveUp, a part of `run`\n")

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from cachemark.analysis import verdict
-from cachemark.analysis.verdict.explanations import RULES, VERDICTS
+from cachemark.analysis.verdict.explanations import explanations
 from cachemark.analysis.verdict.generators import LOAD_MISSED
 from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG
@@ -36,14 +36,15 @@ def test_each_rule_is_explained() -> None:
     literal = set().union(*map(_literal_rules, files))
     assert {"own-counts", "achieved", "drift", "distrust"} <= literal, "the search finds rules"
     noise = {rule.name for rule in (*_RULES, _CPU_PRESSURE)}
-    assert set(RULES) == literal | noise | {GENERATOR_LAG, LOAD_MISSED, "kernel-log"}
+    assert set(explanations().rules) == literal | noise | {GENERATOR_LAG, LOAD_MISSED, "kernel-log"}
 
 
 def test_each_verdict_is_explained() -> None:
-    assert set(VERDICTS) == set(Verdict.__args__)
+    assert set(explanations().verdicts) == set(Verdict.__args__)
 
 
 def test_an_explanation_is_sentences() -> None:
-    for name, found in (*VERDICTS.items(), *RULES.items()):
+    known = explanations()
+    for name, found in (known.verdicts | known.states | known.rules).items():
         assert found.meaning.endswith("."), name
         assert found.remedy == "" or found.remedy[-1] in ".`", name

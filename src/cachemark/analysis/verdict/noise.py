@@ -16,7 +16,7 @@ from cachemark.analysis.verdict.open_loop import response_percentile_ns
 from cachemark.analysis.verdict.withholding import Delay, delay_of_share
 from cachemark.model import machine_limits as limits
 from cachemark.model.experiment import Load, NoisePolicy
-from cachemark.model.kernel_patterns import KERNEL_PATTERNS
+from cachemark.model.kernel_patterns import kernel_patterns
 from cachemark.model.machine_limits import Limits
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
@@ -45,34 +45,53 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
     share: Callable[[HostNoise], float | None] = lambda _: None
 
 
-def _counted(name: str) -> Callable[[HostNoise], float | None]:
-    def of(noise: HostNoise) -> float | None:
-        return noise.counters.get(name)
+def _counted_rule(
+    name: str,
+    text: str,
+    of: Limits = limits.ANY_FAILS,
+    *,
+    counter: str = "",
+    from_outside: bool = False,
+    biases_comparison: bool = False,
+) -> _Rule:
+    """The rule about a counter of the machine, by default the one with the rule's name."""
+    key = counter or name.replace("-", "_")
+    return _Rule(
+        name=name,
+        text=text,
+        limits=of,
+        of=lambda noise: noise.counters.get(key),
+        from_outside=from_outside,
+        biases_comparison=biases_comparison,
+    )
 
-    return of
 
+def _pressure_rule(what: str, text: str, *, from_outside: bool = False) -> _Rule:
+    """The rule about the time in which processes waited for something."""
 
-def _pressure(what: str) -> Callable[[HostNoise], float | None]:
-    def of(noise: HostNoise) -> float | None:
+    def percent(noise: HostNoise) -> float | None:
         waited_us = noise.counters.get(f"{what}_pressure_us")
         # The kernel updates the sum late, so a share may seem to exceed 100 %.
         return None if waited_us is None else min(100.0, waited_us * 1e5 / noise.window_ns)
 
-    return of
+    def share(noise: HostNoise) -> float | None:
+        waited = percent(noise)
+        return None if waited is None else waited / 100
+
+    return _Rule(
+        name=f"{what}-pressure",
+        text=text,
+        limits=limits.PRESSURE,
+        of=percent,
+        from_outside=from_outside,
+        share=share,
+    )
 
 
 def _stolen_share(noise: HostNoise) -> float | None:
     """The time in which some CPU was stolen: at most the sum over all CPUs."""
     known = noise.steal_percent is not None and noise.cpus is not None
     return (noise.steal_percent or 0.0) / 100 * (noise.cpus or 0) if known else None
-
-
-def _pressure_share(what: str) -> Callable[[HostNoise], float | None]:
-    def share(noise: HostNoise) -> float | None:
-        percent = _pressure(what)(noise)
-        return None if percent is None else percent / 100
-
-    return share
 
 
 def _retransmits(noise: HostNoise) -> float | None:
@@ -100,54 +119,19 @@ _RULES = (
         of=lambda noise: noise.foreign_cpu_percent,
         from_outside=True,
     ),
-    _Rule(
-        name="memory-pressure",
-        text="processes waited for memory",
-        limits=limits.PRESSURE,
-        of=_pressure("memory"),
-        share=_pressure_share("memory"),
+    _pressure_rule("memory", "processes waited for memory"),
+    _pressure_rule("io", "processes waited for a disk", from_outside=True),
+    _counted_rule(
+        "throttled", "server or workers were stopped by a CPU quota", biases_comparison=True
     ),
-    _Rule(
-        name="io-pressure",
-        text="processes waited for a disk",
-        limits=limits.PRESSURE,
-        of=_pressure("io"),
-        from_outside=True,
-        share=_pressure_share("io"),
+    _counted_rule("swap-in", "pages were swapped in", counter="swapped_in", biases_comparison=True),
+    _counted_rule("too-hot", "a CPU was throttled because of heat", biases_comparison=True),
+    _counted_rule(
+        "oom-kills", "a process was killed because memory ran out", biases_comparison=True
     ),
-    _Rule(
-        name="throttled",
-        text="server or workers were stopped by a CPU quota",
-        limits=limits.ANY_FAILS,
-        of=_counted("throttled"),
-        biases_comparison=True,
-    ),
-    _Rule(
-        name="swap-in",
-        text="pages were swapped in",
-        limits=limits.ANY_FAILS,
-        of=_counted("swapped_in"),
-        biases_comparison=True,
-    ),
-    _Rule(
-        name="too-hot",
-        text="a CPU was throttled because of heat",
-        limits=limits.ANY_FAILS,
-        of=_counted("too_hot"),
-        biases_comparison=True,
-    ),
-    _Rule(
-        name="oom-kills",
-        text="a process was killed because memory ran out",
-        limits=limits.ANY_FAILS,
-        of=_counted("oom_kills"),
-        biases_comparison=True,
-    ),
-    _Rule(
-        name="machine-checks",
-        text="the hardware reported an error",
-        limits=limits.ANY_FAILS,
-        of=_counted("machine_checks"),
+    _counted_rule(
+        "machine-checks",
+        "the hardware reported an error",
         from_outside=True,
         biases_comparison=True,
     ),
@@ -164,18 +148,8 @@ _RULES = (
         limits=limits.RETRANSMITS,
         of=_retransmits,
     ),
-    _Rule(
-        name="accept-drops",
-        text="connections were not accepted",
-        limits=limits.ANY_FAILS,
-        of=_counted("accept_drops"),
-    ),
-    _Rule(
-        name="packet-drops",
-        text="the kernel dropped packets",
-        limits=limits.ANY_WARNS,
-        of=_counted("packet_drops"),
-    ),
+    _counted_rule("accept-drops", "connections were not accepted"),
+    _counted_rule("packet-drops", "the kernel dropped packets", limits.ANY_WARNS),
 )
 
 
@@ -224,14 +198,7 @@ def _rules(noise: HostNoise) -> tuple[_Rule, ...]:
     return (*_RULES, _CPU_PRESSURE) if beside_others else _RULES
 
 
-_CPU_PRESSURE = _Rule(
-    name="cpu-pressure",
-    text="processes waited for a CPU",
-    limits=limits.PRESSURE,
-    of=_pressure("cpu"),
-    from_outside=True,
-    share=_pressure_share("cpu"),
-)
+_CPU_PRESSURE = _pressure_rule("cpu", "processes waited for a CPU", from_outside=True)
 # Rules about what comes from outside of the trial.
 OUTSIDE_RULES = frozenset(rule.name for rule in (*_RULES, _CPU_PRESSURE) if rule.from_outside)
 
@@ -261,7 +228,7 @@ def _rule_findings(
 
 def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
     """Findings about messages in the kernel's log during the window."""
-    for pattern in KERNEL_PATTERNS:
+    for pattern in kernel_patterns():
         lines = (noise.kernel_log or {}).get(pattern.name)
         if lines:
             invalidates = strict or (pattern.biases_comparison and policy != "note")

@@ -62,7 +62,6 @@ class ReplyProxy(Relay):
         return [command for command in self.commands if command.verb == "set"]
 
     def close(self) -> None:
-        """Close every connection and end every thread."""
         self.release.set()
         super().close()
 

@@ -11,13 +11,14 @@ from cachemark.host.files import field, read
 from cachemark.host.kernel_log import read_kernel_log
 from cachemark.host.process import parse_cpus
 from cachemark.model.experiment import Placement
-from cachemark.model.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
+from cachemark.model.kernel_patterns import KernelPattern, kernel_patterns, matching_lines
 from cachemark.model.machine_limits import (
     FREQUENCY,
     NOT_READABLE,
     Check,
     Limits,
     info_check,
+    judged_check,
     limit_check,
     word_check,
 )
@@ -97,13 +98,9 @@ def numa(root: Path) -> list[Check]:
     limits = "warn above 1 without numactl"
     remedy = "numactl --cpunodebind=0 --membind=0 cachemark run …"
     checks = [
-        Check(
-            name="memory nodes",
-            value=str(nodes) if nodes else NOT_READABLE,
-            status="warn" if nodes > 1 else "ok" if nodes else "info",
-            limits=limits,
-            remedy=remedy if nodes > 1 else "",
-        )
+        judged_check("memory nodes", str(nodes), limits, remedy, "warn" if nodes > 1 else "ok")
+        if nodes
+        else Check(name="memory nodes", value=NOT_READABLE, limits=limits)
     ]
     balancing = read(root / "proc/sys/kernel/numa_balancing")
     if nodes > 1:
@@ -133,13 +130,8 @@ def background_activity(root: Path, cpus: int) -> list[Check]:
 
 
 def _absent(name: str, there: bool, remedy: str) -> Check:
-    return Check(
-        name=name,
-        value="runs" if there else "does not run",
-        status="warn" if there else "ok",
-        limits="warn if it runs",
-        remedy=remedy if there else "",
-    )
+    value = "runs" if there else "does not run"
+    return judged_check(name, value, "warn if it runs", remedy, "warn" if there else "ok")
 
 
 def _processes(root: Path) -> set[str]:
@@ -183,7 +175,7 @@ def kernel_message_checks(root: Path) -> list[Check]:
     """One check for each kind of problem, since boot."""
     lines = read_kernel_log(root)
     matches = None if lines is None else matching_lines(lines)
-    return [_check(pattern, matches) for pattern in KERNEL_PATTERNS]
+    return [_check(pattern, matches) for pattern in kernel_patterns()]
 
 
 def _check(pattern: KernelPattern, lines_by_pattern: dict[str, list[str]] | None) -> Check:
@@ -193,13 +185,8 @@ def _check(pattern: KernelPattern, lines_by_pattern: dict[str, list[str]] | None
     lines = lines_by_pattern.get(pattern.name)
     if not lines:
         return Check(name=name, value="none since boot", status="ok", limits=limits)
-    return Check(
-        name=name,
-        value=f"{len(lines)} since boot, the last: {lines[-1]}",
-        status=pattern.status,
-        limits=limits,
-        remedy=pattern.remedy,
-    )
+    last = f"{len(lines)} since boot, the last: {lines[-1]}"
+    return judged_check(name, last, limits, pattern.remedy, pattern.status)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,18 +212,12 @@ def interrupts(cpus: list[int], root: Path) -> list[Check]:
     burdened = [side for side in sides if reached & side]
     uneven = len(sides) > 1 and len(burdened) == 1
     numbers = " ".join(str(source.number) for source in busy_sources)
-    return [
-        Check(
-            name="device interrupts",
-            value=where,
-            status="warn" if uneven else "ok",
-            limits=_LIMITS,
-            remedy=f"for irq in {numbers}; do echo {_named(frozenset(cpus))} > "
-            "/proc/irq/$irq/smp_affinity_list; done"
-            if uneven
-            else "",
-        )
-    ]
+    remedy = (
+        f"for irq in {numbers}; do echo {_named(frozenset(cpus))} > "
+        "/proc/irq/$irq/smp_affinity_list; done"
+    )
+    status = "warn" if uneven else "ok"
+    return [judged_check("device interrupts", where, _LIMITS, remedy, status)]
 
 
 def sources(root: Path) -> list[Source]:

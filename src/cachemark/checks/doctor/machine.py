@@ -1,5 +1,6 @@
 """Checks of the machine's set-up, as /proc and /sys show it."""
 
+import math
 import platform
 import re
 import resource
@@ -23,6 +24,8 @@ from cachemark.model.machine_limits import (
     Check,
     Limits,
     info_check,
+    judged_check,
+    least_check,
     limit_check,
     word_check,
 )
@@ -69,12 +72,12 @@ def usable(cpus: list[int], root: Path) -> list[Check]:
     remedy = "give the machine a second core: server and client run on hyper-threads of one core"
     return [
         Check(name="usable cpus", value=str(len(cpus)), status="ok", limits=limits),
-        Check(
-            name="placement auto",
-            value=f"server {server}; worker {worker}",
-            status="fail" if shared else "ok",
-            limits="fail if both sides run on hyper-threads of one core",
-            remedy=remedy if shared else "",
+        judged_check(
+            "placement auto",
+            f"server {server}; worker {worker}",
+            "fail if both sides run on hyper-threads of one core",
+            remedy,
+            "fail" if shared else "ok",
         ),
     ]
 
@@ -109,15 +112,9 @@ def quota(root: Path) -> list[Check]:
     if not limited:
         return [Check(name="cpu quota", value="none", status="ok", limits=limits)]
     throttled = any(not text.endswith("throttled 0 times") for text in limited)
-    return [
-        Check(
-            name="cpu quota",
-            value="; ".join(limited),
-            status="fail" if throttled else "warn",
-            limits=limits,
-            remedy="measure outside of the container, or without a CPU limit",
-        )
-    ]
+    remedy = "measure outside of the container, or without a CPU limit"
+    status = "fail" if throttled else "warn"
+    return [judged_check("cpu quota", "; ".join(limited), limits, remedy, status)]
 
 
 def _quota(folder: Path) -> str:
@@ -179,14 +176,5 @@ def clock(root: Path) -> list[Check]:
 def open_files() -> list[Check]:
     """How many connections can a process open?"""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    endless = soft == resource.RLIM_INFINITY
-    few = not endless and soft < _MIN_OPEN_FILES
-    return [
-        Check(
-            name="open files",
-            value="unlimited" if endless else str(soft),
-            status="warn" if few else "ok",
-            limits=f"warn below {_MIN_OPEN_FILES}",
-            remedy="ulimit -n 65536" if few else "",
-        )
-    ]
+    count = math.inf if soft == resource.RLIM_INFINITY else soft
+    return [least_check("open files", count, _MIN_OPEN_FILES, "ulimit -n 65536")]

@@ -8,7 +8,14 @@ from cachemark.host.files import read
 from cachemark.host.round_trip import RoundTrips, measure_loopback, measure_round_trips
 from cachemark.model.address import HostPort, parse_host_port
 from cachemark.model.errors import UsageError
-from cachemark.model.machine_limits import NOT_READABLE, Check, Limits, info_check, limit_check
+from cachemark.model.machine_limits import (
+    Check,
+    Limits,
+    info_check,
+    judged_check,
+    least_check,
+    limit_check,
+)
 
 # A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
 _LOOPBACK = Limits(unit="µs", warn=200)
@@ -55,45 +62,29 @@ def _interfaces(root: Path) -> str:
 def _ports(root: Path) -> Check:
     """Each connection needs a local port, and frees it a minute after its end."""
     words = read(root / _SYSCTL / "ipv4/ip_local_port_range").split()
-    limits = f"warn below {_MIN_PORTS}"
-    if len(words) != 2 or not all(word.isdecimal() for word in words):
-        return Check(name="local ports", value=NOT_READABLE, limits=limits)
-    count = int(words[1]) - int(words[0]) + 1
-    few = count < _MIN_PORTS
-    return Check(
-        name="local ports",
-        value=str(count),
-        status="warn" if few else "ok",
-        limits=limits,
-        remedy='sysctl net.ipv4.ip_local_port_range="10240 65000"' if few else "",
-    )
+    known = len(words) == 2 and all(word.isdecimal() for word in words)
+    count = int(words[1]) - int(words[0]) + 1 if known else None
+    remedy = 'sysctl net.ipv4.ip_local_port_range="10240 65000"'
+    return least_check("local ports", count, _MIN_PORTS, remedy)
 
 
 def _backlog(root: Path) -> Check:
     """How many connections can wait to be accepted?"""
     text = read(root / _SYSCTL / "core/somaxconn")
-    limits = f"warn below {_MIN_BACKLOG}"
-    if not text.isdecimal():
-        return Check(name="accept queue", value=NOT_READABLE, limits=limits)
-    few = int(text) < _MIN_BACKLOG
-    return Check(
-        name="accept queue",
-        value=text,
-        status="warn" if few else "ok",
-        limits=limits,
-        remedy=f"sysctl net.core.somaxconn={_MIN_BACKLOG}" if few else "",
-    )
+    count = int(text) if text.isdecimal() else None
+    remedy = f"sysctl net.core.somaxconn={_MIN_BACKLOG}"
+    return least_check("accept queue", count, _MIN_BACKLOG, remedy)
 
 
 def _filter(root: Path) -> Check:
     """Connection tracking inspects each packet, also on loopback."""
     tracked = read(root / _SYSCTL / "netfilter/nf_conntrack_count")
-    return Check(
-        name="connection tracking",
-        value=f"{tracked} connections" if tracked else "off",
-        status="warn" if tracked not in ("", "0") else "ok",
-        limits="warn if it tracks any",
-        remedy="iptables -t raw -A OUTPUT -o lo -j NOTRACK" if tracked not in ("", "0") else "",
+    return judged_check(
+        "connection tracking",
+        f"{tracked} connections" if tracked else "off",
+        "warn if it tracks any",
+        "iptables -t raw -A OUTPUT -o lo -j NOTRACK",
+        "ok" if tracked in ("", "0") else "warn",
     )
 
 
@@ -152,10 +143,5 @@ def _check(name: str, measure: Callable[[], RoundTrips], limits: Limits, remedy:
         )
     status = limits.classify(trips.median_ns / 1e3)
     least, mid, most = (ns / 1e3 for ns in (trips.min_ns, trips.median_ns, trips.max_ns))
-    return Check(
-        name=name,
-        value=f"{mid:.0f} µs, {least:.0f} to {most:.0f}",
-        status=status,
-        limits=str(limits),
-        remedy="" if status == "ok" else remedy,
-    )
+    value = f"{mid:.0f} µs, {least:.0f} to {most:.0f}"
+    return judged_check(name, value, str(limits), remedy, status)

@@ -13,7 +13,7 @@ from cachemark.endpoints.servers import memcached
 from cachemark.host.binaries import of_file
 from cachemark.host.process import ENGINE, ENGINE_REMEDY, binary_path
 from cachemark.model.errors import UsageError
-from cachemark.model.machine_limits import NOT_READABLE, Check, info_check
+from cachemark.model.machine_limits import NOT_READABLE, Check, info_check, judged_check
 from cachemark.model.run_header import HostFacts
 
 
@@ -35,23 +35,17 @@ def engine(version: str) -> Check:
     """The engine must be installed and have the same version as cachemark."""
     # Behind the version is the commit: a change of cachemark alone does not build the engine again.
     same = version.split()[:2] == [ENGINE, __version__]
-    return Check(
-        name="engine",
-        value=version or "not installed",
-        status="ok" if same else "fail",
-        limits=f"fail unless {ENGINE} {__version__}",
-        remedy="" if same else ENGINE_REMEDY,
-    )
+    value, limits = version or "not installed", f"fail unless {ENGINE} {__version__}"
+    return judged_check("engine", value, limits, ENGINE_REMEDY, "ok" if same else "fail")
 
 
 def _memcached(version: str) -> Check:
-    return Check(
-        name="memcached",
-        value=version or "not on PATH",
-        status="ok" if version else "warn",
-        limits="warn when missing",
-        remedy="" if version else memcached.REMEDY,
-    )
+    return _installed("memcached", version, "warn when missing", memcached.REMEDY)
+
+
+def _installed(name: str, found: str, limits: str, remedy: str) -> Check:
+    """Whether a program was found: its path or its version; empty if it was not."""
+    return judged_check(name, found or "not on PATH", limits, remedy, "ok" if found else "warn")
 
 
 def _hashes() -> Check:
@@ -61,41 +55,28 @@ def _hashes() -> Check:
         files[ENGINE] = binary_path()
     binaries = {name: of_file(name, Path(path), path) for name, path in files.items() if path}
     unread = [files[name] for name, binary in binaries.items() if binary is None]
-    return Check(
-        name="binaries",
-        value="; ".join(f"{name} {of.sha256[:12]}" for name, of in binaries.items() if of)
+    return judged_check(
+        "binaries",
+        "; ".join(f"{name} {of.sha256[:12]}" for name, of in binaries.items() if of)
         or NOT_READABLE,
-        status="warn" if unread else "ok",
-        limits="warn if one cannot be read: runs with different builds would look the same",
-        remedy=f"chmod a+r {' '.join(unread)}" if unread else "",
+        "warn if one cannot be read: runs with different builds would look the same",
+        f"chmod a+r {' '.join(unread)}",
+        "warn" if unread else "ok",
     )
 
 
 def _setpriv() -> Check:
     """Without this program, a server keeps running if cachemark is killed."""
-    path = shutil.which("setpriv")
-    return Check(
-        name="setpriv",
-        value=path or "not on PATH",
-        status="ok" if path else "warn",
-        limits="warn if missing: servers keep running if cachemark is killed",
-        remedy="" if path else "apt-get install util-linux",
-    )
+    limits = "warn if missing: servers keep running if cachemark is killed"
+    path = shutil.which("setpriv") or ""
+    return _installed("setpriv", path, limits, "apt-get install util-linux")
 
 
 def _workers() -> list[Check]:
     try:
         known = registry(binary_path())
     except UsageError as error:
-        return [
-            Check(
-                name="workers",
-                value=error.text,
-                status="fail",
-                limits="fail when unknown",
-                remedy=error.remedy,
-            )
-        ]
+        return [judged_check("workers", error.text, "fail when unknown", error.remedy, "fail")]
     return workers(known.values())
 
 

@@ -27,21 +27,17 @@ class BinaryControl(Control):
     """The same as Control, by binary packets."""
 
     def version(self) -> str:
-        """The version that the server reports."""
         return self._shown_version(self._packets(_VERSION, b"")[0].value)
 
     def stats(self) -> ServerStats:
-        """The server's general statistics, by name."""
         return self.stats_about("")
 
     def stats_about(self, what: str) -> ServerStats:
-        """The server's statistics of `items` or `slabs`."""
         packets = self._packets(_STAT, what.encode())
         texts = [(each.key.decode(), each.value.decode()) for each in packets]
         return ServerStats({name: text for name, text in texts if name})
 
     def reset_stats(self) -> None:
-        """Reset the server's counters to zero."""
         self._packets(_STAT, b"reset")
 
     def _log_in(self, login: Login) -> bool:

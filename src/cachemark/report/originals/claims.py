@@ -7,7 +7,10 @@ constcache: one of the same kind, and its own.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -27,6 +30,7 @@ _FEW_SLOTS = "few slots"
 _STORES = {"constcache": "php/shared-store", "php/constcache": "php/constcache, its own store"}
 # The page's tables of 50 and 100 processes.
 _HIGH_CONCURRENCY = 50
+_Figure = Literal["seconds", "store_bytes", "server_bytes"]
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +41,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     server_bytes: dict[int, float]
 
 
-class _Claim(msgspec.Struct, frozen=True, kw_only=True):
+class _Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A claim of the tables that begin with `table`: a ratio, and the limit that it is to keep.
 
     The ratio is `over` of the first row to `under` of the second: of the store with 2^20 slots and
@@ -51,9 +55,21 @@ class _Claim(msgspec.Struct, frozen=True, kw_only=True):
     is_above: bool
     only_high: bool = False
     of_other: bool = True
-    over: Callable[[_Row], dict[int, float]] = lambda row: row.seconds
-    under: Callable[[_Row], dict[int, float]] = lambda row: row.seconds
+    over: _Figure = "seconds"
+    under: _Figure = "seconds"
     words: str = "× as fast"
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    claim: list[_Claim]
+
+
+@cache
+def _claims() -> list[_Claim]:
+    """The claims, read from claims.toml."""
+    return msgspec.toml.decode(
+        Path(__file__).with_name("claims.toml").read_bytes(), type=_File
+    ).claim
 
 
 def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[str]:
@@ -63,7 +79,7 @@ def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[s
     names = [row.label.rpartition(",")[0] for row in table.row]
     rows = {name: _row(own, table) for name, own in zip(names, trials, strict=True)}
     sentences: list[str] = []
-    for claim in _CLAIMS:
+    for claim in _claims():
         if not table.title.startswith(f"{claim.table},"):
             continue
         answers = [(what, _judge(claim, store, rows, table)) for store, what in _STORES.items()]
@@ -94,7 +110,8 @@ def _judge(claim: _Claim, store: str, rows: Mapping[str, _Row], table: Published
     if own is None or other is None:
         return ""
     first, second = (other, own) if claim.of_other else (own, other)
-    over, under = claim.over(first), claim.under(second)
+    over: dict[int, float] = getattr(first, claim.over)
+    under: dict[int, float] = getattr(second, claim.under)
     blocks = sorted(over.keys() & under.keys())
     if not blocks:
         return ""
@@ -116,81 +133,3 @@ def _answer(claim: _Claim, ratio: Interval, processes: int) -> str:
 def _processes(table: PublishedTable) -> int:
     """The number of processes, which ends a table's title: `Write, 10 processes`."""
     return int(table.title.split()[-2])
-
-
-_CLAIMS = (
-    _Claim(
-        table="Write",
-        text="the writes of constcache(20) are not better than those of uncompressed memcached",
-        other=_UNCOMPRESSED,
-        limit=1,
-        is_above=False,
-    ),
-    _Claim(
-        table="Write",
-        text="in high concurrency, its writes are more than 30 % faster than those of compressed "
-        "memcached",
-        other=_COMPRESSED,
-        limit=1.3,
-        is_above=True,
-        only_high=True,
-    ),
-    _Claim(
-        table="Write",
-        text="in high concurrency, its writes are more than 30 % faster than those of "
-        "constcache(16)",
-        other=_FEW_SLOTS,
-        limit=1.3,
-        is_above=True,
-        only_high=True,
-    ),
-    _Claim(
-        table="Write",
-        text="it takes less memory than uncompressed memcached",
-        other=_UNCOMPRESSED,
-        limit=1,
-        is_above=False,
-        of_other=False,
-        over=lambda row: row.store_bytes,
-        under=lambda row: row.server_bytes,
-        words="× the server's resident size, by its own account",
-    ),
-    _Claim(
-        table="Write",
-        text="in high concurrency, its memory does not increase obviously (by more than 10 %) over "
-        "constcache(16)",
-        other=_FEW_SLOTS,
-        limit=1.1,
-        is_above=False,
-        only_high=True,
-        of_other=False,
-        over=lambda row: row.store_bytes,
-        under=lambda row: row.store_bytes,
-        words="× the memory",
-    ),
-    _Claim(
-        table="Read",
-        text="in high concurrency, the reads of constcache(20) are more than 80 × as fast as those "
-        "of compressed memcached",
-        other=_COMPRESSED,
-        limit=80,
-        is_above=True,
-        only_high=True,
-    ),
-    _Claim(
-        table="Read",
-        text="they are dozens of times (24 × or more) as fast as uncompressed memcached's",
-        other=_UNCOMPRESSED,
-        limit=24,
-        is_above=True,
-    ),
-    _Claim(
-        table="Read",
-        text="in high concurrency, the reads of constcache(16) fall sharply: constcache(20) is "
-        "more than 2 × as fast",
-        other=_FEW_SLOTS,
-        limit=2,
-        is_above=True,
-        only_high=True,
-    ),
-)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Protocol
 
 from cachemark import host
@@ -19,7 +20,7 @@ from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sittings.slice_log import SliceLog
 from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length
 from cachemark.runs.trials.setting import Setting
-from cachemark.runs.trials.trial import Endpoints, TrialRun
+from cachemark.runs.trials.trial import PREFILL, Endpoints, TrialRun
 
 # Starts that go on at the same time, beyond the number of CPUs: some of them only wait.
 _MORE_STARTS = 2
@@ -130,7 +131,9 @@ class Arm(SlicedArm):
 
     def _start(self) -> None:
         began = time.monotonic_ns()
-        self.ends = self.trial.start(self.stack)
+        ends = self.trial.connected_ends(self.stack)
+        self.trial.prefill(partial(ends.fleet.run, PREFILL, self.trial.watch))
+        self.ends = ends
         self.start_ns = time.monotonic_ns() - began
 
     def begin(self, ends: Endpoints) -> None:

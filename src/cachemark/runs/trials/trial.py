@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -37,6 +38,7 @@ from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.window import Window, all_played, play_window, server_loads
 
 _LOG_CHARS = 4000
+PREFILL = RunRequest(phase="prefill")
 
 
 class Player(Protocol):
@@ -45,6 +47,22 @@ class Player(Protocol):
     def run(self, request: RunRequest, watch: RunMonitor) -> Done:
         """Play one phase on all of them. Raises TrialError."""
         ...
+
+    def bye(self) -> None:
+        """End them, after the last phase."""
+        ...
+
+
+class Sides(NamedTuple):
+    """The two sides of a trial, wherever they are; `empty` is the server before any operation.
+
+    `window` plays the measured window.
+    """
+
+    server: RunningServer
+    player: Player
+    empty: ProcessUse | None
+    window: Callable[[RunRequest], Window]
 
 
 class Endpoints(NamedTuple):
@@ -119,20 +137,34 @@ class TrialRun:
     def play(self) -> None:
         """Play every phase. Raises UnsupportedError and TrialError."""
         with ExitStack() as stack:
-            ends = self.start(stack)
-            window = play_window(
-                ends.server,
-                ends.fleet,
-                self.warm_up(ends.server, ends.fleet),
-                self.watch,
-                awake_pid=self.setting.awake_pid,
-                keep=lambda samples: self.record(samples=samples),
-            )
-            self.record_window(ends.empty, window)
-            ends.fleet.bye()
+            server, player, empty, window = self.connected_sides(stack)
+            self.prefill(partial(player.run, PREFILL, self.watch))
+            self.record_window(empty, window(self.warm_up(server, player)))
+            player.bye()
 
-    def start(self, stack: ExitStack) -> Endpoints:
-        """Start the server and the workers, connect them and store the keys.
+    def connected_sides(self, stack: ExitStack) -> Sides:
+        """Start both sides and connect them; they end with `stack`.
+
+        Raises UnsupportedError and TrialError.
+        """
+        server, fleet, empty = self.connected_ends(stack)
+        window = partial(
+            play_window,
+            server,
+            fleet,
+            watch=self.watch,
+            awake_pid=self.setting.awake_pid,
+            keep=lambda samples: self.record(samples=samples),
+        )
+        return Sides(server, fleet, empty, window)
+
+    def prefill(self, play: Callable[[], Done]) -> None:
+        """Store the keys, if the workload asks for it: `play` does so once. Raises TrialError."""
+        if self.setting.workload.prefill > 0:
+            self.record(prefill=run_prefill(play))
+
+    def connected_ends(self, stack: ExitStack) -> Endpoints:
+        """Start the server and the workers here, and connect them.
 
         Both end with `stack`. Raises UnsupportedError and TrialError.
         """
@@ -148,9 +180,6 @@ class TrialRun:
         fleet = self._connect(stack, server)
         if self.generators:
             fleet.generators = self.generators._connect(stack, server)
-        if setting.workload.prefill > 0:
-            request = RunRequest(phase="prefill")
-            self.record(prefill=run_prefill(lambda: fleet.run(request, self.watch)))
         return Endpoints(server, fleet, empty)
 
     def _connect(self, stack: ExitStack, server: RunningServer) -> Fleet:
