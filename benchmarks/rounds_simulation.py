@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from cachemark.analysis.rounds.comparing import Looked, decide_pairs, look
 from cachemark.analysis.rounds.family import FamilyPair, all_pairs, decide_chosen, may_retire
 from cachemark.analysis.rounds.looks import LOOKS, StopRule
-from cachemark.analysis.rounds.order import random_square, turns
 from cachemark.analysis.rounds.pairs import (
     ROUND_FIGURES,
     ArmFigures,
@@ -39,6 +38,7 @@ from cachemark.analysis.rounds.ranking import rank
 from cachemark.analysis.rounds.sitting import total_rate
 from cachemark.model.outcome import Cell
 from cachemark.model.rounds import Slices
+from cachemark.runs.sittings.order import random_square, turns
 
 SLICE_MS, TURN_MS, SETUP_MS = 30, 2, 4000
 ARMS = 4

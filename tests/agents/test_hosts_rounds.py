@@ -13,10 +13,10 @@ from cachemark.agents import coordinator as coordinator_module
 from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import Coordinator
 from cachemark.agents.messages import HostRequest, PlaySlices
-from cachemark.analysis.rounds.order import squares_for
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
+from cachemark.runs.sittings.order import squares_for
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from tests.agents.agents import Agents
 from tests.agents.conftest import SharedAgents

@@ -16,9 +16,9 @@ import pytest
 
 from cachemark.agents.certificates import COORDINATOR as COORDINATOR_NAME
 from cachemark.agents.certificates import write_certificates
-from cachemark.analysis.rounds.order import squares_for
 from cachemark.host import process
 from cachemark.model.outcome import Outcome, from_line
+from cachemark.runs.sittings.order import squares_for
 from tests.agents.hosts_files import write_hosts
 from tests.agents.namespaces import COORDINATOR, Network, address_of, network
 from tests.builders.small_experiments import ROUNDS

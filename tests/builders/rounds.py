@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from cachemark.analysis.rounds.order import random_square, turns
 from cachemark.model import histogram
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Rounds, Slices
+from cachemark.runs.sittings.order import random_square, turns
 from tests.builders.outcomes import measured
 
 SLICE_NS = 30_000_000

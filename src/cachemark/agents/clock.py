@@ -13,6 +13,8 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -122,3 +124,40 @@ def _exchange(asking: socket.socket, key: bytes) -> tuple[int, int]:
 
 def _code(key: bytes, text: bytes) -> bytes:
     return hmac.new(key, text, hashlib.sha256).digest()
+
+
+class Offset(NamedTuple):
+    """How far a clock is ahead of the coordinator's; wrong by at most `error_ns`."""
+
+    ns: int
+    error_ns: int
+
+
+class StartBounds(NamedTuple):
+    """When a host began, from the planned start by the coordinator's clock."""
+
+    earliest_ns: int
+    latest_ns: int
+
+
+def start_bounds(late_ns: int, before: Offset, after: Offset) -> StartBounds:
+    """When a host can have begun that was late by its own clock.
+
+    The start was planned with the offset `before`. Since then the clock has moved, at most as far
+    as the offset `after` the slices says. A clock that gains on the coordinator's is early.
+    """
+    ahead_ns = after.ns - before.ns
+    most_ns = max(before.error_ns, ahead_ns + after.error_ns)
+    least_ns = min(-before.error_ns, ahead_ns - after.error_ns)
+    return StartBounds(late_ns - most_ns, late_ns - least_ns)
+
+
+def skew_ns(starts: Sequence[StartBounds]) -> int:
+    """How far apart two of these hosts can have begun, at most."""
+    if len(starts) < 2:
+        return 0
+    first, *others = sorted(range(len(starts)), key=lambda host: starts[host].earliest_ns)
+    last = max(starts[host].latest_ns for host in others)
+    # The host that can have begun first may be the one that can have begun last.
+    second = starts[others[0]].earliest_ns
+    return max(0, last - starts[first].earliest_ns, starts[first].latest_ns - second)

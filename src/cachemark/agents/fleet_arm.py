@@ -14,19 +14,17 @@ from cachemark.agents.remote import (
     stats_of,
     write_tapes,
 )
-from cachemark.analysis.rounds.order import Turn
-from cachemark.analysis.verdict import Judged
-from cachemark.analysis.verdict.hosts import differing_hosts
-from cachemark.analysis.verdict.void_slices import SKEW_LIMIT_NS
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
-from cachemark.model.merging import merge, merge_slices
-from cachemark.model.outcome import Finding, HostNoise, HostPart
+from cachemark.model.merging import merge, merge_slices, worst_noise
+from cachemark.model.outcome import HostPart
 from cachemark.model.protocol import Done, RunRequest
-from cachemark.model.rounds import Rounds
+from cachemark.model.rounds import SKEW_LIMIT_NS, Rounds
 from cachemark.runs.sittings.arm import SlicedArm
+from cachemark.runs.sittings.order import Turn
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice
+from cachemark.runs.trials.judging import arm_findings
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import TrialRun
 from cachemark.runs.trials.window import Window, use_between
@@ -84,7 +82,6 @@ class FleetArm(TrialRun, SlicedArm):
         self._late_ns = dict.fromkeys(self._names, 0)
         self._slices_ns = dict.fromkeys(self._names, 0)
         self._skew_ns = self._played_ns = 0
-        self._findings: list[Finding] = []
 
     @property
     def alive(self) -> bool:
@@ -102,7 +99,7 @@ class FleetArm(TrialRun, SlicedArm):
             self._alive = False
             self.fail(error)
 
-    def connect(self, start: messages.ServerStart) -> None:
+    def start_clients(self, start: messages.ServerStart) -> None:
         """Connect workers to the server, and store the keys. Raises TrialError."""
         began_ns = self.elapsed_ns
         self._started = started = started_or_raise(self._coordinator, start)
@@ -155,11 +152,15 @@ class FleetArm(TrialRun, SlicedArm):
         )
 
     def finish(
-        self, rounds: Rounds, began_unix_ns: int, parts: Sequence[HostPart], noise: HostNoise
+        self,
+        rounds: Rounds,
+        began_unix_ns: int,
+        parts: Sequence[HostPart],
+        errors_ns: Mapping[str, int],
     ) -> None:
         """End the slices and judge them; `rounds` is its part of the sitting.
 
-        `parts` are all hosts as they were in the sitting, and `noise` is the worst of theirs.
+        `parts` are all hosts as they were in the sitting, `errors_ns` those of their clocks.
         Raises TrialError.
         """
         assert self._started is not None
@@ -177,7 +178,7 @@ class FleetArm(TrialRun, SlicedArm):
             after=stats_of(after),
             use=use_between(self._before.use, after.use),
             command_counts=[],
-            noise=noise,
+            noise=worst_noise([part.noise for part in parts if part.noise]),
             rounds=rounds,
         )
         self.record_window(self._started.empty, window)
@@ -192,18 +193,9 @@ class FleetArm(TrialRun, SlicedArm):
             else part
             for part in parts
         ]
-        self.record(hosts=hosts, start_skew_ns=self._skew_ns)
-        self._findings += differing_hosts([part for part in hosts if part.name in played])
+        findings = arm_findings(hosts, self.elapsed_ns, errors_ns)
+        self.record_hosts(hosts, self._skew_ns, findings)
         self.judge()
-
-    def add_findings(self, findings: Sequence[Finding]) -> None:
-        """Adds findings about the hosts, before the arm is judged."""
-        self._findings += findings
-
-    def judged_besides(self) -> Judged:
-        """Void slices, and what was found about the hosts."""
-        void = super().judged_besides()
-        return Judged(findings=[*void.findings, *self._findings], withheld=void.withheld)
 
     def _end_request(self) -> messages.HostEndSlices:
         return messages.HostEndSlices(arm=self.server_number)

@@ -9,19 +9,18 @@ import math
 import random
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from cachemark.agents import messages
-from cachemark.agents.clock import ClockReading
+from cachemark.agents.clock import ClockReading, Offset, skew_ns, start_bounds
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_arm import FleetArm, Together
 from cachemark.agents.remote import host_part, start_servers
-from cachemark.analysis.rounds.order import Turn
-from cachemark.analysis.verdict.hosts import clock_findings, worst_noise
-from cachemark.analysis.verdict.void_slices import Offset, skew_ns, start_bounds
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import warmup_ms
+from cachemark.runs.sittings.order import Turn
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, rows_of
 from cachemark.runs.sittings.warm_up import is_warm, most_rounds
 
@@ -97,7 +96,7 @@ class _FleetSitting:
         starts = start_servers(coordinator, [arm.setting.server.text for arm in self.arms])
         for number, (arm, start) in enumerate(zip(self.arms, starts, strict=True)):
             self._display.doing(f"{number} of {count} clients have started")
-            arm.attempt(lambda arm=arm, start=start: arm.connect(start))
+            arm.attempt(partial(arm.start_clients, start))
         for arm in self.arms:
             arm.attempt(arm.begin)
         self._warm_up()
@@ -134,7 +133,7 @@ class _FleetSitting:
             left, together = left - rounds, self._rounds_together(len(cold))
         length_us, hosts = self._counted.length_us, len(self._names)
         for arm in self.arms:
-            arm.attempt(lambda arm=arm: arm.check_length(length_us, hosts))
+            arm.attempt(partial(arm.check_length, length_us, hosts))
         self._counted = self._setting.grown(self.arms, hosts)
 
     def _rounds_together(self, arms: int) -> int:
@@ -220,14 +219,12 @@ class _FleetSitting:
             host_part(host, first[host.name], self._clocks[host.name], readings[host.name].noise)
             for host in self._coordinator.hosts.hosts
         ]
-        noise = worst_noise([reading.noise for reading in readings.values()])
         errors_ns = {name: clock.error_ns for name, clock in self._clocks.items()}
         for members in self._sets:
             labels = [arm.label for arm in members]
             for arm in members:
-                arm.add_findings(clock_findings(parts, arm.elapsed_ns, errors_ns))
                 rounds = arm.rounds(labels, self._counted)
-                arm.attempt(lambda arm=arm, of=rounds: arm.finish(of, began_unix_ns, parts, noise))
+                arm.attempt(partial(arm.finish, rounds, began_unix_ns, parts, errors_ns))
 
 
 def scheduled(slices: Sequence[Planned], first_ns: int, length_us: int) -> list[Planned]:

@@ -7,8 +7,8 @@ import msgspec
 from cachemark.agents import messages
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.remote import host_part, start_servers, started_or_raise, write_tapes
-from cachemark.analysis.verdict.hosts import worst_noise
 from cachemark.model.errors import TrialError
+from cachemark.model.merging import worst_noise
 from cachemark.model.outcome import HostNoise, HostPart, Outcome
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.trials.setting import Setting

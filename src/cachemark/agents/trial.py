@@ -9,23 +9,17 @@ from cachemark.agents.clock import ClockReading
 from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.agents.fleet_sitting import play_fleet_sitting
 from cachemark.agents.remote_sitting import play_remote_sitting
-from cachemark.analysis.verdict import Judged
-from cachemark.analysis.verdict.hosts import (
-    clock_findings,
-    differing_hosts,
-    skew_finding,
-    start_skew_ns,
-    worst_noise,
-)
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import left_after
-from cachemark.model.outcome import Finding, Outcome
+from cachemark.model.merging import worst_noise
+from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import RunRequest
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.stage import Parties, Say
 from cachemark.runs.tapes import TapeCache
+from cachemark.runs.trials.judging import host_findings, start_skew_ns
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Sides, TrialRun
 from cachemark.runs.trials.window import Window, counts_since, tick_s, use_between
@@ -94,7 +88,6 @@ class HostsTrial(TrialRun):
     ) -> None:
         super().__init__(setting, progress)
         self._coordinator = coordinator
-        self._findings: list[Finding] = []
 
     def connected_sides(self, stack: ExitStack) -> Sides:
         """Let the hosts start both sides, and connect them.
@@ -118,10 +111,6 @@ class HostsTrial(TrialRun):
         player = remote.RemotePlayer(coordinator, clocks, clients, generators)
         window = partial(self._play_window, player, clocks)
         return Sides(server, player, server.started.empty, window)
-
-    def judged_besides(self) -> Judged:
-        """The findings that only trials over hosts have."""
-        return Judged(findings=self._findings)
 
     def _play_window(
         self, player: remote.RemotePlayer, clocks: Mapping[str, ClockReading], request: RunRequest
@@ -171,15 +160,9 @@ class HostsTrial(TrialRun):
             for host in self._coordinator.hosts.hosts
         ]
         skew_ns = start_skew_ns(parts)
-        self.record(hosts=parts, start_skew_ns=skew_ns)
-        done = [played.done for played in player.played.values()]
         errors_ns = {name: reading.error_ns for name, reading in later.items()}
-        self._findings = [
-            *clock_findings(parts, self.elapsed_ns, errors_ns),
-            *skew_finding(skew_ns, max(one.elapsed_ns for one in done)),
-            *differing_hosts([part for part in parts if "client" in part.roles]),
-            *differing_hosts([part for part in parts if "load" in part.roles]),
-        ]
+        findings = host_findings(parts, skew_ns, self.elapsed_ns, errors_ns)
+        self.record_hosts(parts, skew_ns, findings)
 
     def _end(self) -> None:
         logs = self._coordinator.end_trial()

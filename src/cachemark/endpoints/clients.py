@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,7 +25,21 @@ _NO_LIBRARIES = frozenset({"", _NULL, "socket"})
 Concurrency = Literal["threads", "processes", "forks", "tasks"]
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
+class ClientFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a `worker.toml` says of a client; `Client` explains the fields."""
+
+    home: str = ""
+    note: str = ""
+    defaults: str = ""
+    tuned: str = ""
+    lacks: str = ""
+    released: str = ""
+    in_process: bool = False
+    concurrency: Concurrency = "threads"
+    package: str = ""
+
+
+class Client(ClientFacts, frozen=True, kw_only=True):
     """A client, and the command that starts its worker.
 
     `folder` has the worker's sources; empty for the engine's own clients. `in_process`: a cache
@@ -46,18 +60,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     command: list[str]
     folder: str = ""
-    home: str = ""
-    note: str = ""
-    defaults: str = ""
-    tuned: str = ""
-    lacks: str = ""
-    released: str = ""
-    in_process: bool = False
-    concurrency: Concurrency = "threads"
     packages: list[str] = []
     needs: str = ""
     setup: str = ""
-    package: str = ""
     install_version: str = ""
     version_path: str = ""
     problem: str = ""
@@ -106,18 +111,9 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     version_path: str = ""
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Entry(ClientFacts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     runtimes: list[str]
-    package: str = ""
-    home: str = ""
-    note: str = ""
-    defaults: str = ""
-    tuned: str = ""
-    lacks: str = ""
-    released: str = ""
-    in_process: bool = False
-    concurrency: Concurrency = "threads"
 
 
 class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,25 +193,19 @@ def _read(path: Path) -> list[Client]:
 
 def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str) -> Client:
     runtime = declared.runtime[runtime_name]
+    facts: dict[str, Any] = {name: getattr(entry, name) for name in ClientFacts.__struct_fields__}
+    facts["package"] = entry.package or entry.name
     return Client(
+        **facts,
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
         language=declared.language,
         folder=str(folder),
         command=[
             _absolute(folder, part).replace("{client}", entry.name) for part in runtime.command
         ],
-        home=entry.home,
-        note=entry.note,
-        defaults=entry.defaults,
-        tuned=entry.tuned,
-        lacks=entry.lacks,
-        released=entry.released,
-        in_process=entry.in_process,
-        concurrency=entry.concurrency,
         packages=declared.packages,
         needs=str(folder / runtime.needs) if runtime.needs else "",
         setup=runtime.setup,
-        package=entry.package or entry.name,
         install_version=str(folder / runtime.install_version) if runtime.install_version else "",
         version_path=runtime.version_path,
     )

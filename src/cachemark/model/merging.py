@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import TypeVar
 
 import msgspec
 
 from cachemark.model import histogram
+from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done, SliceDone
 from cachemark.model.protocol_results import Groups, HeapWork, Operation, Sections, Timeline
 
+N = TypeVar("N", int, float)
+# The one is compared with the other.
+_AGAIN, _SENT = "retransmits", "segments_sent"
 _SUMS = (
     "max_in_flight", "queued", "unsent", "reconnects", "renewed", "failed_connects", "cpu_user_ns",
     "cpu_system_ns", "barriers", "overflow",
@@ -150,3 +155,50 @@ def _merge_operations(parts: list[Operation]) -> Operation:
 def _merge_blobs(blobs: list[str | None]) -> str | None:
     merged = histogram.merge_encoded(blobs)
     return histogram.encode(merged) if merged else None
+
+
+def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
+    """The worst of each figure over several hosts. None only if no host could read it."""
+    names = {name for noise in hosts for name in noise.counters}
+    steps = [noise.clock_step_ns for noise in hosts if noise.clock_step_ns is not None]
+    logs = [noise.kernel_log for noise in hosts if noise.kernel_log is not None]
+    return msgspec.structs.replace(
+        hosts[0],
+        cpus=_most([noise.cpus for noise in hosts]),
+        steal_percent=_most([noise.steal_percent for noise in hosts]),
+        foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
+        load_1min=max(noise.load_1min for noise in hosts),
+        window_ns=min((noise.window_ns for noise in hosts if noise.window_ns), default=0),
+        counters={name: _most_counted(name, hosts) for name in names} | _worst_network(hosts),
+        waited_percent=_most([noise.waited_percent for noise in hosts]),
+        clock_step_ns=max(steps, key=abs, default=None),
+        longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
+        paused_ns=max(noise.paused_ns for noise in hosts),
+        longest_halt_ns=_most([noise.longest_halt_ns for noise in hosts]),
+        stopped_ns=max(noise.stopped_ns for noise in hosts),
+        mhz=_frequency_range(hosts),
+        kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,
+    )
+
+
+def _most(values: Sequence[N | None]) -> N | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _most_counted(name: str, hosts: Sequence[HostNoise]) -> int:
+    return max(noise.counters[name] for noise in hosts if name in noise.counters)
+
+
+def _worst_network(hosts: Sequence[HostNoise]) -> dict[str, int]:
+    """Both counters of the host that sent the largest part of its segments again.
+
+    A host of clients sends few segments, and the server's host many; so two hosts are not mixed.
+    """
+    known = [noise.counters for noise in hosts if {_AGAIN, _SENT} <= noise.counters.keys()]
+    worst = max(known, key=lambda of: of[_AGAIN] / max(1, of[_SENT]), default={})
+    return {name: worst[name] for name in (_AGAIN, _SENT) if worst}
+
+
+def _frequency_range(hosts: Sequence[HostNoise]) -> tuple[float, float] | None:
+    known = [noise.mhz for noise in hosts if noise.mhz]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None

@@ -6,6 +6,9 @@ play short slices in turn. docs/methodology-statistics.md explains the design.
 
 import msgspec
 
+# Hosts that may have started a slice further apart did not play it together: it is void.
+SKEW_LIMIT_NS = 1_000_000
+
 
 class Slices(msgspec.Struct, frozen=True, kw_only=True):
     """The counted slices of one arm in one sitting, column by column.

@@ -9,7 +9,7 @@ from cachemark.analysis.verdict.generators import LOAD_MISSED
 from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG
 from cachemark.model.outcome import Verdict
-from cachemark.runs.trials import trial
+from cachemark.runs.trials import judging
 
 _MAKERS = {"Finding", "invalid_finding", "note_finding"}
 
@@ -32,7 +32,7 @@ def _literal_rules(path: Path) -> set[str]:
 
 def test_each_rule_is_explained() -> None:
     folder = Path(verdict.__file__).parent
-    files = [*folder.glob("*.py"), Path(trial.__file__)]
+    files = [*folder.glob("*.py"), Path(judging.__file__)]
     literal = set().union(*map(_literal_rules, files))
     assert {"own-counts", "achieved", "drift", "distrust"} <= literal, "the search finds rules"
     noise = {rule.name for rule in (*_RULES, _CPU_PRESSURE)}

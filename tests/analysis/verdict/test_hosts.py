@@ -3,17 +3,13 @@
 import msgspec
 import pytest
 
-from cachemark.analysis.verdict.hosts import (
-    clock_findings,
-    differing_hosts,
-    skew_finding,
-    start_skew_ns,
-    worst_noise,
-)
+from cachemark.analysis.verdict.hosts import clock_findings, differing_hosts, skew_finding
 from cachemark.model import histogram
+from cachemark.model.merging import worst_noise
 from cachemark.model.outcome import HostNoise, HostPart
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import Operation
+from cachemark.runs.trials.judging import start_skew_ns
 
 MS = 1_000_000
 

@@ -3,17 +3,10 @@
 import msgspec
 import pytest
 
+from cachemark.agents.clock import Offset, StartBounds, skew_ns, start_bounds
 from cachemark.analysis.rounds.pairs import read_sittings
 from cachemark.analysis.statistics import window_rate
-from cachemark.analysis.verdict.void_slices import (
-    VOID_SLICES,
-    Offset,
-    StartBounds,
-    judge_void,
-    moved_by_others_ns,
-    skew_ns,
-    start_bounds,
-)
+from cachemark.analysis.verdict.void_slices import VOID_SLICES, judge_void, moved_by_others_ns
 from cachemark.model import histogram
 from cachemark.model.outcome import Cell, Withheld
 from cachemark.model.protocol import Done

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.analysis.rounds.order import random_square, squares_for, turns
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
@@ -27,6 +26,7 @@ from cachemark.runs.planning.planned_time import (
     planned_s,
     sitting_time,
 )
+from cachemark.runs.sittings.order import random_square, squares_for, turns
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS
 from tests.builders.outcomes import measured
 

@@ -1,18 +1,12 @@
-"""Trials over several hosts: clocks that jump, starts at different times, noise on any of them."""
+"""Trials over several hosts: clocks that jump, starts at different times, unlike hosts."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TypeVar
-
-import msgspec
 
 from cachemark.model import histogram
-from cachemark.model.outcome import Finding, HostNoise, HostPart
+from cachemark.model.outcome import Finding, HostPart
 from cachemark.model.protocol import Done
 
-N = TypeVar("N", int, float)
-# The one is compared with the other.
-_AGAIN, _SENT = "retransmits", "segments_sent"
 # A clock that is slewed changes by this part of the time at most; more is a jump.
 _SLEW_PART = 0.0005
 _JUMP_NS = 1_000_000
@@ -21,14 +15,6 @@ _SKEW_NOTE_NS = 1_000_000
 _SKEW_PART = 0.01
 # Hosts that play alike parts of one tape differ by less than this.
 _ALIKE_FACTOR = 1.25
-
-
-def start_skew_ns(hosts: Sequence[HostPart]) -> int:
-    """How far apart two hosts can have started, at most: errors of the clocks and lateness."""
-    starts = sorted(
-        part.clock_error_ns + part.late_ns for part in hosts if part.late_ns is not None
-    )
-    return sum(starts[-2:]) if len(starts) > 1 else 0
 
 
 def skew_finding(skew_ns: int, window_ns: int) -> list[Finding]:
@@ -116,50 +102,3 @@ def _rate(done: Done) -> float:
 def _median_response_us(done: Done) -> float | None:
     times = histogram.merge_encoded(operation.response for operation in done.operations.values())
     return times.percentile(50) / 1e3 if times else None
-
-
-def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
-    """The worst of each figure over several hosts. None only if no host could read it."""
-    names = {name for noise in hosts for name in noise.counters}
-    steps = [noise.clock_step_ns for noise in hosts if noise.clock_step_ns is not None]
-    logs = [noise.kernel_log for noise in hosts if noise.kernel_log is not None]
-    return msgspec.structs.replace(
-        hosts[0],
-        cpus=_most([noise.cpus for noise in hosts]),
-        steal_percent=_most([noise.steal_percent for noise in hosts]),
-        foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
-        load_1min=max(noise.load_1min for noise in hosts),
-        window_ns=min((noise.window_ns for noise in hosts if noise.window_ns), default=0),
-        counters={name: _most_counted(name, hosts) for name in names} | _worst_network(hosts),
-        waited_percent=_most([noise.waited_percent for noise in hosts]),
-        clock_step_ns=max(steps, key=abs, default=None),
-        longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
-        paused_ns=max(noise.paused_ns for noise in hosts),
-        longest_halt_ns=_most([noise.longest_halt_ns for noise in hosts]),
-        stopped_ns=max(noise.stopped_ns for noise in hosts),
-        mhz=_frequency_range(hosts),
-        kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,
-    )
-
-
-def _most(values: Sequence[N | None]) -> N | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def _most_counted(name: str, hosts: Sequence[HostNoise]) -> int:
-    return max(noise.counters[name] for noise in hosts if name in noise.counters)
-
-
-def _worst_network(hosts: Sequence[HostNoise]) -> dict[str, int]:
-    """Both counters of the host that sent the largest part of its segments again.
-
-    A host of clients sends few segments, and the server's host many; so two hosts are not mixed.
-    """
-    known = [noise.counters for noise in hosts if {_AGAIN, _SENT} <= noise.counters.keys()]
-    worst = max(known, key=lambda of: of[_AGAIN] / max(1, of[_SENT]), default={})
-    return {name: worst[name] for name in (_AGAIN, _SENT) if worst}
-
-
-def _frequency_range(hosts: Sequence[HostNoise]) -> tuple[float, float] | None:
-    known = [noise.mhz for noise in hosts if noise.mhz]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from cachemark.analysis.rounds.looks import looks_that_fit
-from cachemark.analysis.rounds.order import squares_for, williams
 from cachemark.analysis.rounds.questions import stop_rule
 from cachemark.endpoints.servers import ServerSpec, memory_limit, parse_spec
 from cachemark.model.errors import UsageError
@@ -21,6 +20,7 @@ from cachemark.model.tape_facts import TapeFacts
 from cachemark.model.units import parse_size
 from cachemark.model.work_length import keys_in_range, records_of
 from cachemark.runs.planning.languages import cost_of_cell
+from cachemark.runs.sittings.order import squares_for, williams
 from cachemark.runs.sittings.warm_up import USUAL_ROUNDS, most_rounds
 from cachemark.runs.trials.prefill import fill_sample_ops
 

@@ -15,7 +15,6 @@ from statistics import median
 
 import msgspec
 
-from cachemark.analysis.rounds.order import Turn, random_square, squares_for, turns
 from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
 from cachemark.endpoints.fleet import Fleet
 from cachemark.host import NoiseMonitor
@@ -32,6 +31,7 @@ from cachemark.runs.sittings.arm import (
     start_side_by_side,
     starting_threads,
 )
+from cachemark.runs.sittings.order import Turn, random_square, squares_for, turns
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice, is_warm, most_rounds, operation_ns
 from cachemark.runs.trials.setting import Setting

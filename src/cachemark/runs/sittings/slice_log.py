@@ -2,10 +2,10 @@
 
 import msgspec
 
-from cachemark.analysis.rounds.order import Turn
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.protocol import SliceDone
 from cachemark.model.rounds import Slices
+from cachemark.runs.sittings.order import Turn
 
 
 class CpuReading(msgspec.Struct, frozen=True):

@@ -1,41 +1,37 @@
 """One trial: fresh server and workers, prefill, warm-up, measure; an outcome whatever happens."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from cachemark.analysis.verdict import (
-    Judged,
-    conclude,
-    invalid_finding,
-    judge,
-    own_time_findings,
-    repeated_tape,
-    with_more,
-)
-from cachemark.analysis.verdict.slice_bias import slice_bias_findings
-from cachemark.analysis.verdict.void_slices import judge_void
 from cachemark.endpoints.capabilities import select_wire, unclaimed
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer, options_for, running
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.outcome import Binary, CommandCount, Generators, Observed, Outcome
+from cachemark.model.outcome import (
+    Binary,
+    CommandCount,
+    Finding,
+    Generators,
+    HostPart,
+    Observed,
+    Outcome,
+)
 from cachemark.model.plan import warmup_ms
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest
-from cachemark.model.server_stats import ServerStats, merge_stats
-from cachemark.model.tape_header import Schedule
+from cachemark.model.server_stats import merge_stats
 from cachemark.model.units import instant_text
-from cachemark.runs.audit.claims import sends_as_on_tape
-from cachemark.runs.audit.fitness import comparable_stats, skip_reason
+from cachemark.runs.audit.fitness import skip_reason
 from cachemark.runs.trials.callers import callers_of, demand_of, processes_of, refuse_connections
+from cachemark.runs.trials.judging import judged
 from cachemark.runs.trials.prefill import fill_sample_ops, ops_to_fill, run_prefill, storage
 from cachemark.runs.trials.setting import Setting
-from cachemark.runs.trials.window import Window, all_played, play_window, server_loads
+from cachemark.runs.trials.window import Window, play_window, server_loads
 
 _LOG_CHARS = 4000
 PREFILL = RunRequest(phase="prefill")
@@ -95,6 +91,7 @@ class TrialRun:
             progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
         )
         self._ticks: list[CommandCount] = []
+        self._host_findings: list[Finding] = []
         self._fleet: Fleet | None = None
         self.generators = (
             TrialRun(setting.generators, lambda _: None) if setting.generators else None
@@ -253,52 +250,14 @@ class TrialRun:
 
     def judge(self) -> None:
         """Add the verdict. The trial must have been played to its end."""
-        setting, outcome = self.setting, self.outcome
-        assert outcome.measure is not None
-        before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
-        stats = comparable_stats(setting.restrictions, before, after)
-        judgement = judge(
-            all_played(outcome.measure),
-            workload=setting.workload,
-            load=setting.load,
-            before=stats.before,
-            after=stats.after,
-            shared_server=setting.server.innermost.kind == "remote",
-            partial_counters=stats.partial,
-            server_commands=[each.commands for each in outcome.server_loads],
-            merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
-            raw_bytes=setting.generators is None and sends_as_on_tape(setting.client),
-            command_counts=self._ticks_with_due(),
-            generated=outcome.generated,
-            generated_load=setting.cell_load,
-            noise=outcome.noise,
-            # In rounds the noise hits all arms alike, and their ratios take it out.
-            policy=setting.noise if outcome.rounds is None else "note",
-        )
-        judgement = with_more(with_more(judgement, self.judged_besides()), repeated_tape(outcome))
-        judgement = with_more(
-            judgement, Judged(findings=[*own_time_findings(outcome), *slice_bias_findings(outcome)])
-        )
-        if stats.reason:
-            findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
-            judgement = conclude(findings, judgement.stationarity)
-        self.record(
-            state="measured",
-            verdict=judgement.verdict,
-            reasons=judgement.reasons,
-            notes=[*outcome.notes, *stats.notes, *judgement.notes],
-            findings=judgement.findings,
-            withheld=judgement.withheld,
-            lag_bounds=judgement.lag_bounds,
-            stationarity=judgement.stationarity,
-        )
+        self.outcome = judged(self.outcome, self.setting, self._ticks, self._host_findings)
 
-    def judged_besides(self) -> Judged:
-        """The judgement of void slices; empty for a trial that is not played in rounds."""
-        outcome = self.outcome
-        if outcome.measure is None or outcome.rounds is None:
-            return Judged()
-        return judge_void(outcome.measure, outcome.rounds)
+    def record_hosts(
+        self, parts: list[HostPart], start_skew_ns: int, findings: Sequence[Finding]
+    ) -> None:
+        """Add what each host measured to the outcome; `findings` go into the verdict."""
+        self.record(hosts=parts, start_skew_ns=start_skew_ns)
+        self._host_findings = list(findings)
 
     @property
     def elapsed_ns(self) -> int:
@@ -379,15 +338,3 @@ class TrialRun:
         sample = fleet.run(request, self.watch)
         self.record(warmup=sample)
         return ops_to_fill(workload, sample, before, storage(server.stats()))
-
-    def _ticks_with_due(self) -> list[CommandCount]:
-        """The readings, in an open loop with the operations that its tape had due by each."""
-        if self.setting.generators:
-            return []  # the server counts the operations of the load, too
-        if self.setting.load.schedule == "closed" or not self._ticks:
-            return self._ticks
-        schedule = Schedule(self.setting.tape.path)
-        return [
-            msgspec.structs.replace(reading, due=schedule.due(reading.at_ns))
-            for reading in self._ticks
-        ]

@@ -4,8 +4,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cachemark.endpoints.clients import Client, registry
-from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_settings import experiment_text
@@ -16,6 +14,7 @@ from cachemark.report.compare.tables import document
 from cachemark.report.formats import fits_together
 from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import cell_names
+from cachemark.runs.parties import known_clients
 from cachemark.runs.resilience.stored import RunFolder
 from cachemark.runs.storage.store import run_names
 from cachemark.web.context import context
@@ -128,18 +127,10 @@ def _again(request: Request, form: ComparisonForm, compared: ComparisonReport) -
     root = context(request).settings.root
     runs = stored_run(form.baseline, root), stored_run(form.other, root)
     versions = [library_versions(run.outcomes()) for run in runs]
-    known = _known_clients()
+    known = known_clients()
     return played_again(
         compared,
         (runs[0].header.experiment, runs[1].header.experiment),
         (versions[0], versions[1]),
         lambda client: client in known and bool(known[client].install_version),
     )
-
-
-def _known_clients() -> dict[str, Client]:
-    """The clients of this machine; none where the engine is missing."""
-    try:
-        return registry(process.binary_path())
-    except UsageError:
-        return {}

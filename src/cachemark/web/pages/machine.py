@@ -5,11 +5,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cachemark.endpoints.clients import Client, registry
-from cachemark.endpoints.servers import kinds, readiness
-from cachemark.host import process
 from cachemark.model.machine_limits import Check
 from cachemark.report.document import Table, plain_table
+from cachemark.runs.parties import all_clients, client_state, server_kinds
 from cachemark.web.context import context
 from cachemark.web.forms import form_of
 from cachemark.web.layout import page
@@ -38,10 +36,10 @@ async def doctor_page(request: Request) -> Response:
 
 def _tables() -> dict[str, Table]:
     clients = [
-        [client.id, client.language, client.concurrency, _client_state(client)]
-        for client in registry(process.binary_path()).values()
+        [client.id, client.language, client.concurrency, client_state(client)]
+        for client in all_clients().values()
     ]
-    servers = [[kind.name, kind.summary, kind.form, readiness(kind)] for kind in kinds()]
+    servers = [[*kind] for kind in server_kinds()]
     return {
         "clients": plain_table(
             columns=["client", "language", "callers", "state"], rows=clients, prose=True
@@ -50,14 +48,6 @@ def _tables() -> dict[str, Table]:
             columns=["server", "what", "write", "state"], rows=servers, prose=True
         ),
     }
-
-
-def _client_state(client: Client) -> str:
-    """Whether the client's worker can be started. It is not: that would disturb a measurement."""
-    lacking = client.missing().removeprefix(f"{client.id}: ")
-    if not lacking:
-        return "ready"
-    return f"{lacking}: {client.setup}" if client.setup else lacking
 
 
 def _checks() -> list[Check]:

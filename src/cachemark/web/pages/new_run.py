@@ -9,13 +9,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cachemark.endpoints.clients import matching_clients, parse_client, registry
-from cachemark.endpoints.servers import kinds, parse_spec
-from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import experiment_file, suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
+from cachemark.runs.parties import check_servers, known_clients, named_clients, server_names
 from cachemark.runs.storage.run_limits import named_programs
 from cachemark.web.context import Context, context
 from cachemark.web.forms import form_of
@@ -117,17 +115,10 @@ def _page(
         problems=problems,
         extent=extent,
         suites=suites.names(),
-        clients=sorted(_known_clients()),
-        servers=[kind.name for kind in kinds()],
+        clients=sorted(known_clients()),
+        servers=server_names(),
         playing=here.player.run,
     )
-
-
-def _known_clients() -> list[str]:
-    try:
-        return list(registry(process.binary_path()))
-    except UsageError:
-        return []
 
 
 def read_form(fields: Mapping[str, str]) -> RunForm:
@@ -150,15 +141,11 @@ def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
     if form.experiment and form.quick:
         found["quick"] = "only suites have a small grid"
     try:
-        known = registry(process.binary_path())
-        clients = list(matching_clients(clients, known))
-        for text in clients:
-            parse_client(text, known)
+        clients = named_clients(clients)
     except UsageError as error:
         found["client"] = str(error)
     try:
-        for text in servers:
-            parse_spec(text)
+        check_servers(servers)
     except UsageError as error:
         found["server"] = str(error)
     found |= {name: "a whole number, such as 10" for name in _WHOLE if not _is_whole(form, name)}

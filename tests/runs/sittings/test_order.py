@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachemark.analysis.rounds.order import (
-    BEFORE_ROW,
-    Square,
-    random_square,
-    turns,
-    williams,
-)
+from cachemark.runs.sittings.order import BEFORE_ROW, Square, random_square, turns, williams
 
 
 def neighbours(square: Square) -> Counter[tuple[int, int]]:

@@ -1,0 +1,111 @@
+"""The verdict on a trial that was played to its end, from its outcome and its setting. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cachemark.analysis.verdict import (
+    Judged,
+    conclude,
+    invalid_finding,
+    judge,
+    own_time_findings,
+    repeated_tape,
+    with_more,
+)
+from cachemark.analysis.verdict.hosts import clock_findings, differing_hosts, skew_finding
+from cachemark.analysis.verdict.slice_bias import slice_bias_findings
+from cachemark.analysis.verdict.void_slices import judge_void
+from cachemark.model.outcome import CommandCount, Finding, HostPart, Outcome
+from cachemark.model.server_stats import ServerStats
+from cachemark.model.tape_header import Schedule
+from cachemark.runs.audit.claims import sends_as_on_tape
+from cachemark.runs.audit.fitness import comparable_stats
+from cachemark.runs.trials.setting import Setting
+from cachemark.runs.trials.window import all_played
+
+
+def judged(
+    outcome: Outcome, setting: Setting, ticks: list[CommandCount], of_hosts: Sequence[Finding]
+) -> Outcome:
+    """The outcome with its verdict. `ticks`: readings of the server's counters in the window.
+
+    `of_hosts`: what was found about several hosts.
+    """
+    assert outcome.measure is not None
+    before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
+    stats = comparable_stats(setting.restrictions, before, after)
+    verdict = judge(
+        all_played(outcome.measure),
+        workload=setting.workload,
+        load=setting.load,
+        before=stats.before,
+        after=stats.after,
+        shared_server=setting.server.innermost.kind == "remote",
+        partial_counters=stats.partial,
+        server_commands=[each.commands for each in outcome.server_loads],
+        merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
+        raw_bytes=setting.generators is None and sends_as_on_tape(setting.client),
+        command_counts=_with_due(ticks, setting),
+        generated=outcome.generated,
+        generated_load=setting.cell_load,
+        noise=outcome.noise,
+        # In rounds the noise hits all arms alike, and their ratios take it out.
+        policy=setting.noise if outcome.rounds is None else "note",
+    )
+    void = judge_void(outcome.measure, outcome.rounds) if outcome.rounds else Judged()
+    own = Judged(findings=[*own_time_findings(outcome), *slice_bias_findings(outcome)])
+    for more in (void, Judged(findings=[*of_hosts]), repeated_tape(outcome), own):
+        verdict = with_more(verdict, more)
+    if stats.reason:
+        findings = [*verdict.findings, invalid_finding("distrust", stats.reason)]
+        verdict = conclude(findings, verdict.stationarity)
+    return msgspec.structs.replace(
+        outcome,
+        state="measured",
+        verdict=verdict.verdict,
+        reasons=verdict.reasons,
+        notes=[*outcome.notes, *stats.notes, *verdict.notes],
+        findings=verdict.findings,
+        withheld=verdict.withheld,
+        lag_bounds=verdict.lag_bounds,
+        stationarity=verdict.stationarity,
+    )
+
+
+def _with_due(ticks: list[CommandCount], setting: Setting) -> list[CommandCount]:
+    """The readings, in an open loop with the operations that its tape had due by each."""
+    if setting.generators:
+        return []  # the server counts the operations of the load, too
+    if setting.load.schedule == "closed" or not ticks:
+        return ticks
+    schedule = Schedule(setting.tape.path)
+    return [msgspec.structs.replace(one, due=schedule.due(one.at_ns)) for one in ticks]
+
+
+def start_skew_ns(hosts: Sequence[HostPart]) -> int:
+    """How far apart two hosts can have started, at most: errors of the clocks and lateness."""
+    starts = sorted(
+        part.clock_error_ns + part.late_ns for part in hosts if part.late_ns is not None
+    )
+    return sum(starts[-2:]) if len(starts) > 1 else 0
+
+
+def host_findings(
+    parts: Sequence[HostPart], skew_ns: int, trial_ns: int, later_errors_ns: Mapping[str, int]
+) -> list[Finding]:
+    """Findings about the hosts of a trial, which began `skew_ns` apart at most."""
+    window_ns = max(part.measure.elapsed_ns for part in parts if part.measure)
+    return [
+        *clock_findings(parts, trial_ns, later_errors_ns),
+        *skew_finding(skew_ns, window_ns),
+        *differing_hosts([part for part in parts if "client" in part.roles]),
+        *differing_hosts([part for part in parts if "load" in part.roles]),
+    ]
+
+
+def arm_findings(
+    parts: Sequence[HostPart], trial_ns: int, later_errors_ns: Mapping[str, int]
+) -> list[Finding]:
+    """Findings about the hosts of an arm. Void slices tell how far apart they began."""
+    return [*clock_findings(parts, trial_ns, later_errors_ns), *differing_hosts(parts)]
