@@ -21,6 +21,7 @@ from cachemark.model.protocol_results import (
 )
 from cachemark.model.setting_types import default_of
 
+
 def document(*, fields: bool = True) -> str:
     """The page about the protocol; PROTOCOL.md is without the tables of fields."""
     histogram = (

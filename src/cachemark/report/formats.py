@@ -9,8 +9,8 @@ from cachemark.report import answers, csv_file, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.exports.registry import EXPORTS
-from cachemark.report.json_text import render_json
-from cachemark.report.model import Report
+from cachemark.report.json_text import versioned
+from cachemark.report.model import SCHEMA, Report
 from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
 from cachemark.report.stored_run import InFolder, StoredRun
@@ -29,7 +29,7 @@ RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "answers": answers.render,
     "markdown": markdown.form(document),
     "csv": csv_file.render,
-    "json": render_json,
+    "json": versioned(SCHEMA),
     "html": _html,
 }
 Size = tuple[int, int] | None

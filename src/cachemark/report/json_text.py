@@ -1,5 +1,6 @@
 """JSON documents as text: indented, with a newline at the end."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -22,6 +23,15 @@ def render_json(value: object, width: int | None) -> str:
     """
     del width
     return json_text(_rounded(msgspec.to_builtins(value, str_keys=True)))
+
+
+def versioned(schema: int) -> Callable[[msgspec.Struct, int | None], str]:
+    """The renderer of values whose fields have this version: `schema`, before the fields."""
+
+    def render(value: msgspec.Struct, width: int | None) -> str:
+        return render_json({"schema": schema, **msgspec.structs.asdict(value)}, width)
+
+    return render
 
 
 def _rounded(value: Any) -> Any:

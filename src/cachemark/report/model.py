@@ -13,6 +13,8 @@ from cachemark.model.run_header import RunHeader
 GroupKind = Literal["clients", "servers"]
 # The figure by which a group is ranked.
 Metric = Literal["rate", "p99"]
+# The version of the fields of a report: a new number where one, or its meaning, changes.
+SCHEMA = 1
 # The version of the columns of a search's rows.
 SEARCH_ROWS_VERSION = 1
 # The subject of a section.

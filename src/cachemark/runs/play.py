@@ -22,7 +22,7 @@ from cachemark.host.process import parse_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan, Skipped, make_plan
+from cachemark.model.plan import Plan, make_plan
 from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.runs.audit import Auditor
 from cachemark.runs.events.web_time import with_web_time
@@ -184,20 +184,16 @@ def _skipped_outcomes(run_id: str, plan: Plan, known: list[Outcome]) -> list[Out
     """Outcomes of cells that cannot be played, each once for a run, with the reason."""
     done = {outcome.trial.index for outcome in known}
     return [
-        _skipped_outcome(run_id, plan, index, skip)
+        Outcome(
+            run=run_id,
+            trial=Trial(index=index, block=0, cell=skip.cell, tape_seed=0),
+            workload=plan.workload(skip.cell),
+            load=plan.load(skip.cell),
+            timing=plan.experiment.timing,
+            state="unsupported",
+            reason=skip.reason,
+            remedy=skip.remedy,
+        )
         for index, skip in enumerate(plan.skipped, plan.index_end)
         if index not in done
     ]
-
-
-def _skipped_outcome(run_id: str, plan: Plan, index: int, skip: Skipped) -> Outcome:
-    return Outcome(
-        run=run_id,
-        trial=Trial(index=index, block=0, cell=skip.cell, tape_seed=0),
-        workload=plan.workload(skip.cell),
-        load=plan.load(skip.cell),
-        timing=plan.experiment.timing,
-        state="unsupported",
-        reason=skip.reason,
-        remedy=skip.remedy,
-    )

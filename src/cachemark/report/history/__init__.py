@@ -5,16 +5,16 @@ from collections.abc import Callable
 from cachemark.report import markdown, terminal
 from cachemark.report.history import csv_file
 from cachemark.report.history.index import RunIndex
-from cachemark.report.history.model import CellHistory, Entry, History
+from cachemark.report.history.model import SCHEMA, CellHistory, Entry, History
 from cachemark.report.history.query import HistoryQuery, query_history
 from cachemark.report.history.tables import document
-from cachemark.report.json_text import render_json
+from cachemark.report.json_text import versioned
 
 RENDERERS: dict[str, Callable[[History, int | None], str]] = {
     "table": terminal.form(document),
     "markdown": markdown.form(document),
     "csv": csv_file.render,
-    "json": render_json,
+    "json": versioned(SCHEMA),
 }
 
 __all__ = [

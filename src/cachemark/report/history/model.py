@@ -7,6 +7,8 @@ import msgspec
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
 
+# The version of the fields of a history: a new number where one, or its meaning, changes.
+SCHEMA = 1
 # A grid of trials, or what clients do when their server fails.
 RunKind = Literal["grid", "resilience"]
 

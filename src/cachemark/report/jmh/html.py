@@ -5,9 +5,9 @@ from cachemark.report.html import render_page
 from cachemark.report.html.descriptions import code_parts
 from cachemark.report.html.page import Download, SectionPart, download, drawn, section_part
 from cachemark.report.jmh import csv_file
-from cachemark.report.jmh.model import JmhReport
+from cachemark.report.jmh.model import SCHEMA, JmhReport
 from cachemark.report.jmh.tables import figures_table
-from cachemark.report.json_text import render_json
+from cachemark.report.json_text import versioned
 from cachemark.report.model import Section
 from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.published import published
@@ -34,7 +34,7 @@ def _part(section: Section, number: int) -> SectionPart:
 
 
 def _downloads(report: JmhReport) -> list[Download]:
-    plain = render_json(report, None).encode("utf-8")
+    plain = versioned(SCHEMA)(report, None).encode("utf-8")
     table = csv_file.render(report, None).encode("utf-8")
     return [
         download("The whole report", "jmh-report.json", "application/json", plain),

@@ -5,6 +5,9 @@ import msgspec
 from cachemark.model.jmh import JmhSettings
 from cachemark.report.model import Section
 
+# The version of the fields of this report: a new number where one, or its meaning, changes.
+SCHEMA = 1
+
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """A score of the mode `throughput`; `error` is half of JMH's 99.9 % interval, if it has one."""

@@ -1,8 +1,8 @@
 """The machine, versions, defaults and limits of a suite's original, beside those of a run. Pure."""
 
-import re
 from collections.abc import Callable, Sequence
 
+from cachemark.model.client_name import parse_client_name
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Fact, published_files
@@ -43,7 +43,7 @@ def _client_versions(outcomes: Sequence[Outcome], client: str) -> list[str]:
     workers = [
         outcome.worker
         for outcome in outcomes
-        if outcome.worker and re.split("[?@#]", outcome.trial.cell.client)[0] == client
+        if outcome.worker and parse_client_name(outcome.trial.cell.client).id == client
     ]
     return [worker.library_version for worker in workers]
 
