@@ -208,8 +208,9 @@ def the_end_of_stdin_ends_the_process(
 ) -> None:
     """A worker whose caller has exited does not go on."""
     _prepared(driver, wire, server.addresses[0])
+    before = int(server.stats()["cmd_get"])
     driver.worker.send(RunRequest(phase="measure", duration_ms=600_000))
-    _until_it_plays(server)
+    _until_it_plays(server, before)
     driver.worker.close_stdin()
     ended = exits(driver, 15)
     driver.replace()
@@ -261,7 +262,7 @@ def _gets(done: Done) -> Operation:
     return done.operations["get"]
 
 
-def _until_it_plays(server: RunningServer, before: int = 0) -> None:
+def _until_it_plays(server: RunningServer, before: int) -> None:
     """Wait until gets have reached the server. Raises CaseFailedError when none come."""
     until = time.monotonic() + ANSWER_S
     while int(server.stats()["cmd_get"]) <= before:

@@ -27,14 +27,11 @@ from cachemark.checks.conformance.worker_driver import (
     NotApplicableError,
     WorkerDriver,
 )
-from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.units import version_numbers
 
 ResultState = Literal["passed", "failed", "known", "not applicable"]
-
-_SERVER = "memcached:threads=1,memory=64"
 
 
 class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +92,7 @@ def _find(driver: WorkerDriver, wire: str, name: str, case: ConformanceCase) -> 
     if excluded and not case.must_refuse:
         return ConformanceResult(case=name, wire=wire, state="not applicable", text=excluded)
     try:
-        with running(parse_spec("none" if wire == "none" else _SERVER)) as server:
-            case.play(driver, wire, server)
+        case.play(driver, wire, driver.empty_server(wire))
     except NotApplicableError as error:
         return ConformanceResult(case=name, wire=wire, state="not applicable", text=str(error))
     except UnsupportedError:

@@ -1,12 +1,14 @@
-"""Drives one worker in a test: starts it once, sends single requests, restarts it on failure."""
+"""Drives one worker in a test: starts it and its server once, and both again on failure."""
 
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
 from cachemark.model import protocol
@@ -16,6 +18,8 @@ ANSWER_S = 60.0
 # Where no reply is to time out. A library that leaves a server alone after a time-out would count
 # errors from then on, where the machine is so busy that a reply takes a second.
 _PATIENT_MS = 10_000
+# With room for the items of all cases: those that were removed keep their memory.
+_SERVER = "memcached:threads=1,memory=256"
 
 
 class CaseFailedError(Exception):
@@ -39,11 +43,13 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
 
 
 class WorkerDriver:
-    """One client's worker. Use as a context manager: it stops and reaps the worker."""
+    """One client's worker. Use as a context manager: it stops worker and server."""
 
     def __init__(self, spec: ClientSpec, folder: Path) -> None:
         self.spec = spec
         self.folder = folder
+        self._server: RunningServer | None = None
+        self._stop_server = ExitStack()
         self._worker: Worker | None = None
         self._ready: protocol.Ready | None = None
 
@@ -77,11 +83,23 @@ class WorkerDriver:
         """Whether the client has a capability."""
         return capability in self.ready.capabilities
 
+    def empty_server(self, wire: str) -> RunningServer:
+        """A server without items: that of the case before, if it still runs. Raises TrialError."""
+        with suppress(TrialError):
+            if self._server is not None:
+                self._server.remove_items()
+                return self._server
+        self._stop_server.close()
+        spec = parse_spec("none" if wire == "none" else _SERVER)
+        self._server = self._stop_server.enter_context(running(spec))
+        return self._server
+
     def replace(self) -> None:
-        """Stop the worker; the next use starts a new one."""
+        """Stop worker and server; the next use starts new ones."""
         if self._worker is not None:
             self._worker.__exit__()
-        self._worker = self._ready = None
+        self._stop_server.close()
+        self._worker = self._ready = self._server = None
 
     def ask(self, request: protocol.Message) -> protocol.WorkerAnswer:
         """Send a request other than `run`, and wait for its answer. Raises TrialError."""

@@ -107,9 +107,16 @@ class Control:
 
     def reset_stats(self) -> None:
         """Reset the server's counters to zero."""
-        reply = self._ask(b"stats reset\r\n", _lines(b"\r\n"))
-        if reply != b"RESET\r\n":
-            raise TrialError(f"server {self.address}: answered `stats reset` with {reply[:60]!r}")
+        self._order("stats reset", b"RESET\r\n")
+
+    def remove_items(self) -> None:
+        """Remove all items of the server."""
+        self._order("flush_all", b"OK\r\n")
+
+    def _order(self, order: str, answer: bytes) -> None:
+        reply = self._ask(f"{order}\r\n".encode(), _lines(b"\r\n"))
+        if reply != answer:
+            raise TrialError(f"server {self.address}: answered `{order}` with {reply[:60]!r}")
 
     def _ask(self, request: bytes, is_whole: Callable[[bytes], bool]) -> bytes:
         if self._broken:

@@ -103,6 +103,12 @@ class RunningServer:
             return []
         return told if all(told) else []
 
+    def remove_items(self) -> None:
+        """Remove all items of all members. Raises TrialError."""
+        for member in self.members:
+            if member.control:
+                member.control.remove_items()
+
     def use(self) -> ProcessUse | None:
         """The resource use of all members so far; None unless all run and are ours."""
         uses = [process_use(member.child.pid) for member in self.members if member.child]
