@@ -27,10 +27,12 @@ def visitor(store: Path) -> Iterator[Visitor]:
         yield found
 
 
-def connected(visitor: Visitor, sent: bytes = b"") -> socket.socket:
+def connected(visitor: Visitor, sent: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
     """A connection that has sent the beginning of a request, or nothing."""
     where = urlsplit(visitor.address)
-    peer = socket.create_connection((where.hostname, where.port), timeout=_LONG_S)
+    peer = socket.create_connection(
+        (where.hostname, where.port), timeout=_LONG_S, source_address=(source, 0)
+    )
     peer.sendall(sent)
     return peer
 
@@ -45,10 +47,13 @@ def upload(visitor: Visitor) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost: "], ids=["nothing", "half a head"])
-def test_many_silent_connections_keep_nobody_out(visitor: Visitor, sent: bytes) -> None:
+@pytest.mark.parametrize("sources", [1, 8])
+def test_many_silent_connections_keep_nobody_out(
+    visitor: Visitor, sent: bytes, sources: int
+) -> None:
     with ExitStack() as stack:
-        for _ in range(_MANY):
-            stack.enter_context(connected(visitor, sent))
+        for i in range(_MANY):
+            stack.enter_context(connected(visitor, sent, f"127.0.0.{1 + i % sources}"))
         assert visitor.get("/login").status == 200
 
 

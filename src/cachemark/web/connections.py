@@ -7,15 +7,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 # How long the head of a request may take, and a connection without a request may stay.
 HEAD_S = 10.0
-# A browser keeps six connections to a server. More of one address may be visitors behind one.
-WAITING_OF_AN_ADDRESS = 32
+# A browser keeps six connections to a server. More of one address may be visitors behind one. All
+# addresses together leave room for requests below the server's limit.
+WAITING_OF_AN_ADDRESS, WAITING = 32, 96
 
 
 class LimitedProtocol(H11Protocol):
     """HTTP of one connection, whose peer has a limited time for the head of each request.
 
-    Of one address, a number of connections may wait for a request. One more ends the one that has
-    waited longest: so no silent peer keeps a visitor of the same address out.
+    Of one address, and of all, a number of connections may wait for a request. One more ends the
+    one that has waited longest: so silent peers keep no visitor out.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -23,8 +24,9 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(transport)
         self._expect_head()
         known = cast("set[LimitedProtocol]", self.connections)
-        waiting = [it for it in known if it.waits and it.address == self.address]
-        for oldest in sorted(waiting, key=lambda it: it.waits_since_s)[:-WAITING_OF_AN_ADDRESS]:
+        waiting = sorted((it for it in known if it.waits), key=lambda it: it.waits_since_s)
+        own = [it for it in waiting if it.address == self.address]
+        for oldest in {*waiting[:-WAITING], *own[:-WAITING_OF_AN_ADDRESS]}:
             oldest.transport.abort()
             # The loop tells it later, and the place is free now.
             self.connections.discard(oldest)
