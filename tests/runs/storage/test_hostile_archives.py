@@ -201,12 +201,21 @@ def _killed() -> bytes:
     return b""
 
 
-def test_memory_and_time_have_limits() -> None:
+def _busy() -> bytes:
+    while True:
+        pass
+
+
+def test_memory_and_time_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_PATIENCE", 1)
     limits = SandboxLimits(memory_bytes=2**26, time_s=1, file_bytes=0)
     with pytest.raises(UsageError, match="memory"):
         run_limited(lambda: bytes(2**28), limits)
     with pytest.raises(UsageError, match="longer than 1 s"):
         run_limited(lambda: time.sleep(60) or b"", limits)
+    monkeypatch.setattr(sandbox, "_PATIENCE", 60)
+    with pytest.raises(UsageError, match="longer than 1 s of CPU time"):
+        run_limited(_busy, limits)
     with pytest.raises(UsageError, match="within"):
         run_limited(_killed, limits)
     with pytest.raises(UsageError, match="ZeroDivisionError"):
