@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.endpoints.clients import Client
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.protocol import Ready, RunRequest, Unsupported
 from tests.builders.small_experiments import read_outcomes
@@ -23,29 +24,48 @@ CLIENTS = {
     "python/socket": "text",
     "php/memcached": "binary",
     "php/memcache": "text",
+    "go/gomemcache": "text",
+    "go/gomemcache-grafana": "text",
+    "ruby/dalli": "binary",
+    "ruby/mem_cache_store": "binary",
+    "node/memcached": "text",
+    "node/memcache-client": "text",
+    "node/memjs": "binary",
+    "perl/memcached": "text",
+    "perl/fast": "text",
+    "java/spymemcached": "binary",
+    "java/xmemcached": "text",
+    "java/folsom": "text",
+    "java/elasticache": "text",
+    "c/libmemcached": "binary",
+    "rust/memcache": "binary",
+    "rust/async-memcached": "meta",
 }
+CACHES = ("go/otter", "java/caffeine", "node/lru-cache", "perl/null", "c/null", "rust/moka")
 AFTER, OPS, THREADS = 10, 120, 2
 
 
 @pytest.mark.parametrize("servers", [1, 3])
-@pytest.mark.parametrize("name", CLIENTS)
-def test_the_server_counts_as_many_connections(name: str, servers: int, tmp_path: Path) -> None:
-    ready = worker_driver.claims(name)
-    if ready is None:
-        pytest.skip(worker_driver.absent()[name])
+@pytest.mark.parametrize("client", worker_driver.clients(CLIENTS))
+def test_the_server_counts_as_many_connections(
+    client: Client, servers: int, tmp_path: Path
+) -> None:
+    ready = worker_driver.claims(client.id)
+    assert ready is not None
     if servers > 1 and "cluster" not in ready.capabilities:
         pytest.skip("plays one server")
     tape = worker_driver.write_tape(
         tmp_path, "--keys", "20", "--ops", "120", "--mix", "get=1,set=1"
     )
     spec = parse_spec(f"cluster:{servers}:memcached:memory=16,threads=1")
-    with running(spec) as target, worker_driver.started(worker_driver.known()[name]) as (worker, _):
+    threads = 1 if client.concurrency == "processes" else THREADS
+    with running(spec) as target, worker_driver.started(client) as (worker, _):
         setup = worker_driver.patient(
             servers=target.addresses,
             tape=str(tape),
-            wire=CLIENTS[name],
-            threads=THREADS,
-            connections=THREADS,
+            wire=CLIENTS[client.id],
+            threads=threads,
+            connections=threads,
             options={"reconnect_after": str(AFTER)},
         )
         assert isinstance(answer := worker_driver.ask(worker, setup), Ready), answer
@@ -54,23 +74,40 @@ def test_the_server_counts_as_many_connections(name: str, servers: int, tmp_path
         done = worker_driver.play(worker, RunRequest(phase="measure", ops=OPS))
         after = target.stats()
     assert sum(op.ok for op in done.operations.values()) == OPS
-    # A lane makes 60 calls: it begins anew before those with the numbers 11, 21, 31, 41 and 51.
-    assert done.renewed == THREADS * (OPS // THREADS // AFTER - 1) * servers
+    # A lane of two makes 60 calls: it begins anew before those numbered 11, 21, 31, 41 and 51.
+    assert done.renewed == threads * (OPS // threads // AFTER - 1) * servers
+    assert done.reconnects == 0
     assert worker_driver.rise(before, after, "total_connections") == done.renewed
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "ten", "1.5"])
-def test_what_is_no_number_of_operations_is_refused(value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", worker_driver.clients(CLIENTS))
+def test_what_is_no_number_of_operations_is_refused(client: Client, tmp_path: Path) -> None:
     tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--ops", "40", "--mix", "get=1")
-    with worker_driver.started(worker_driver.known()["python/pymemcache"]) as (worker, _):
-        answer = worker_driver.ask(
-            worker,
-            worker_driver.patient(
-                servers=["127.0.0.1:1"], tape=str(tape), options={"reconnect_after": value}
-            ),
+    with worker_driver.started(client) as (worker, _):
+        for value in ("0", "-1", "+5", "ten", "1.5", ""):
+            answer = worker_driver.ask(
+                worker,
+                worker_driver.patient(
+                    servers=["127.0.0.1:1"],
+                    tape=str(tape),
+                    wire=CLIENTS[client.id],
+                    options={"reconnect_after": value},
+                ),
+            )
+            assert isinstance(answer, Unsupported), (value, answer)
+            assert "a number from 1 on" in answer.reason
+
+
+@pytest.mark.parametrize("client", worker_driver.clients(CACHES))
+def test_a_cache_in_the_process_has_no_connections(client: Client, tmp_path: Path) -> None:
+    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--ops", "40", "--mix", "get=1")
+    with worker_driver.started(client) as (worker, _):
+        setup = worker_driver.patient(
+            servers=[], tape=str(tape), wire="none", options={"reconnect_after": "10"}
         )
+        answer = worker_driver.ask(worker, setup)
     assert isinstance(answer, Unsupported), answer
-    assert "option reconnect_after is a number from 1 on" in answer.reason
+    assert "no option reconnect_after" in answer.reason
 
 
 @pytest.mark.parametrize("design", ["trials", "rounds"])
@@ -98,3 +135,25 @@ def test_a_run_tells_the_new_connections(design: str, inside: Inside, tmp_path: 
     ops = sum(op.ok for op in outcome.measure.operations.values())
     assert outcome.measure.renewed >= ops // 20 - 1 > 0
     assert "new connections" in inside("report", "--format", "table").stdout
+
+
+@pytest.mark.skipif(shutil.which("nutcracker") is None, reason="apt-get install nutcracker")
+def test_clients_of_libmemcached_are_measured_through_a_proxy(
+    inside: Inside, tmp_path: Path
+) -> None:
+    """twemproxy closes a connection that asks for `stats`, and has connections of its own."""
+    names = [
+        name
+        for name in ("python/pylibmc", "php/memcached", "c/libmemcached?reconnect_after=20")
+        if worker_driver.claims(name.partition("?")[0])
+    ]
+    clients = [word for name in names for word in ("--client", name)]
+    ended = inside(
+        *("run", *clients, "--server", "nutcracker:memcached", "--blocks", "1"),
+        *("--mix", "get=9,set=1", "--set", "noise=note", "--set", "design=trials"),
+        *("--measure-ms", "300", "--set", "timing.warmup_ms=50"),
+    )
+    outcomes = read_outcomes(tmp_path)
+    assert {one.trial.cell.client for one in outcomes} == set(names)
+    for one in outcomes:
+        assert one.verdict == "VALID", (one.reasons, ended.stderr)

@@ -19,6 +19,10 @@ struct setup {
 
 /* The value of an option, or what it is where it was not given. */
 const char *option_value(const struct setup *setup, const char *name, const char *otherwise);
+/* Whether it is `on`. */
+bool is_on(const struct setup *setup, const char *name, const char *otherwise);
+/* The ground that all clients share, or the library as it comes. */
+bool is_common(const struct setup *setup);
 /* Who logs in, as the option `auth` has it: `USER:FILE`, whose first line is the password. */
 struct login {
   char user[256], password[1024];
@@ -52,7 +56,7 @@ struct answer {
   const struct item *items;
 };
 
-/* What may be null: refuse, begin, release, barrier, reconnects. */
+/* What may be null: refuse, begin, release, barrier, reconnects, renew. */
 struct client {
   const char *name, *library;
   const char *(*version)(void);
@@ -75,6 +79,8 @@ struct client {
   int (*barrier)(void *session);
   /* Connections that were opened again since the session began. */
   uint64_t (*reconnects)(void *session);
+  /* Closes the connections, and opens them again: how many. One that fails is opened by the next call. */
+  unsigned (*renew)(void *session);
 };
 
 /* The clients that are linked in, by name: each client file registers its own. */

@@ -97,6 +97,26 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
   return now;
 }
 
+/* Before a call, where no time is taken: renew the connections that have had their calls. */
+static void __attribute__((noinline)) renew(struct lane *lane)
+{
+  const struct client *client = lane->player->client;
+  lane->called_ns = clock_ns();
+  int answered = lane->player->quiet && client->barrier ? client->barrier(lane->session) : 0;
+  lane->barriers += answered > 0 ? (uint64_t)answered : 0; /* what had no reply has arrived */
+  const unsigned opened = client->renew(lane->session);
+  lane->renewed += opened;
+  lane->failed_connects += lane->player->setup->server_count - opened;
+  lane->called_ns = 0;
+  lane->calls_made = 1;
+}
+
+static inline void make_ready(struct lane *lane)
+{
+  if (lane->calls_made++ == lane->player->reconnect_after)
+    renew(lane);
+}
+
 static void play_closed(struct lane *lane)
 {
   struct window *w = &lane->player->window;
@@ -104,6 +124,7 @@ static void play_closed(struct lane *lane)
   if (now >= lane->next_part_ns)
     lane_begin_counting(lane, lane->next_part_ns); /* it had no CPU until now */
   for (; left && now < window_end_ns(w); left--) {
+    make_ready(lane);
     now = play_one(lane, &lane->operations[at], 0);
     if (++at == lane->count)
       at = 0;
@@ -153,6 +174,7 @@ static void play_open(struct lane *lane)
   uint64_t now = 0;
   for (uint64_t n = lane->next; n < lane->limit; n++) {
     uint64_t due_ns = due(lane, n);
+    make_ready(lane);
     if (due_ns >= window_end_ns(w) || !window_wait_until(due_ns, w)
         || clock_ns() >= window_end_ns(w) + (w->stopped ? 0 : 2 * w->timeout_ns)) {
       note_unsent(lane, n);

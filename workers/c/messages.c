@@ -157,21 +157,23 @@ static unsigned last_section(const struct player *p)
 
 json_t *done_message(const struct player *p, const char *phase, const struct totals *totals)
 {
-  uint64_t queued = 0, unsent = 0, reconnects = 0, barriers = 0;
+  uint64_t queued = 0, unsent = 0, reconnects = 0, renewed = 0, failed = 0, barriers = 0;
   static struct histogram lag;
   memset(&lag, 0, sizeof lag);
   for (uint64_t t = 0; t < p->lane_count; t++) {
     const struct lane *lane = &p->lanes[t];
-    queued += lane->queued, unsent += lane->unsent, barriers += lane->barriers;
+    queued += lane->queued, unsent += lane->unsent, barriers += lane->barriers, renewed += lane->renewed,
+        failed += lane->failed_connects;
     if (p->client->reconnects)
       reconnects += p->client->reconnects(lane->session) - lane->reconnects_before;
     histogram_add(&lag, lane->lag);
   }
-  json_t *message = json_pack("{ss ss sI sI so sI sI sI sI sI sI sI}", "type", "done", "phase", phase, "elapsed_ns",
-      (json_int_t)totals->elapsed_ns, "send_elapsed_ns", (json_int_t)totals->send_elapsed_ns, "operations",
-      operations_message(p, 0, last_section(p), true), "max_in_flight", (json_int_t)p->peak, "queued",
-      (json_int_t)queued, "unsent", (json_int_t)unsent, "reconnects", (json_int_t)reconnects, "barriers",
-      (json_int_t)barriers, "cpu_user_ns", (json_int_t)totals->user_ns, "cpu_system_ns", (json_int_t)totals->system_ns);
+  json_t *message = json_pack("{ss ss sI sI so sI sI sI sI sI sI sI sI sI}", "type", "done", "phase", phase,
+      "elapsed_ns", (json_int_t)totals->elapsed_ns, "send_elapsed_ns", (json_int_t)totals->send_elapsed_ns,
+      "operations", operations_message(p, 0, last_section(p), true), "max_in_flight", (json_int_t)p->peak, "queued",
+      (json_int_t)queued, "unsent", (json_int_t)unsent, "reconnects", (json_int_t)reconnects, "renewed",
+      (json_int_t)renewed, "failed_connects", (json_int_t)failed, "barriers", (json_int_t)barriers, "cpu_user_ns",
+      (json_int_t)totals->user_ns, "cpu_system_ns", (json_int_t)totals->system_ns);
   set_histogram(message, "send_lag", &lag);
   json_object_set_new(message, "groups", groups_message(p));
   json_object_set_new(message, "wrong_replies", wrong_replies_message(p));

@@ -34,9 +34,10 @@ struct player *player_open(
   bool in_turn = setup->depth == 1 && !(tape->kinds >> KIND(SET, 1) & 1);
   bool in_order = in_turn || has_word(client->capabilities, "in_order");
   bool own = setup->server_count > 0 && setup->connections <= setup->threads;
-  bool common = !strcmp(option_value(setup, "profile", "common"), "common");
-  if (!own || !in_order || !common || tape->lanes != setup->shares * setup->threads)
+  if (!own || !in_order || !is_common(setup) || tape->lanes != setup->shares * setup->threads)
     tape->any_generation = true; /* they are for another way to play the tape */
+  const char *after = option_value(setup, "reconnect_after", NULL);
+  p->reconnect_after = after ? strtoull(after, NULL, 10) : UINT64_MAX;
   p->lane_count = setup->threads;
   p->lanes_in_all = setup->shares * setup->threads;
   p->lanes = aligned_alloc(64, p->lane_count * sizeof *p->lanes);
@@ -82,7 +83,8 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   if (p->client->begin)
     p->client->begin(lane->session, p->prefill);
   lane->limit = limit;
-  lane->sent_ns = lane->ended_ns = lane->queued = lane->unsent = lane->barriers = 0;
+  lane->sent_ns = lane->ended_ns = lane->queued = lane->unsent = lane->barriers = lane->renewed =
+      lane->failed_connects = 0;
   lane->done = lane->failed = lane->called_ns = 0;
   lane->reconnects_before = p->client->reconnects ? p->client->reconnects(lane->session) : 0;
   memset(lane->groups, 0, sizeof *lane->groups);

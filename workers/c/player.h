@@ -46,7 +46,8 @@ struct lane {
   uint64_t counted_since_ns, lead_in_ok, lead_in_failed; /* the begin of the counted part, and what came before it */
   bool counting;
   uint8_t *used;
-  uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before;
+  uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before, renewed, failed_connects;
+  uint64_t calls_made; /* on connections that are renewed */
   /* Read by the main thread while the lane plays. */
   _Atomic uint64_t done, failed, called_ns;
 };
@@ -58,7 +59,8 @@ struct player {
   uint64_t lane_count, lanes_in_all;
   struct lane *lanes;
   struct window window;
-  bool in_process; /* its client has no server */
+  uint64_t reconnect_after; /* calls; UINT64_MAX: connections stay */
+  bool in_process;          /* its client has no server */
   bool prefill, open_loop, quiet;
   bool prefilled; /* a prefill has begun */
   _Atomic uint64_t in_flight, peak, playing;

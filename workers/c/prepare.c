@@ -2,6 +2,7 @@
 #include "prepare.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 kind_set every_kind(void)
@@ -19,6 +20,16 @@ const char *option_value(const struct setup *setup, const char *name, const char
     if (!strcmp(setup->options[i].name, name))
       return setup->options[i].value;
   return otherwise;
+}
+
+bool is_on(const struct setup *setup, const char *name, const char *otherwise)
+{
+  return !strcmp(option_value(setup, name, otherwise), "on");
+}
+
+bool is_common(const struct setup *setup)
+{
+  return !strcmp(option_value(setup, "profile", "common"), "common");
 }
 
 static bool read_servers(json_t *servers, struct setup *setup)
@@ -127,6 +138,19 @@ bool has_word(const char *words, const char *word)
   return false;
 }
 
+static void refuse_option(const struct client *client, const struct option *option, char *text)
+{
+  bool renews = client->renew && !strcmp(option->name, "reconnect_after");
+  uint64_t calls = renews && strspn(option->value, "0123456789") == strlen(option->value) && strlen(option->value) < 19
+      ? strtoull(option->value, NULL, 10)
+      : 0;
+  if (renews && !calls)
+    snprintf(text, TEXT_SIZE, ": option reconnect_after is a number from 1 on, not %s", option->value);
+  else if (!renews && !is_known(client->options, option))
+    snprintf(text, TEXT_SIZE, ": no option %s=%s; it has: %s", option->name, option->value,
+        *client->options ? client->options : "none");
+}
+
 static void refuse_kinds(const struct client *client, const struct tape *tape, char *text)
 {
   size_t used = 0;
@@ -158,9 +182,7 @@ void refuse(const struct client *client, const struct setup *setup, const struct
   else
     refuse_kinds(client, tape, text);
   for (unsigned i = 0; !*text && i < setup->option_count; i++)
-    if (!is_known(client->options, &setup->options[i]))
-      snprintf(text, TEXT_SIZE, ": no option %s=%s; it has: %s", setup->options[i].name, setup->options[i].value,
-          *client->options ? client->options : "none");
+    refuse_option(client, &setup->options[i], text);
   char reason[TEXT_SIZE - 2] = "";
   if (!*text && client->refuse && (client->refuse(setup, tape, reason), *reason))
     snprintf(text, TEXT_SIZE, ": %s", reason);

@@ -118,12 +118,8 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 		return cannot("%s: option tls: %s", c.Library, err)
 	}
 	for name, value := range request.Options {
-		if encrypts && slices.Contains(tlsOptions, name) {
-			continue
-		}
-		allowed, known := c.Options[name]
-		if !known || !slices.Contains(allowed, value) {
-			return cannot("%s: no option %s=%s; it has %s", c.Library, name, value, c.optionList())
+		if reason := c.refuseOption(name, value, encrypts); reason != "" {
+			return cannot("%s: %s", c.Library, reason)
 		}
 	}
 	if c.Refuse != nil {
@@ -135,6 +131,21 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 		return cannot("%s: no time to think between operations", c.Library)
 	}
 	return c.refuseServers(request)
+}
+
+// refuseOption says what is wrong with an option; empty if nothing is.
+func (c *Client) refuseOption(name, value string, encrypts bool) string {
+	if encrypts && slices.Contains(tlsOptions, name) {
+		return ""
+	}
+	if name == reconnectAfter {
+		return c.refuseRenewal(value)
+	}
+	allowed, known := c.Options[name]
+	if !known || !slices.Contains(allowed, value) {
+		return fmt.Sprintf("no option %s=%s; it has %s", name, value, c.optionList())
+	}
+	return ""
 }
 
 func (c *Client) refuseServers(request *Request) error {

@@ -22,16 +22,15 @@ type GiveUp struct {
 	EndMs   int64 `json:"end_ms"`
 }
 
-// steps are those of a caller, with calls that it gives up. The window starts at startNs.
-func (g *GiveUp) steps(own [kindCount]Handler, session Cancelling, startNs int64) [kindCount]Handler {
-	var calls int64
+// steps are those of a caller, with calls that it gives up. The window starts at startNs; `calls` are counted.
+func (g *GiveUp) steps(own [kindCount]Handler, session Cancelling, startNs int64, calls *int64) [kindCount]Handler {
 	hasCome := func() bool {
 		sinceMs := (clock() - startNs) / int64(time.Millisecond)
 		if sinceMs < g.BeginMs || sinceMs >= g.EndMs {
 			return false
 		}
-		calls++
-		return calls%g.Every == 0
+		*calls++
+		return *calls%g.Every == 0
 	}
 	limit := time.Duration(g.AfterMs) * time.Millisecond
 	var ctx context.Context

@@ -18,8 +18,11 @@ type lane struct {
 	own       [kindCount]Handler // its use of the library
 	steps     [kindCount]Handler // these, or others that give up calls
 	flush     func() bool
-	timeoutNs int64 // a call that lasts so long is a timeout
-	inProcess bool  // its client has no server
+	renewal   *renewal // nil: its connections stay
+	givesUp   *GiveUp  // nil: it gives up no calls
+	givenUp   int64    // calls that could have been given up
+	timeoutNs int64    // a call that lasts so long is a timeout
+	inProcess bool     // its client has no server
 
 	// The run that is going on.
 	prefill bool
@@ -52,13 +55,8 @@ type lane struct {
 }
 
 func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *lane {
-	l := &lane{
-		tape: tape, place: uint64(place), lanes: uint64(lanes), flush: session.Flush, timeoutNs: timeoutNs,
-	}
-	for kind, steps := range session.Handlers() {
-		l.own[kind] = steps
-	}
-	l.steps = l.own
+	l := &lane{tape: tape, place: uint64(place), lanes: uint64(lanes), timeoutNs: timeoutNs}
+	l.use(session)
 	l.op.Tape = tape
 	l.names = make([]string, tape.longest)
 	return l
@@ -131,7 +129,10 @@ func (l *lane) playSafely(window *Window, active *atomic.Int64) (err error) {
 		}
 	}()
 	l.play(window, active)
-	return nil
+	if err = l.renewal.failure(); err != nil {
+		window.stop()
+	}
+	return err
 }
 
 // play runs from the window's start to its end. An open loop counts its calls in `active`.
@@ -206,9 +207,7 @@ func (l *lane) call(due int64, open bool) int64 {
 	lag := int64(0)
 	if open {
 		lag = began - due
-		if l.slice.counting {
-			l.lags.put(lag)
-		}
+		l.noteLag(lag)
 	}
 	if now >= l.timeline.endNs {
 		l.recorders = &l.sections[l.timeline.advance(now)]
@@ -221,6 +220,9 @@ func (l *lane) call(due int64, open bool) int64 {
 		l.groups.note(l.slice.counting && result.Fault == NoFault, began, now)
 	}
 	l.played++
+	if l.renewal != nil && !l.prefill {
+		l.renewal.made++
+	}
 	if result.Fault == NoFault {
 		l.timeline.note(lag + now - began)
 	} else {
@@ -231,6 +233,12 @@ func (l *lane) call(due int64, open bool) int64 {
 		l.report(now)
 	}
 	return now
+}
+
+func (l *lane) noteLag(lagNs int64) {
+	if l.slice.counting {
+		l.lags.put(lagNs)
+	}
 }
 
 func (l *lane) noteFault(fault Fault) {

@@ -68,6 +68,7 @@ type Done struct {
 	Queued        int64                 `json:"queued"`
 	Unsent        int64                 `json:"unsent"`
 	Reconnects    int64                 `json:"reconnects"`
+	Renewed       int64                 `json:"renewed"`
 	CPUUserNs     int64                 `json:"cpu_user_ns"`
 	CPUSystemNs   int64                 `json:"cpu_system_ns"`
 	Timeline      *Timeline             `json:"timeline"`

@@ -20,20 +20,20 @@ const lostNs = 5_000_000_000
 
 // Player is a client that is ready to play.
 type Player struct {
-	tape    *Tape
-	session Session
-	setup   *Prepare
-	lanes   []*lane
-	slices  *Slices // nil outside of begin_slices and end_slices
+	tape     *Tape
+	sessions []Session // one for all lanes, or one for each
+	setup    *Prepare
+	lanes    []*lane
+	slices   *Slices // nil outside of begin_slices and end_slices
 }
 
 func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) {
-	session := client.New()
-	if err := session.Open(setup); err != nil {
-		session.Close()
+	sessions, err := openSessions(client, setup)
+	if err != nil {
+		closeAll(sessions)
 		return nil, err
 	}
-	player := &Player{tape: setup.Tape, session: session, setup: setup}
+	player := &Player{tape: setup.Tape, sessions: sessions, setup: setup}
 	if len(setup.Servers) == 0 || !setup.Common() || setup.Tape.lanes != uint64(segment[1]*setup.Callers) {
 		setup.Tape.anyGeneration.Store(true) // they are for another way to play the tape
 	}
@@ -43,8 +43,10 @@ func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) 
 	}
 	for t := range setup.Callers {
 		place, lanes := segment[0]*setup.Callers+t, segment[1]*setup.Callers
-		l := newLane(setup.Tape, place, lanes, session, timeoutNs)
+		session := &sessions[t%len(sessions)]
+		l := newLane(setup.Tape, place, lanes, *session, timeoutNs)
 		l.inProcess = client.inProcess()
+		l.renewal = newRenewal(client, setup, session)
 		player.lanes = append(player.lanes, l)
 	}
 	return player, nil
@@ -55,8 +57,14 @@ func (p *Player) close() {
 	for _, l := range p.lanes {
 		l.free()
 	}
-	p.session.Close()
+	closeAll(p.sessions)
 	p.tape.close()
+}
+
+func closeAll(sessions []Session) {
+	for _, session := range sessions {
+		session.Close()
+	}
 }
 
 // progress is how many operations succeeded and how many failed so far.
@@ -82,7 +90,7 @@ func (p *Player) hangs() bool {
 func (p *Player) beginSlices() *Slices {
 	p.endSlices()
 	for _, l := range p.lanes {
-		l.steps = l.own
+		l.givesUp, l.steps = nil, l.own
 	}
 	p.slices = newSlices(p)
 	runtime.GC()
@@ -108,10 +116,8 @@ func (p *Player) begin(request *Request, window *Window) {
 	}
 	for t, l := range p.lanes {
 		l.ready(prefill, part(limit, t, len(p.lanes)), window)
-		l.steps = l.own
-		if session, can := p.session.(Cancelling); can && l.open && request.GivesUp != nil {
-			l.steps = request.GivesUp.steps(l.own, session, window.startNs)
-		}
+		l.givesUp, l.givenUp = request.GivesUp, 0
+		l.arm(p.sessions[t%len(p.sessions)])
 		if request.Calls != "" {
 			l.calls = newCallLog(len(p.lanes))
 		}
@@ -122,7 +128,7 @@ func (p *Player) begin(request *Request, window *Window) {
 // play runs a phase; blocks until it is over.
 func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	var active atomic.Int64
-	reconnects := p.session.Reconnects()
+	reconnects, renewed := p.connections()
 	var heap Heap
 	if request.Heap {
 		heap = heapNow()
@@ -145,7 +151,7 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 		}
 	}
 	totals := p.totals(window)
-	totals.reconnects = p.session.Reconnects() - reconnects
+	totals.count(p, reconnects, renewed)
 	totals.userNs, totals.systemNs = userNs-beforeUserNs, systemNs-beforeSystemNs
 	if request.Heap {
 		totals.heap = heapNow().since(heap)
@@ -182,9 +188,16 @@ func panicked(crash any) error {
 type totals struct {
 	elapsedNs, sendElapsedNs int64
 	userNs, systemNs         int64
-	reconnects               int64
+	reconnects, renewed      int64
 	atOnce                   int64 // lanes of a closed loop that played: each is always in a call
 	heap                     *Heap // of a run that asked for it
+}
+
+// count has the connections that were opened again since there were so many.
+func (t *totals) count(p *Player, reconnects, renewed int64) {
+	t.reconnects, t.renewed = p.connections()
+	t.reconnects -= reconnects
+	t.renewed -= renewed
 }
 
 // totals are those of a run that has ended, without what the kernel and the library know.
@@ -202,8 +215,8 @@ func (p *Player) totals(window *Window) (sum totals) {
 func (p *Player) done(phase string, sum totals) (*Done, error) {
 	done := &Done{
 		Type: "done", Phase: phase, ElapsedNs: sum.elapsedNs, SendElapsedNs: sum.sendElapsedNs,
-		CPUUserNs: sum.userNs, CPUSystemNs: sum.systemNs, Reconnects: sum.reconnects, MaxInFlight: sum.atOnce,
-		WrongReplies: wrongReplies(p.lanes), Heap: sum.heap,
+		CPUUserNs: sum.userNs, CPUSystemNs: sum.systemNs, Reconnects: sum.reconnects, Renewed: sum.renewed,
+		MaxInFlight: sum.atOnce, WrongReplies: wrongReplies(p.lanes), Heap: sum.heap,
 	}
 	var lags *Histogram
 	for _, l := range p.lanes {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,6 +17,8 @@ type Prepare struct {
 	Callers int
 	Timeout time.Duration
 	Options map[string]string
+	// ReconnectAfter is how many calls a caller makes on its connections; 0: they stay.
+	ReconnectAfter int64
 }
 
 func newPrepare(request *Request, tape *Tape) *Prepare {
@@ -23,6 +26,7 @@ func newPrepare(request *Request, tape *Tape) *Prepare {
 		Tape: tape, Callers: request.Threads, Options: request.Options,
 		Timeout: time.Duration(request.TimeoutMs) * time.Millisecond,
 	}
+	setup.ReconnectAfter, _ = strconv.ParseInt(request.Options[reconnectAfter], 10, 64)
 	for _, server := range request.Servers {
 		setup.Servers = append(setup.Servers, strings.TrimPrefix(server, "unix:"))
 	}

@@ -11,6 +11,9 @@ func (l *lane) next() bool {
 	if l.prefill {
 		return l.nextKey()
 	}
+	if l.renewal != nil && !l.renew() {
+		return false
+	}
 	if l.at >= uint64(len(l.tape.records)) {
 		l.at = l.place * l.tape.group
 		l.passNs += int64(l.tape.periodNs)

@@ -90,17 +90,18 @@ func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
 
 // Slices are lanes that wait for their next slice, each in its goroutine.
 type Slices struct {
-	player     *Player
-	turns      []chan *Window // one for each lane; closed at the end
-	over       chan struct{}  // the last lane is ready for the next slice
-	playing    atomic.Int64
-	active     atomic.Int64
-	lanes      sync.WaitGroup
-	errs       []error
-	window     *Window // of the last slice
-	leadInNs   int64
-	totals     totals
-	reconnects int64
+	player   *Player
+	turns    []chan *Window // one for each lane; closed at the end
+	over     chan struct{}  // the last lane is ready for the next slice
+	playing  atomic.Int64
+	active   atomic.Int64
+	lanes    sync.WaitGroup
+	errs     []error
+	window   *Window // of the last slice
+	leadInNs int64
+	totals   totals
+	// What was opened again before the first slice.
+	reconnects, renewed int64
 	// The slice's begin.
 	userNs, systemNs int64
 }
@@ -110,8 +111,9 @@ func newSlices(player *Player) *Slices {
 	count := len(player.lanes)
 	s := &Slices{
 		player: player, over: make(chan struct{}, 1), errs: make([]error, count),
-		window: newWindow(0, 0, player.setup.Timeout), reconnects: player.session.Reconnects(),
+		window: newWindow(0, 0, player.setup.Timeout),
 	}
+	s.reconnects, s.renewed = player.connections()
 	s.window.last(0)
 	s.playing.Store(int64(count))
 	for t, l := range player.lanes {
@@ -212,7 +214,7 @@ func (s *Slices) end() {
 }
 
 func (s *Slices) done() (*Done, error) {
-	s.totals.reconnects = s.player.session.Reconnects() - s.reconnects
+	s.totals.count(s.player, s.reconnects, s.renewed)
 	done, err := s.player.done("measure", s.totals)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@
 //	client.go    what a client file offers   connect.go    how clients connect
 //	slices.go    short turns of a player     script.go    what a lane plays next
 //	groups.go    the times of whole groups   heap.go        what a run allocates and collects
-//	hello.go     who this worker is
+//	hello.go     who this worker is          renewal.go    connections that are opened again as asked
 //	*_client.go  one file for each library   README.md     what a client file has to hold
 //
 // The garbage collector runs with its defaults (GOGC=100, GOMAXPROCS = all CPUs), or as the

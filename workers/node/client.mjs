@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 
 import { KINDS } from './kinds.mjs';
 import { Unsupported } from './prepare.mjs';
+import { within } from './window.mjs';
 
+const CONNECT_MS = 5000; // beyond every time-out
 const FOLDER = new URL('.', import.meta.url).href;
 
 /** The version of a package, as its own package.json says. */
@@ -40,12 +42,19 @@ export function isOwnError(error) {
 /** One session of the library, with a connection to each server: its calls and verifiers by kind. */
 export class Session {
   constructor(client, setup) {
-    this.made = client.make(setup);
+    this.setup = setup;
     /** After this number of time-outs the worker gives up a call; in the profile `defaults` it never does. */
     this.giveUpAfterTimeouts = setup.common ? (client.giveUpAfterTimeouts ?? Infinity) : Infinity;
     this.client = client;
     this.calls = [];
     this.verifiers = [];
+    /** Calls since it was opened, the times that it was renewed, and the barriers of these. */
+    this.callsMade = this.renewed = this.barriers = 0;
+    this.make();
+  }
+
+  make() {
+    this.made = this.client.make(this.setup);
     const kinds = this.made.kinds();
     KINDS.forEach((name, kind) => {
       [this.calls[kind], this.verifiers[kind]] = kinds[name] ?? [];
@@ -58,8 +67,22 @@ export class Session {
     return this.client.failure(error, call);
   }
 
-  async open() {
-    await this.made.open?.();
+  /** Connect; a promise that is rejected after the longest time that this may take. */
+  connect() {
+    return within(2 * this.setup.timeoutMs + CONNECT_MS, this.made.open?.(), 'no connection, and no error either');
+  }
+
+  /** Close its connections, and open others. */
+  async renew() {
+    if (this.setup.quiet) {
+      await this.barrier(); // what had no reply must arrive before
+      this.barriers += 1;
+    }
+    this.close();
+    this.make();
+    await this.connect();
+    this.callsMade = 0;
+    this.renewed += 1;
   }
 
   async barrier() {

@@ -195,7 +195,7 @@ export class Call {
 
   /** A time-out for a library that has none: its answer, should it come, is ignored. */
   giveUp() {
-    const next = new Call(this.lane, this.session);
+    const next = new this.constructor(this.lane, this.session);
     next.run = this.run;
     this.out = false;
     Object.assign(next, { out: true, waiting: true, beganNs: this.beganNs, dueNs: this.dueNs });

@@ -8,12 +8,12 @@ import { heapMessage, heapProfiler } from './heap.mjs';
 import { KINDS, SET } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
+import { RenewedCall, takeRenewed, withRenewed } from './renewal.mjs';
 import { ClosedRun, OpenRun } from './lane_loops.mjs';
 import { Slices } from './slices.mjs';
 import { sockets } from './sockets.mjs';
 
 const WATCH_MS = 20;
-const CONNECT_MS = 5000; // beyond every time-out
 const ENDING_MS = 5000;
 
 export class Player {
@@ -44,9 +44,8 @@ export class Player {
   async connect(count) {
     const { client, setup } = this;
     for (let i = 0; i < count; i++) this.sessions.push(new Session(client, setup));
-    const opened = Promise.all(this.sessions.map((session) => session.open()));
     try {
-      await within(2 * setup.timeoutMs + CONNECT_MS, opened, 'no connection, and no error either');
+      await Promise.all(this.sessions.map((session) => session.connect()));
     } catch (error) {
       throw new ConnectError(`${setup.servers.join(', ')}: ${error?.message || error?.code || error}`);
     }
@@ -57,7 +56,8 @@ export class Player {
     const { sessions } = this;
     const { threads, depth } = this.setup;
     const own = sessions.filter((_, i) => (sessions.length > threads ? i % threads === t : i === t % sessions.length));
-    return own.flatMap((session) => Array.from({ length: depth }, () => new Call(lane, session)));
+    const Kind = this.setup.reconnectAfter > 0 ? RenewedCall : Call;
+    return own.flatMap((session) => Array.from({ length: depth }, () => new Kind(lane, session)));
   }
 
   /** Make a phase ready. */
@@ -72,7 +72,7 @@ export class Player {
     this.run.callLog = callLogTo(request.calls);
     this.countsHeap = request.heap === true;
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
-    this.quiet = !prefill && this.hasNoreply;
+    this.quiet = !prefill && this.setup.quiet;
     this.slices = null;
     globalThis.gc?.(); // what came before is not the run's to clear away
     window.plan(request.start_unix_ns ?? 0);
@@ -85,10 +85,6 @@ export class Player {
   noteFill(prefill) {
     if (prefill && this.prefilled) this.setup.tape.anyGeneration = true;
     this.prefilled ||= prefill;
-  }
-
-  get hasNoreply() {
-    return [...this.setup.tape.kinds].some((kind) => kind % 2 === 1);
   }
 
   /** Play the phase that was made ready; the fields of `done`. */
@@ -110,17 +106,18 @@ export class Player {
   async playWindow(run) {
     const watch = setInterval(() => run.watch(), WATCH_MS);
     const opened = sockets.opened;
+    takeRenewed(this.sessions);
     try {
       const profiler = this.countsHeap ? heapProfiler() : null;
       await run.window.begin();
-      const before = process.cpuUsage();
+      const usedBefore = process.cpuUsage();
       run.start();
       await run.over;
       const sentNs = run.endedNs;
       const barriers = await this.endQuiet(run);
-      const cpu = process.cpuUsage(before);
+      const cpu = process.cpuUsage(usedBefore);
       const heap = heapMessage(profiler);
-      return { endedNs: run.endedNs, sentNs, barriers, cpu, heap, reconnects: sockets.opened - opened };
+      return withRenewed(this.sessions, sockets.opened - opened, { endedNs: run.endedNs, sentNs, barriers, cpu, heap });
     } finally {
       clearInterval(watch);
       run.callLog?.write();
@@ -131,7 +128,7 @@ export class Player {
 
   /** Make everything ready that slices need. */
   beginSlices() {
-    this.quiet = this.hasNoreply;
+    this.quiet = this.setup.quiet;
     this.slices = new Slices(this);
     globalThis.gc?.();
   }
@@ -175,7 +172,7 @@ export class Player {
 }
 
 /** The part of `done` that every run has. */
-function done(phase, run, { barriers, cpu, reconnects, heap }) {
+function done(phase, run, { barriers, cpu, reconnects, renewed, heap }) {
   return {
     type: 'done',
     phase,
@@ -185,6 +182,7 @@ function done(phase, run, { barriers, cpu, reconnects, heap }) {
     queued: run.queued,
     unsent: run.unsent,
     reconnects,
+    renewed,
     cpu_user_ns: cpu.user * 1000,
     cpu_system_ns: cpu.system * 1000,
     barriers,

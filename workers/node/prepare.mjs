@@ -35,6 +35,16 @@ export class Prepare {
     if (!this.playsAsMeant()) tape.anyGeneration = true;
   }
 
+  /** After so many calls a caller's connections are closed and opened again; 0: they stay. */
+  get reconnectAfter() {
+    return Number(this.options.reconnect_after ?? 0);
+  }
+
+  /** Whether operations of the tape have no reply. */
+  get quiet() {
+    return [...this.tape.kinds].some((kind) => kind % 2 === 1);
+  }
+
   /** Whether it plays the tape as its generations are for. */
   playsAsMeant() {
     // An operation without a reply, or outstanding with others, could be overtaken on its way.
@@ -93,7 +103,7 @@ function* refusals(setup, client, kinds) {
   yield [missing.length > 0, `no ${missing.sort().join(', ')}`];
   yield [tape.thinks, 'no time to think between operations'];
   yield [!tape.readable, 'its keys are strings, and those of the tape are no UTF-8'];
-  yield* optionRefusals(setup.options, client, inProcess);
+  yield* optionRefusals(setup, client, inProcess);
   yield [!client.wires.includes(setup.wire), `no wire ${setup.wire}, only ${client.wires.join(', ')}`];
   yield [inProcess && servers.length > 0, 'a cache in the process has no servers'];
   yield [inProcess && setup.depth > 1, 'a call of it is over before the next one (depth 1)'];
@@ -108,7 +118,7 @@ function* refusals(setup, client, kinds) {
   yield [uneven, 'connections that are neither a multiple of the callers nor a divisor of their number'];
 }
 
-function* optionRefusals(options, client, inProcess) {
+function* optionRefusals({ options, depth, connections, threads }, client, inProcess) {
   const encrypts = client.features.includes('tls');
   const logsIn = client.features.includes('login_sasl');
   const known = { ...client.options, ...(inProcess ? {} : { profile: ['common', 'defaults'] }) };
@@ -116,6 +126,13 @@ function* optionRefusals(options, client, inProcess) {
   for (const [name, value] of Object.entries(options)) {
     if (encrypts && TLS_OPTIONS.includes(name)) continue;
     if (logsIn && name === 'auth') continue;
+    if (name === 'reconnect_after' && !inProcess) {
+      const whole = /^[1-9]\d{0,14}$/.test(value);
+      yield [!whole, `option reconnect_after is a number from 1 on, not ${value}`];
+      const own = depth === 1 && connections === threads;
+      yield [!own, 'reconnect_after: a connection for each caller, and depth 1'];
+      continue;
+    }
     yield [!known[name]?.includes(value), `no option ${name}=${value}; it has ${listed.join(', ') || 'none'}`];
   }
 }

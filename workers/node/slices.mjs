@@ -135,7 +135,7 @@ export class Slices {
     if (player.inProcess) this.run.timeoutNs = Infinity;
     for (const lane of lanes) lane.begin(false, Infinity, 0);
     this.tapeNs = 0; // the instant at which the tape stands still between slices
-    this.sum = { elapsedNs: 0, user: 0, system: 0, barriers: 0, reconnects: 0 };
+    this.sum = { elapsedNs: 0, user: 0, system: 0, barriers: 0, reconnects: 0, renewed: 0 };
     this.before = this.run.totals;
   }
 
@@ -162,6 +162,7 @@ export class Slices {
     sum.system += figures.cpu.system;
     sum.barriers += figures.barriers;
     sum.reconnects += figures.reconnects;
+    sum.renewed += figures.renewed;
     this.before = run.totals;
     return {
       type: 'slice_done',

@@ -8,7 +8,7 @@
 //   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
 //   sockets.mjs  the connections                window.mjs      when a run begins and ends
 //   run.mjs      what the loops share           slices.mjs      the tape played in short turns
-//   heap.mjs     what a run collects
+//   heap.mjs     what a run collects            renewal.mjs     connections that are opened again as asked
 //   clients/     one file for each library      README.md       what a client file has to hold
 //
 // A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a

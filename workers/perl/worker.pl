@@ -8,6 +8,7 @@
 #   lib/Tape.pm      the tape, checked              lib/Timeline.pm   the window in slices and sections
 #   lib/Messages.pm  JSON lines                     lib/Slices.pm     the tape played in turns
 #   lib/CallLog.pm   a record of each call          lib/Groups.pm     the times of whole groups
+#   lib/Renewal.pm   connections that are opened again as asked
 #   clients/       one file for each library        README.md         what a client file has to hold
 use v5.36;
 

@@ -12,8 +12,8 @@
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
 #   lib/operation.rb a record, as an operation      lib/generations.rb  values that show which write was read
-#   README.md        what a client file has to hold lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
-#
+#   lib/renewal.rb   connections renewed as asked   lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
+#   README.md        what a client file has to hold
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
 # Output of libraries goes to stderr; stdout is the protocol's alone.
@@ -26,7 +26,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up heap slices lane player].each { |part| require_relative "lib/#{part}" }
+%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up heap slices renewal lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0

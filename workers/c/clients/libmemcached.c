@@ -10,6 +10,7 @@
  * alone. */
 // pkg-config: libmemcached
 #include "../client.h"
+#include "libmemcached_behaviors.h"
 
 #include <libmemcached/memcached.h>
 #include <stdio.h>
@@ -21,22 +22,13 @@ struct session {
   memcached_result_st *results; /* as many as the longest run has keys, and one */
   struct item *items;
   uint32_t room;
+  bool proxied;            /* a proxy takes no `stats` */
   bool noreply, with_cas;  /* how the handle is set now */
   bool buffers, buffering; /* what is asked for, and how it is now */
   char *value;             /* of a single get, to be freed */
   uint32_t closed;         /* connections that were lost and are not open again yet */
   uint64_t reconnects;
 };
-
-static bool on(const struct setup *setup, const char *name, const char *otherwise)
-{
-  return !strcmp(option_value(setup, name, otherwise), "on");
-}
-
-static bool common(const struct setup *setup)
-{
-  return !strcmp(option_value(setup, "profile", "common"), "common");
-}
 
 static bool add_server(memcached_st *handle, const char *server)
 {
@@ -49,61 +41,6 @@ static bool add_server(memcached_st *handle, const char *server)
   bool brackets = *server == '[';
   snprintf(host, sizeof host, "%.*s", (int)(colon - server) - 2 * brackets, server + brackets);
   return memcached_server_add(handle, host, (in_port_t)atoi(colon + 1)) == MEMCACHED_SUCCESS;
-}
-
-/* Behaviours of the library that are options here; what is not given stays as it comes. */
-/* clang-format off */
-static const struct { const char *name; memcached_behavior_t behavior; } BEHAVIORS[] = {
-    {"no_block", MEMCACHED_BEHAVIOR_NO_BLOCK}, {"keepalive", MEMCACHED_BEHAVIOR_TCP_KEEPALIVE},
-    {"verify_key", MEMCACHED_BEHAVIOR_VERIFY_KEY}, {"sort_hosts", MEMCACHED_BEHAVIOR_SORT_HOSTS},
-    {"socket_send_size", MEMCACHED_BEHAVIOR_SOCKET_SEND_SIZE}, {"socket_recv_size", MEMCACHED_BEHAVIOR_SOCKET_RECV_SIZE},
-    {"io_msg_watermark", MEMCACHED_BEHAVIOR_IO_MSG_WATERMARK},
-    {"io_bytes_watermark", MEMCACHED_BEHAVIOR_IO_BYTES_WATERMARK},
-};
-
-static const struct { const char *name; memcached_hash_t hash; } HASHES[] = {
-    {"default", MEMCACHED_HASH_DEFAULT}, {"md5", MEMCACHED_HASH_MD5}, {"crc", MEMCACHED_HASH_CRC},
-    {"fnv1_64", MEMCACHED_HASH_FNV1_64}, {"fnv1a_64", MEMCACHED_HASH_FNV1A_64}, {"fnv1_32", MEMCACHED_HASH_FNV1_32},
-    {"fnv1a_32", MEMCACHED_HASH_FNV1A_32}, {"jenkins", MEMCACHED_HASH_JENKINS}, {"murmur", MEMCACHED_HASH_MURMUR},
-};
-/* clang-format on */
-
-/* What an option sets a behaviour to. */
-static uint64_t behavior_value(const char *text)
-{
-  return !strcmp(text, "on") ? 1 : !strcmp(text, "off") ? 0 : strtoull(text, NULL, 10);
-}
-
-/* Set the behaviours that are asked for; the `reason` where the library does not take one. */
-static void behave(memcached_st *handle, const struct setup *setup, char *reason)
-{
-  for (size_t i = 0; i < sizeof BEHAVIORS / sizeof *BEHAVIORS; i++) {
-    const char *text = option_value(setup, BEHAVIORS[i].name, NULL);
-    if (text && memcached_behavior_set(handle, BEHAVIORS[i].behavior, behavior_value(text)) != MEMCACHED_SUCCESS)
-      snprintf(reason, REASON_SIZE, "%s: the library does not take %s=%s", setup->wire, BEHAVIORS[i].name, text);
-  }
-  const char *hash = option_value(setup, "hash", NULL);
-  for (size_t i = 0; hash && i < sizeof HASHES / sizeof *HASHES; i++)
-    if (!strcmp(hash, HASHES[i].name)
-        && memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_HASH, HASHES[i].hash) != MEMCACHED_SUCCESS)
-      snprintf(reason, REASON_SIZE, "%s: the library does not take hash=%s", setup->wire, hash);
-}
-
-static void configure(memcached_st *handle, const struct setup *setup)
-{
-  uint64_t timeout_ms = setup->timeout_ms;
-  memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_BINARY_PROTOCOL, !strcmp(setup->wire, "binary"));
-  if (common(setup)) {
-    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, timeout_ms);
-    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_CONNECT_TIMEOUT, timeout_ms);
-    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_SND_TIMEOUT, timeout_ms * 1000);
-    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_RCV_TIMEOUT, timeout_ms * 1000);
-  }
-  memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_TCP_NODELAY, on(setup, "nodelay", common(setup) ? "on" : "off"));
-  if (!strcmp(option_value(setup, "hashing", "default"), "ketama"))
-    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, 1);
-  if (!strcmp(option_value(setup, "distribution", "modula"), "consistent"))
-    memcached_behavior_set_distribution(handle, MEMCACHED_DISTRIBUTION_CONSISTENT);
 }
 
 /* Some behaviours do not go together: a handle that never connects finds out. */
@@ -119,7 +56,7 @@ static void refuse(const struct setup *setup, const struct tape *tape, char *rea
 {
   kind_set unseen = IN_SET(SET) | IN_SET(DELETE);
   kind_set unmatched = QUIET(DELETE) | QUIET(INCR) | QUIET(DECR);
-  if (on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
+  if (is_on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
     snprintf(reason, REASON_SIZE, "buffer_requests: it never tells what came of a buffered set or delete");
   else if (!strcmp(setup->wire, "binary") && (tape->kinds & unmatched))
     snprintf(reason, REASON_SIZE, "binary: it takes the answer of a quiet delete, incr or decr for the next one's");
@@ -130,12 +67,16 @@ static void refuse(const struct setup *setup, const struct tape *tape, char *rea
 }
 
 /* A command that every server answers. Of versions it takes none but numbers, and asks for them once. */
-static memcached_return_t ask_each(memcached_st *handle)
+static memcached_return_t ask_each(const struct session *s)
 {
   memcached_return_t code;
-  memcached_stat_st *stats = memcached_stat(handle, NULL, &code);
+  if (s->proxied) {
+    code = memcached_touch(s->handle, "cachemark", strlen("cachemark"), 0);
+    return code == MEMCACHED_NOTFOUND ? MEMCACHED_SUCCESS : code;
+  }
+  memcached_stat_st *stats = memcached_stat(s->handle, NULL, &code);
   if (stats)
-    memcached_stat_free(handle, stats);
+    memcached_stat_free(s->handle, stats);
   return code;
 }
 
@@ -147,14 +88,15 @@ static void close_session(void *session)
   memcached_free(s->handle), free(s->results), free(s->items), free(s);
 }
 
-static void *open_session(const struct setup *setup, const struct tape *tape, char *reason)
+static void *open_as(const struct setup *setup, const struct tape *tape, char *reason, bool proxied)
 {
   struct session *s = calloc(1, sizeof *s);
+  s->proxied = proxied;
   s->handle = memcached_create(NULL);
   s->room = tape->longest_run + 1;
   s->results = calloc(s->room, sizeof *s->results);
   s->items = calloc(s->room, sizeof *s->items);
-  s->buffers = on(setup, "buffer_requests", "off");
+  s->buffers = is_on(setup, "buffer_requests", "off");
   for (uint32_t i = 0; i < s->room; i++)
     memcached_result_create(s->handle, &s->results[i]);
   for (unsigned i = 0; i < setup->server_count && !*reason; i++)
@@ -166,12 +108,24 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
   if (read_login(setup, &who, reason) && memcached_set_sasl_auth_data(s->handle, who.user, who.password))
     snprintf(reason, REASON_SIZE, "auth: this library was built without SASL");
   /* The first command connects. */
-  if (!*reason && ask_each(s->handle) != MEMCACHED_SUCCESS)
+  if (!*reason && ask_each(s) != MEMCACHED_SUCCESS)
     snprintf(reason, REASON_SIZE, "%s: %s", setup->servers[0], memcached_last_error_message(s->handle));
   if (!*reason)
     return s;
   close_session(s);
   return NULL;
+}
+
+/* twemproxy closes a connection that asks for `stats`, and the library then waits before it connects again. */
+static void *open_session(const struct setup *setup, const struct tape *tape, char *reason)
+{
+  char without_stats[REASON_SIZE] = "";
+  void *session = open_as(setup, tape, reason, false);
+  if (session || setup->server_count > 1)
+    return session;
+  if ((session = open_as(setup, tape, without_stats, true)))
+    *reason = 0;
+  return session;
 }
 
 static enum status status_of(memcached_return_t code)
@@ -215,7 +169,7 @@ static void begin(void *session, bool prefill)
   bool buffering = s->buffers && !prefill;
   if (buffering != s->buffering) {
     memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, buffering);
-    ask_each(s->handle); /* the setting closes the connections; this opens them again */
+    ask_each(s); /* the setting closes the connections; this opens them again */
     s->buffering = buffering;
   }
 }
@@ -360,7 +314,16 @@ static int barrier(void *session)
 {
   struct session *s = session;
   memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_NOREPLY, s->noreply = false);
-  return ask_each(s->handle) == MEMCACHED_SUCCESS ? (int)memcached_server_count(s->handle) : -1;
+  return ask_each(s) == MEMCACHED_SUCCESS ? (int)memcached_server_count(s->handle) : -1;
+}
+
+static unsigned renew(void *session)
+{
+  struct session *s = session;
+  memcached_quit(s->handle);
+  ask_each(s); /* this opens them again */
+  s->closed = closed(s);
+  return memcached_server_count(s->handle) - s->closed;
 }
 
 static uint64_t reconnects(void *session)
@@ -380,7 +343,7 @@ static const struct client libmemcached = {
                "hash=default|md5|crc|fnv1_64|fnv1a_64|fnv1_32|fnv1a_32|jenkins|murmur "
                "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N auth=USER:FILE",
     .refuse = refuse, .open = open_session, .close = close_session, .begin = begin, .call = call,
-    .release = release, .barrier = barrier, .reconnects = reconnects,
+    .release = release, .barrier = barrier, .reconnects = reconnects, .renew = renew,
 };
 /* clang-format on */
 REGISTER_CLIENT(libmemcached)

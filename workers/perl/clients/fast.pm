@@ -40,15 +40,18 @@ sub calls ($class) {
 }
 
 sub connect ($self) {
-    my ($tape, $setup) = @$self{qw(tape setup)};
-    my $quiet = grep { /_noreply$/ } keys $tape->{kinds}->%*;
+    my $quiet = grep { /_noreply$/ } keys $self->{tape}{kinds}->%*;
     my %own   = $self->common ? (io_timeout => $self->timeout_s, connect_timeout => $self->timeout_s) : ();
     $own{ketama_points} = KETAMA_POINTS if $self->option('hashing', 'default') eq 'ketama';
     $self->{cache} = Cache::Memcached::Fast->new({
         servers => [map { { address => $_, $quiet ? (noreply => 1) : () } } $self->addresses], %own,
     });
+    $self->reach;
+}
+
+sub reach ($self) {
     my $versions = $self->{cache}->server_versions;
-    for my $server ($setup->{servers}->@*) {
+    for my $server ($self->{setup}{servers}->@*) {
         die "$server: no connection\n" unless $versions->{ $server =~ s/^unix://r };
     }
     $self->watch_sockets;

@@ -32,6 +32,10 @@ sub calls ($class) {
 sub connect ($self) {
     my %own = $self->common ? (connect_timeout => $self->timeout_s, select_timeout => $self->timeout_s) : ();
     $self->{cache} = Cache::Memcached->new({servers => [$self->addresses], %own});
+    $self->reach;
+}
+
+sub reach ($self) {
     for my $server ($self->addresses) {
         $self->{cache}->sock_to_host($server) or die "$server: no connection\n";
     }

@@ -50,6 +50,12 @@ sub timeout_s ($self)               { $self->{setup}{timeout_ms} / 1000 }
 # Addresses as the Perl clients take them.
 sub addresses ($self) { map { s/^unix://r } $self->{setup}{servers}->@* }
 
+# Close the connections, and open them again. Dies with a text that names the server.
+sub renew ($self) {
+    $self->{cache}->disconnect_all;
+    $self->reach;
+}
+
 # The Perl text for a variable of an operation.
 sub field ($self, $name, $op) {
     my ($tape, $keys) = ($self->{tape}, $op->[KEYS]);

@@ -8,6 +8,7 @@ use CallLog;
 use Lane;
 use Operation;
 use Recorder;
+use Renewal;
 use Slices;
 use Tape;
 use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
@@ -27,9 +28,8 @@ sub timeout_s ($self) { $self->{setup}{timeout_ms} / 1000 }
 # Connect and make everything that the window needs. Dies with a message of the protocol.
 sub new ($class, $parent, $setup, $client_class) {
     my $tape = Tape->new($setup->{tape});
-    if (my $reason = $setup->refusal($client_class, $tape)) {
-        die {type => 'unsupported', reason => $reason};
-    }
+    my $reason = $setup->refusal($client_class, $tape);
+    die {type => 'unsupported', reason => $reason} if $reason;
     my $client = eval { $client_class->new($setup, $tape) } // die {kind => 'connect', text => $@ =~ s/\s+$//r};
     my $self   = bless {parent => $parent, setup => $setup, tape => $tape, client => $client}, $class;
     my ($place, $lanes) = $setup->{segment}->@*;
@@ -43,6 +43,7 @@ sub new ($class, $parent, $setup, $client_class) {
         $self->{$part} = $script;
     }
     $self->{quiet} = grep { /_noreply$/ } keys $tape->{kinds}->%*;
+    $self->{renewal} = Renewal->new($self);
     # So that a sleep ends when it should.
     if (open my $slack, '>', '/proc/self/timerslack_ns') { print $slack 1 }
     return $self;
@@ -74,8 +75,7 @@ sub run ($self, $request) {
         $record->add_usage(\@before, [usage()]);
     }
     $record->count($self->timeout_s, sub { $self->look(now()) });
-    my $calls = delete $self->{calls};
-    return {done($request->{phase}, $record, $start_s)->%*, wrong_replies => $calls && $calls->{wrong} || []};
+    return {done($request->{phase}, $record, $start_s)->%*, wrong_replies => (delete $self->{calls} || {})->{wrong} // []};
 }
 
 # Make all ready for slices.
@@ -85,7 +85,6 @@ sub begin_slices ($self, $request) {
 }
 
 sub slice ($self, $request) { return $self->{slices}->play($request) }
-
 sub end_slices ($self, $request) { return (delete $self->{slices})->done }
 
 # CPU time of this process in s: all of it, and the kernel's share, which comes in ticks of 10 ms.
@@ -115,6 +114,7 @@ sub play_open_loop ($self, $script, $limit) {
     while ($record->{played} + $record->{unsent} < $limit) {
         my ($due_s, $ended_s) = ($self->due($script, $self->{at}), $self->{ended_s});
         $self->look($ended_s) if defined $ended_s && $ended_s >= $self->{look_s};
+        $self->{renewal}->renew_in_time if $self->{renewal};
         last                  if $due_s > $self->{end_s} - ROUNDING_S || !$self->wait_until($due_s);
         my $turn = $self->{at}++ % $length;
         if (now() >= $self->drain_s) {

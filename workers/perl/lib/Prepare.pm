@@ -41,9 +41,11 @@ sub refusal ($self, $class, $tape) {
 
 sub unknown_option ($self, $class) {
     my %patterns = (profile => 'common|defaults', $class->OPTIONS);
+    $patterns{reconnect_after} = '[1-9][0-9]{0,14}(?#a number from 1 on)' unless $class->in_process;
     for my $name (sort keys $self->{options}->%*) {
         my $pattern = $patterns{$name} // return "no option $name";
-        return "no option $name=$self->{options}{$name}: it is $pattern" if $self->{options}{$name} !~ /^(?:$pattern)\z/;
+        my $words = $pattern =~ /\(\?#(.+)\)$/ ? $1 : $pattern;
+        return "option $name is $words, not $self->{options}{$name}" if $self->{options}{$name} !~ /^(?:$pattern)\z/;
     }
     return undef;
 }

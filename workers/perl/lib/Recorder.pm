@@ -20,7 +20,7 @@ sub new ($class, $ops, $group, $timeline) {
         # Positions from which on the operations are those from another one of the lane's on, and count or not.
         parts => [[0, 0, 1]], lead_in => {},
         ops  => $ops, groups => $group > 1 && Groups->new($group), begins => '', took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
-        done => [], left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
+        done => [], left => {}, barriers => 0, renewed => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
     }, $class;
 }
@@ -156,7 +156,7 @@ sub figures ($self, $phase) {
     return {
         type          => 'done', phase => $phase, operations => $self->operations, send_lag => $self->lag,
         max_in_flight => $self->{played} ? 1 : 0, groups => $self->{groups} ? $self->{groups}->message : undef,
-        map({ $_ => $self->{$_} } qw(queued unsent barriers)),
+        map({ $_ => $self->{$_} } qw(queued unsent barriers renewed)),
         reconnects    => 0,    # the libraries do not tell
         cpu_user_ns   => int($self->{cpu_ns} - $system_ns),
         cpu_system_ns => int $system_ns,

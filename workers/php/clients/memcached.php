@@ -46,8 +46,25 @@ final class Client extends BaseClient
     ];
 
     private Memcached $client;
+    /** Whether there is a proxy, which takes no `stats`. */
+    private bool $proxied = false;
 
     protected function open(): void
+    {
+        try {
+            $this->connect();
+            $this->barrier();
+        } catch (Unreachable $error) {
+            if (count($this->setup->servers) > 1) {
+                throw $error;
+            }
+            $this->proxied = true; // twemproxy closes a connection that asks for `stats`
+            $this->connect();
+            $this->barrier();
+        }
+    }
+
+    private function connect(): void
     {
         $setup = $this->setup;
         ini_set('memcached.compression_threshold', $setup->option('compression_threshold', '2000'));
@@ -75,7 +92,6 @@ final class Client extends BaseClient
             $this->client->setSaslAuthData(...$login);
         }
         $this->client->addServers($setup->addresses());
-        $this->barrier();
     }
 
     public static function libraryVersion(): string
@@ -114,7 +130,12 @@ final class Client extends BaseClient
     public function barrier(): int
     {
         $this->begin(false);
-        $reportedNs = $this->client->getStats();
+        if ($this->proxied) {
+            $touched = $this->client->touch('cachemark', 0) || $this->client->getResultCode() === Memcached::RES_NOTFOUND;
+            $reportedNs = $touched ? [true] : [];
+        } else {
+            $reportedNs = $this->client->getStats();
+        }
         if (!$reportedNs) {
             throw new Unreachable(implode(', ', $this->setup->servers) . ": {$this->client->getResultMessage()}");
         }

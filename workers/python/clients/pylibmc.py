@@ -105,10 +105,26 @@ class Session(BaseSession):
         if setup.options.get("hashing") == "ketama":
             behaviors["ketama"] = True
         addresses = [server.path or f"{server.host}:{server.port}" for server in setup.servers]
-        self.client = pylibmc.Client(addresses, binary=setup.wire == "binary", behaviors=behaviors)
+        binary = setup.wire == "binary"
+        self.client = pylibmc.Client(addresses, binary=binary, behaviors=behaviors)
         self._missed_at = -1
-        self._servers = len(addresses)
-        self.client.get_stats()
+        self._servers, self._proxied = len(addresses), False
+        try:
+            self._ask()
+        except pylibmc.Error:
+            if self._servers > 1:
+                raise
+            # twemproxy closes a connection that asks for `stats`; the library would then wait.
+            self.client = pylibmc.Client(addresses, binary=binary, behaviors=behaviors)
+            self._proxied = True
+            self._ask()
+
+    def _ask(self):
+        """Make an answered command on each connection. It has no `version`."""
+        if self._proxied:
+            self.client.touch("cachemark", 0)
+        else:
+            self.client.get_stats()  # no get and no set
 
     def begin(self, quiet):
         self._missed_at = -1
@@ -161,14 +177,13 @@ class Session(BaseSession):
     def finish(self):
         if self._missed_at == len(self.record.codes) - 1:
             try:
-                self.client.get_stats()
+                self._ask()
             except pylibmc.Error:
                 self._unmiss()
 
     def barrier(self):
-        # It has no `version`; `stats` is no get and no set either.
         self.client.set_behaviors({"_noreply": False})
-        self.client.get_stats()
+        self._ask()
         return self._servers
 
     def close(self):

@@ -50,6 +50,9 @@ class BaseClient
     @tape = tape
   end
 
+  # The same for another handle.
+  def renewed(handle) = self.class.new(handle, @setup, @tape)
+
   # Play a group of the tape.
   def around = yield
 

@@ -18,6 +18,7 @@ class Player
     @handles = []
     count.times { @handles << client.open(setup) }
     @lanes = Array.new(setup.threads) { |t| Lane.new(client, @handles[t % count], tape, setup, t) }
+    RenewedLane.prepend_to(@lanes, setup.reconnect_after) { |t| renew(t) } if setup.reconnect_after
   end
 
   attr_reader :slices
@@ -45,6 +46,7 @@ class Player
     begin_prefill if phase == 'prefill'
     log_calls(request.fetch('calls', ''))
     give_up_calls(request['gives_up'])
+    take_renewed
     @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size), duration_ms) }
     make_old
     ahead_ns = [START_AHEAD_NS, request.fetch('start_unix_ns', 0) - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
@@ -60,6 +62,7 @@ class Player
     end_slices
     log_calls('')
     give_up_calls(nil)
+    take_renewed
     @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000)
     make_old
   end
@@ -76,6 +79,14 @@ class Player
   end
 
   private
+
+  # Another handle for a caller, whose own is closed.
+  def renew(number)
+    @client.close(@handles[number])
+    @handles[number] = @client.open(@setup)
+  end
+
+  def take_renewed = RenewedLane.take(@lanes, @setup.servers.size)
 
   # A prefill that comes once more has failed before, and what it sent may still come.
   def begin_prefill
@@ -156,7 +167,7 @@ class Player
       queued: records.sum(&:queued), unsent: records.sum(&:unsent), barriers: records.sum(&:barriers),
       groups: Groups.message(@lanes.map(&:timed_groups)), wrong_replies: CallLog.wrong_replies(@call_logs),
       # A library that connects again does not say so: these would be the worker's own, none.
-      reconnects: 0, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
+      reconnects: 0, renewed: take_renewed, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
     }
   end
 

@@ -63,6 +63,9 @@ class Prepare
   # The servers as host:port, or as a path.
   def addresses = @servers.map { |server| server.delete_prefix('unix:') }
 
+  # After how many calls a caller's connections are closed and opened again; nil: they stay.
+  def reconnect_after = @options['reconnect_after']&.to_i
+
   # User and password of the option `auth`, `USER:FILE`; nil without it.
   def login
     return unless (text = @options['auth'])
@@ -93,16 +96,32 @@ class Prepare
       !local && few && !features.include?('shared') && 'one connection for each thread',
       !local && few && (threads % connections).positive? && 'threads that do not share evenly',
       *options.map { |name, value| refused_option(client, name, value) },
+      refused_renewal,
       client.refusal(tape, self)
     ]
   end
 
   def refused_option(client, name, value)
+    return refused_count(client, value) if name == 'reconnect_after'
+
     pattern = { 'profile' => 'common|defaults' }.merge(client::OPTIONS)[name]
     return "no option #{name}" unless pattern
     return 'values=array, but values are raw: only a library with its own settings (@defaults) marshals it' if name == 'values' && arrays? && common?
     return "#{name}=#{value}, which is no file" if TLS_FILES.include?(name) && !File.file?(value)
 
     "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
+  end
+
+  def refused_renewal
+    return unless reconnect_after
+    return 'reconnect_after: a connection for each thread' if connections < threads
+
+    'reconnect_after: without a local cache' if options['local_cache'] == 'on'
+  end
+
+  def refused_count(client, value)
+    return 'no option reconnect_after: it has no connections' if client.wires == ['none']
+
+    "option reconnect_after is a number from 1 on, not #{value}" unless value.match?(/\A[1-9][0-9]{0,17}\z/)
   end
 end

@@ -76,13 +76,17 @@ pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     let can = |feature: &str| client.features.contains(&feature);
     let option = setup.options.iter().find(|(name, value)| {
         let login = *name == "auth" && can("login_text");
+        let renews = *name == "reconnect_after" && !client.in_process();
         !login
+            && !renews
             && !client
                 .options
                 .iter()
                 .any(|(known, values)| known == name && values.contains(&value.as_str()))
     });
     let numbers = [setup.threads, setup.connections, setup.depth, setup.timeout_ms as usize];
+    let unknown = option.map(|(name, value)| format!("{name}={value}")).unwrap_or_default();
+    let renewal = setup.reconnect_after().and_then(Result::err);
     let checks = [
         (
             numbers.contains(&0) || setup.segment.0 >= setup.segment.1,
@@ -102,9 +106,23 @@ pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
             !client.in_process() && setup.connections != setup.threads,
             "one connection for each thread".into(),
         ),
+        (
+            renewal.is_some() && !client.in_process(),
+            format!(
+                "option reconnect_after is a number from 1 on, not {:?}",
+                renewal.unwrap_or_default()
+            ),
+        ),
         (!missing.is_empty(), format!("no {}", missing.join(", "))),
-        (option.is_some(), format!("no option {option:?}; it has: {:?}", client.options)),
+        (!unknown.is_empty(), format!("no option {unknown}; it has: {}", listed(client.options))),
     ];
     let refused = checks.into_iter().find(|(refused, _)| *refused).map(|(_, reason)| reason);
     refused.or_else(|| S::refuse(setup, tape).map(str::to_owned))
+}
+
+/// Options with the values that they may have, as a text.
+fn listed(options: &[(&str, &[&str])]) -> String {
+    let texts: Vec<_> =
+        options.iter().map(|(name, values)| format!("{name}={}", values.join("|"))).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }

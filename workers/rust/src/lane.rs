@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::client::Session;
 use crate::lane_record::{LEAD_IN, LaneRecord, Sums};
 use crate::prepare::Prepare;
+use crate::renewal::Renewal;
 use crate::tape::{Operation, Tape};
 use crate::timeline::SECTIONS;
 use crate::verify::{ReplyStatus, Verified};
@@ -37,6 +38,7 @@ pub struct Turn {
 
 pub struct Lane<S: Session> {
     pub session: S,
+    renewal: Option<Renewal<S>>,
     runtime: Runtime,
     operations: Vec<Operation>,
     place: usize,
@@ -114,11 +116,13 @@ impl<S: Session> Lane<S> {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
+        let renewal = Renewal::of(setup, &shared);
         let session = runtime.block_on(S::open(setup, shared))?;
         let (place, lanes) = (setup.segment.0 * setup.threads + t, setup.segment.1 * setup.threads);
         tape.generations.judge_if(setup.plays_as_meant(tape));
         Ok(Lane {
             session,
+            renewal,
             runtime,
             operations: tape.lane(place, lanes),
             place,
@@ -144,18 +148,20 @@ impl<S: Session> Lane<S> {
 
     /// Wait for the window's start, and play until it ends.
     fn play_window(&mut self, task: &Task) {
-        let Lane { session, runtime, operations, place, lanes, notes } = self;
+        let Lane { session, renewal, runtime, operations, place, lanes, notes } = self;
         let window = &*task.window;
         if window.wait_until(window.start_ns) {
             runtime.block_on(async {
                 if task.prefill {
                     prefill(session, notes, window, *place, *lanes).await;
                 } else if notes.tape.times.is_some() && notes.giving_up.is_some() {
-                    open_loop::<S, true>(session, notes, window, operations, task.limit).await;
+                    open_loop::<S, true>(session, renewal, notes, window, operations, task.limit)
+                        .await;
                 } else if notes.tape.times.is_some() {
-                    open_loop::<S, false>(session, notes, window, operations, task.limit).await;
+                    open_loop::<S, false>(session, renewal, notes, window, operations, task.limit)
+                        .await;
                 } else {
-                    closed_loop(session, notes, window, operations, task.limit).await;
+                    closed_loop(session, renewal, notes, window, operations, task.limit).await;
                 }
                 if task.quiet {
                     end_quiet(session, notes).await;
@@ -203,6 +209,7 @@ async fn prefill<S: Session>(
 
 async fn closed_loop<S: Session>(
     session: &mut S,
+    renewal: &mut Option<Renewal<S>>,
     notes: &mut LaneRecord,
     window: &Window,
     operations: &[Operation],
@@ -217,6 +224,9 @@ async fn closed_loop<S: Session>(
     let mut at = notes.next as usize % operations.len().max(1);
     while left > 0 && now < window.end_ns.load(Relaxed) {
         left -= 1;
+        if let Some(renewal) = renewal {
+            renewal.before_call(session, notes).await;
+        }
         now = play_one::<S, false>(session, notes, &operations[at], window, None).await;
         at = if at + 1 < operations.len() { at + 1 } else { 0 };
         if now >= notes.slice.next_part_ns {
@@ -229,6 +239,7 @@ async fn closed_loop<S: Session>(
 
 async fn open_loop<S: Session, const GIVES_UP: bool>(
     session: &mut S,
+    renewal: &mut Option<Renewal<S>>,
     notes: &mut LaneRecord,
     window: &Window,
     operations: &[Operation],
@@ -246,6 +257,9 @@ async fn open_loop<S: Session, const GIVES_UP: bool>(
     };
     while n < limit && count > 0 {
         let (op, due_ns) = at(n);
+        if let Some(renewal) = renewal {
+            renewal.before_call(session, notes).await;
+        }
         if due_ns >= window.end_ns.load(Relaxed)
             || !window.wait_until(due_ns)
             || clock_ns() >= window.drain_ns()

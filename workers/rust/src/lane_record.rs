@@ -32,7 +32,11 @@ pub struct LaneRecord {
     pub queued: u64,
     pub unsent: u64,
     pub barriers: u64,
+    /// Of sessions before this one, and this one's at the begin.
+    pub reconnects: u64,
     pub reconnects_before: u64,
+    pub renewed: u64,
+    pub failed_connects: u64,
     /// How many operations it played since the tape's start.
     pub next: u64,
     pub slice: LaneSlice,
@@ -67,7 +71,10 @@ impl LaneRecord {
             queued: 0,
             unsent: 0,
             barriers: 0,
+            reconnects: 0,
             reconnects_before: 0,
+            renewed: 0,
+            failed_connects: 0,
             next: 0,
             slice: LaneSlice::of_run(in_process),
         }

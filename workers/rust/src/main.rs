@@ -4,9 +4,8 @@
 //! has the measured loops, `slices` its short turns, `watch` what the main thread sees of a lane; `window` is
 //! when a run begins and ends, `tape` says what is to be done, `verify` the result of a reply, `recorder` its
 //! sums, `groups` the times of whole groups, `call_log` a record of each call, `give_up` callers that give up
-//! calls, `histogram` how times travel,
-//! `timeline` the window in slices and sections; `client` is what a file of `clients` gives, one for each
-//! library.
+//! calls, `renewal` connections that are opened again as asked, `histogram` how times travel, `timeline` the
+//! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
 
 mod call_log;
 mod client;
@@ -22,6 +21,7 @@ mod panics;
 mod player;
 mod prepare;
 mod recorder;
+mod renewal;
 mod slices;
 mod tape;
 mod timeline;

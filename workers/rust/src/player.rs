@@ -101,6 +101,7 @@ pub fn done<S: Session>(
     let sum = |of: fn(&LaneRecord) -> u64| notes().map(of).sum::<u64>();
     let reconnects: u64 =
         lanes.iter().map(|lane| lane.session.reconnects() - lane.notes.reconnects_before).sum();
+    let reconnects = reconnects + sum(|note| note.reconnects);
     let (timeline, sections) =
         Timeline::messages(notes().map(|note| &note.timeline), || responses(lanes, open_loop));
     let message = |recorder: &Recorder| recorder.message(open_loop);
@@ -113,6 +114,7 @@ pub fn done<S: Session>(
         "send_lag": encode(&lag), "max_in_flight": totals.max_in_flight,
         "queued": sum(|note| note.queued), "unsent": sum(|note| note.unsent),
         "barriers": sum(|note| note.barriers), "reconnects": reconnects,
+        "renewed": sum(|note| note.renewed), "failed_connects": sum(|note| note.failed_connects),
         "cpu_user_ns": totals.user_ns, "cpu_system_ns": totals.system_ns,
         "timeline": timeline, "sections": sections,
         "groups": Groups::message(notes().map(|note| &note.groups)),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::tape::Tape;
 
 /// The request `prepare`.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Prepare {
     pub servers: Vec<String>,
     #[serde(default = "text")]
@@ -47,6 +47,13 @@ impl Prepare {
     /// Whether an option has a value; where it was not given, whether its default has.
     pub fn is(&self, option: &str, value: &str, default: &str) -> bool {
         self.options.get(option).map_or(default, String::as_str) == value
+    }
+
+    /// After how many calls a caller's connections are closed and opened again; the text if it is no such number.
+    pub fn reconnect_after(&self) -> Option<Result<u64, &str>> {
+        let text = self.options.get("reconnect_after")?;
+        let calls = text.parse().ok().filter(|calls| *calls > 0 && !text.starts_with('+'));
+        Some(calls.ok_or(text))
     }
 
     /// Whether it plays the tape as its generations are for.

@@ -17,6 +17,7 @@ from cachemark.endpoints.servers.port_process import (
 from cachemark.endpoints.servers.running import RunningServer, merge_facts
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 from cachemark.model.errors import UsageError
+from cachemark.model.server_stats import ServerStats
 
 PROGRAM = "nutcracker"
 REMEDY = "apt-get install nutcracker"
@@ -81,7 +82,19 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
                 address=proxy.facts.address,
             )
             own = msgspec.structs.replace(proxy.members[0], control=None)
-            yield RunningServer(proxy.addresses, facts, [own, *behind.members])
+            yield _Proxied(proxy.addresses, facts, [own, *behind.members])
+
+
+class _Proxied(RunningServer):
+    """Servers behind a proxy: its connections to them say nothing about those of its clients."""
+
+    def member_stats(self) -> list[ServerStats]:
+        """The `stats` of each server, without its connections. Raises TrialError."""
+        return [_without(stats, "total_connections") for stats in super().member_stats()]
+
+
+def _without(stats: ServerStats, left_out: str) -> ServerStats:
+    return ServerStats({name: stats[name] for name in stats if name != left_out})
 
 
 def configuration(address: str, servers: list[str]) -> str:

@@ -78,7 +78,7 @@ final class Player {
         callers = Executors.newFixedThreadPool(setup.threads);
         try {
             for (int c = 0; c < setup.clients(); c++) {
-                sessions.add(client.open(setup));
+                sessions.add(setup.reconnectAfter > 0 ? new RenewedSession(client, setup) : client.open(setup));
             }
         } catch (Throwable unreachable) {
             close();
@@ -142,6 +142,7 @@ final class Player {
         boolean openLoop = tape.file.openLoop && !prefill;
         JsonObject asked = openLoop ? Messages.object(request, "gives_up") : null;
         endSlices();
+        takeRenewed();
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
             Session session = asked == null ? session(t) : new GivingUp(session(t), asked, window);
@@ -175,12 +176,22 @@ final class Player {
         JsonObject grown = heap == null ? null : Heap.now().since(heap);
         JsonObject done = Done.of(phase, own, openLoop, Done.Totals.of(window, own, cpuNs));
         done.add("heap", grown);
+        done.addProperty("renewed", takeRenewed());
         return done;
     }
 
     /** Write the call log of the last run, which may still be going on. */
     void writeCalls(String path) throws IOException {
         CallLog.write(Path.of(path), lanes);
+    }
+
+    /** The connections that were opened again since this was asked last. */
+    long takeRenewed() {
+        long sum = 0;
+        for (Session session : sessions) {
+            sum += session instanceof RenewedSession own ? own.takeRenewed() : 0;
+        }
+        return sum;
     }
 
     private Session session(int t) {
@@ -192,6 +203,9 @@ final class Player {
         Script script = prefill
                 ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
                 : new Script.Looped(scripts[t], times[t], tape.file.periodNs);
+        if (session(t) instanceof RenewedSession own && !prefill) {
+            script = own.renewing(script);
+        }
         long limit = ops == null ? -1 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Groups timed = prefill ? Groups.NONE : groups[t];
         SliceCount slice = new SliceCount(setup.wire.equals("none"), timed);
@@ -229,6 +243,7 @@ final class Player {
     Slices slices() {
         endSlices();
         Window none = window(0, null);
+        takeRenewed();
         Lane[] own = new Lane[setup.threads];
         Recorder[] leadIns = new Recorder[setup.threads];
         for (int t = 0; t < own.length; t++) {

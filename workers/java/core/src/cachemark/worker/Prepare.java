@@ -31,6 +31,9 @@ public final class Prepare {
     /** The login of each connection, or null. */
     public final Login login;
 
+    /** After so many calls a caller's connections are closed and opened again; 0: they stay. */
+    final long reconnectAfter;
+
     public final Tape tape;
     private final boolean timesEach;
     final int share;
@@ -58,6 +61,7 @@ public final class Prepare {
                     .entrySet()
                     .forEach(each -> options.put(each.getKey(), each.getValue().getAsString()));
         }
+        reconnectAfter = calls(options.get("reconnect_after"));
         tls = Tls.of(options);
         login = options.containsKey("auth") ? Login.read(options.get("auth")) : null;
         for (JsonElement server : request.getAsJsonArray("servers")) {
@@ -67,6 +71,14 @@ public final class Prepare {
 
     private static int number(JsonObject request, String name, int otherwise) {
         return request.has(name) ? request.get(name).getAsInt() : otherwise;
+    }
+
+    /** The option `reconnect_after`; 0 where it was not given, -1 where it is no number of calls. */
+    private static long calls(String text) {
+        if (text == null) {
+            return 0;
+        }
+        return text.matches("[1-9][0-9]{0,17}") ? Long.parseLong(text) : -1;
     }
 
     private static InetSocketAddress address(String server) {
@@ -137,6 +149,17 @@ public final class Prepare {
         return null;
     }
 
+    /** Why connections cannot be renewed as asked; null if they can. */
+    private String renewalRefusal() {
+        if (reconnectAfter < 0) {
+            return "option reconnect_after is a number from 1 on, not " + options.get("reconnect_after");
+        }
+        if (reconnectAfter > 0 && (!timesEach || depth > 1 || connections != threads)) {
+            return "reconnect_after: a connection for each caller, and depth 1";
+        }
+        return null;
+    }
+
     private String refusal(Client client) {
         if (!client.wires().contains(wire)) {
             return "no wire `" + wire + "`, only " + String.join(", ", client.wires());
@@ -160,7 +183,8 @@ public final class Prepare {
         if (tape.repeats()) {
             return "a batch that names a key twice: the libraries give maps";
         }
-        String unknown = unknownOption(client);
+        String renewal = renewalRefusal();
+        String unknown = renewal != null ? renewal : unknownOption(client);
         if (unknown != null) {
             return unknown;
         }
@@ -177,6 +201,9 @@ public final class Prepare {
                 continue;
             }
             if (client.features().contains("login_sasl") && option.getKey().equals("auth")) {
+                continue;
+            }
+            if (!wire.equals("none") && option.getKey().equals("reconnect_after")) {
                 continue;
             }
             Set<String> values = client.options().getOrDefault(option.getKey(), Set.of());

@@ -194,6 +194,7 @@ final class Slices {
             }
         }
         done.add("lead_in", leadIns[0].counts());
+        done.addProperty("renewed", player.takeRenewed());
         return done;
     }
 }

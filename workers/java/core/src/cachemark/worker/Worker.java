@@ -128,6 +128,8 @@ public final class Worker {
             return answer;
         } catch (TapeException error) {
             return Messages.error("tape", error.getMessage(), true);
+        } catch (RenewedSession.Unreachable error) {
+            return Messages.error("connect", error.getMessage(), true);
         } catch (Exception | Error error) {
             error.printStackTrace();
             boolean own = error instanceof OwnError;

@@ -1,0 +1,54 @@
+// Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
+
+import { Call } from './lane.mjs';
+import { ConnectError } from './prepare.mjs';
+import { clock } from './window.mjs';
+
+/** A call with a session of its own, which is renewed after a number of calls. */
+export class RenewedCall extends Call {
+  close(now, fault) {
+    const { lane, run, session } = this;
+    if (!lane.prefill) session.callsMade += 1;
+    if (session.callsMade < session.setup.reconnectAfter || now >= run.window.endNs || !lane.more) {
+      super.close(now, fault);
+      return;
+    }
+    run.note(this, now, fault);
+    this.renewing = true; // it stays out: the loop waits for it
+    this.beganNs = Infinity;
+    session.renew().then(
+      () => this.goOn(),
+      (error) => run.abort(new ConnectError(`${session.setup.servers.join(', ')}: ${error?.message || error}`)),
+    );
+  }
+
+  /** An answer that comes while it renews is nobody's. */
+  end(answer, error) {
+    if (!this.renewing) super.end(answer, error);
+  }
+
+  goOn() {
+    const { run } = this;
+    this.renewing = this.out = this.waiting = false;
+    run.active -= 1;
+    run.free(this, clock());
+  }
+}
+
+/** What sessions have renewed since this was asked last: connections, and the barriers before. */
+export function takeRenewed(sessions) {
+  const taken = { renewed: 0, barriers: 0 };
+  for (const session of sessions) {
+    taken.renewed += session.renewed * session.setup.servers.length;
+    taken.barriers += session.barriers;
+    session.renewed = session.barriers = 0;
+  }
+  return taken;
+}
+
+/** What a window took, and the connections that were opened again in it: `opened` are all that were seen. */
+export function withRenewed(sessions, opened, figures) {
+  const { renewed, barriers } = takeRenewed(sessions);
+  const reconnects = Math.max(0, opened - renewed); // some libraries connect unseen
+  return { ...figures, barriers: figures.barriers + barriers, reconnects, renewed };
+}
