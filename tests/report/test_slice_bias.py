@@ -25,12 +25,12 @@ def test_many_callers_in_short_slices_are_told_with_the_bias_and_a_length_that_w
     (text,) = bias_texts(played(10_000, 32))
     # An operation takes 3.2 ms; 27 ms are counted.
     assert "32 callers" in text
-    assert "up to 11.9 % too high" in text
-    assert "--set rounds.slice_ms=360" in text
+    assert "up to 14.8 % too high" in text
+    assert "--set rounds.slice_ms=450" in text
 
 
 def test_slices_of_the_length_that_is_named_are_long_enough() -> None:
-    assert bias_texts(played(10_000, 32, length_ms=360)) == []
+    assert bias_texts(played(10_000, 32, length_ms=450)) == []
 
 
 def test_operations_too_long_for_any_slice_are_sent_to_trials() -> None:
@@ -39,17 +39,17 @@ def test_operations_too_long_for_any_slice_are_sent_to_trials() -> None:
 
 
 def test_slices_that_have_grown_are_told_in_the_heading() -> None:
-    short, grown = played(10_000, 32), played(10_000, 32, length_ms=360)
+    short, grown = played(10_000, 32), played(10_000, 32, length_ms=450)
     assert turns_text(short, 30) == "30 ms"
-    assert turns_text(grown, 30) == "360 ms (as many callers need)"
-    assert turns_text([*short, *grown], 30) == "30 to 360 ms (as many callers need)"
+    assert turns_text(grown, 30) == "450 ms (as many callers need)"
+    assert turns_text([*short, *grown], 30) == "30 to 450 ms (as many callers need)"
 
 
 def test_counted_operations_that_last_longer_than_those_of_the_warm_up_are_told() -> None:
     def declared(rate: float) -> list[Outcome]:
         return [
             msgspec.structs.replace(of, rounds=msgspec.structs.replace(of.rounds, operation_ns=1))
-            for of in played(rate, 32, length_ms=360)
+            for of in played(rate, 32, length_ms=450)
             if of.rounds
         ]
 
