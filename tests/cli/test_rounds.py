@@ -143,7 +143,7 @@ def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
         # Where the machine is so busy that half a second is too short, the figures are withheld.
         counted_ns = 1000 * (arm.rounds.length_us - arm.rounds.lead_in_us)
         too_short = any(found.rule == "slice-bias" for found in arm.findings)
-        assert too_short == (counted_ns < 100 * arm.rounds.operation_ns)
+        assert too_short == (counted_ns < 125 * arm.rounds.operation_ns)
     assert len({arm.rounds.length_us for arm in arms if arm.rounds}) == 1
     assert all(len(times) == 1 for times in declared.values())
     report = latest_run(tmp_path / "results").folder / "report.md"
