@@ -105,6 +105,8 @@ public class Spymemcached implements Client {
         if (setup.common()) {
             factory.setOpTimeout(setup.timeoutMs);
             factory.setOpQueueMaxBlockTime(setup.timeoutMs);
+            // It cancels an operation that waits longer for the login: in a cold JVM, 1 s is too short.
+            factory.setAuthWaitTime(setup.connectMs());
             factory.setTranscoder(new Raw());
         }
         encrypt(factory, setup);
