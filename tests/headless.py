@@ -3,10 +3,13 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+# All processes that run tests read their files, and few start a browser: it is imported there.
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Marks of a module whose tests start it.
@@ -19,7 +22,9 @@ PHONE = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
     with sync_playwright() as playwright:
         # As root, as in a container, Chromium has no sandbox.
         args = ["--no-sandbox", "--disable-dev-shm-usage"]
@@ -29,7 +34,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def page_at(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
+def page_at(browser: "Browser", address: str, **options: Any) -> "Iterator[Page]":
     """A page in a context of its own, which is closed with it."""
     context = browser.new_context(**options)
     try:
@@ -38,3 +43,10 @@ def page_at(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
         yield page
     finally:
         context.close()
+
+
+def axe_response(page: "Page") -> dict[str, Any]:
+    """What axe-core finds on a page: `violations` and `passes`."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    return Axe().run(page).response

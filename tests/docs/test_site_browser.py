@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
 
-from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, browser, page_at
+from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, axe_response, browser, page_at
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 __all__ = ["browser"]
 
@@ -45,9 +46,9 @@ def address(site: Path) -> Iterator[str]:
     thread.join()
 
 
-def serious_findings(page: Page) -> list[str]:
+def serious_findings(page: "Page") -> list[str]:
     """What axe-core finds serious or critical, with the first element of each."""
-    violations = Axe().run(page).response["violations"]
+    violations = axe_response(page)["violations"]
     return [
         f"{finding['id']}: {finding['nodes'][0]['html']}"
         for finding in violations
@@ -57,7 +58,7 @@ def serious_findings(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_accessible_and_ask_no_other_host(
-    browser: Browser, address: str, scheme: Literal["light", "dark"]
+    browser: "Browser", address: str, scheme: Literal["light", "dark"]
 ) -> None:
     requests: list[str] = []
     messages: list[str] = []
@@ -78,7 +79,7 @@ def test_pages_are_accessible_and_ask_no_other_host(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_phone_scrolls_pages_down_only(browser: Browser, address: str, name: str) -> None:
+def test_a_phone_scrolls_pages_down_only(browser: "Browser", address: str, name: str) -> None:
     with page_at(browser, f"{address}{name}.html", viewport=PHONE) as page:
         wider = page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -86,7 +87,7 @@ def test_a_phone_scrolls_pages_down_only(browser: Browser, address: str, name: s
     assert wider <= 0
 
 
-def test_the_search_finds_a_page(browser: Browser, address: str) -> None:
+def test_the_search_finds_a_page(browser: "Browser", address: str) -> None:
     with page_at(browser, f"{address}index.html", viewport=DESK) as page:
         search = page.get_by_role("combobox", name="Search")
         # The page makes the dialog when its scripts have run.

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
 
 from cachemark.report import html
 from cachemark.report.jmh import RENDERERS as JMH_RENDERERS
 from cachemark.report.model import Report
 from tests.builders.full_report import HOSTILE, report
 from tests.builders.jmh_report import original_report
-from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, browser, page_at
+from tests.headless import DESK, NEEDS_CHROMIUM, PHONE, axe_response, browser, page_at
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 __all__ = ["browser"]
 
@@ -33,17 +35,17 @@ def address(made: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def desk(browser: Browser, address: str) -> Iterator[Page]:
+def desk(browser: "Browser", address: str) -> "Iterator[Page]":
     with page_at(browser, address, viewport=DESK) as page:
         yield page
 
 
-def unfold(page: Page) -> None:
+def unfold(page: "Page") -> None:
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
 
 
 def test_nothing_is_asked_of_a_network_and_nothing_goes_wrong(
-    browser: Browser, address: str
+    browser: "Browser", address: str
 ) -> None:
     asked: list[str] = []
     said: list[str] = []
@@ -59,14 +61,14 @@ def test_nothing_is_asked_of_a_network_and_nothing_goes_wrong(
     assert said == []
 
 
-def test_words_of_a_worker_are_shown_and_not_obeyed(desk: Page) -> None:
+def test_words_of_a_worker_are_shown_and_not_obeyed(desk: "Page") -> None:
     unfold(desk)
     assert desk.get_by_text(HOSTILE).count() >= 2  # as a reason, and as what could not run
     assert desk.locator("img").count() == 0
     assert desk.title().startswith("emcache")
 
 
-def test_every_part_is_there(desk: Page, made: Report) -> None:
+def test_every_part_is_there(desk: "Page", made: Report) -> None:
     headings = desk.locator("h2").all_inner_texts()
     for part in (
         "Before you publish a figure",
@@ -100,11 +102,11 @@ def test_every_part_is_there(desk: Page, made: Report) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, address: str, scheme: str) -> None:
+def test_axe_finds_nothing(browser: "Browser", address: str, scheme: str) -> None:
     """Contrast, names, landmarks, tables, order of headings: the rules of axe-core, all of them."""
     with page_at(browser, address, viewport=DESK, color_scheme=scheme) as page:
         unfold(page)
-        found = Axe().run(page).response
+        found = axe_response(page)
     told = [
         f"{v['id']}: {v['help']}: {node['html'][:200]}"
         for v in found["violations"]
@@ -114,17 +116,17 @@ def test_axe_finds_nothing(browser: Browser, address: str, scheme: str) -> None:
     assert len(found["passes"]) > 20
 
 
-def test_axe_finds_nothing_on_the_page_of_jmh(browser: Browser, tmp_path: Path) -> None:
+def test_axe_finds_nothing_on_the_page_of_jmh(browser: "Browser", tmp_path: Path) -> None:
     path = tmp_path / "jmh.html"
     path.write_text(JMH_RENDERERS["html"](original_report(), None), encoding="utf-8")
     for viewport in (DESK, PHONE):
         with page_at(browser, path.as_uri(), viewport=viewport) as page:
             unfold(page)
-            assert [found["id"] for found in Axe().run(page).response["violations"]] == []
+            assert [found["id"] for found in axe_response(page)["violations"]] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-def test_a_chart_says_what_it_shows(desk: Page) -> None:
+def test_a_chart_says_what_it_shows(desk: "Page") -> None:
     labels = desk.locator("figure svg").evaluate_all(
         "all => all.map(one => [one.getAttribute('role'), one.getAttribute('aria-label')])"
     )
@@ -157,7 +159,7 @@ _CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_in_charts_has_contrast(browser: Browser, address: str, scheme: str) -> None:
+def test_text_in_charts_has_contrast(browser: "Browser", address: str, scheme: str) -> None:
     """axe leaves text in SVG alone, so it is reckoned here."""
     with page_at(browser, address, viewport=DESK, color_scheme=scheme) as page:
         found = page.evaluate(_CONTRAST)
@@ -165,7 +167,7 @@ def test_text_in_charts_has_contrast(browser: Browser, address: str, scheme: str
     assert [text for ratio, text in found if ratio < 4.5] == []
 
 
-def test_dark_is_dark_and_the_button_changes_it(browser: Browser, address: str) -> None:
+def test_dark_is_dark_and_the_button_changes_it(browser: "Browser", address: str) -> None:
     paper = "getComputedStyle(document.querySelector('figure.plot')).backgroundColor"
     with page_at(browser, address, viewport=DESK, color_scheme="dark") as page:
         assert page.evaluate(paper) == "rgb(23, 27, 32)"
@@ -177,7 +179,7 @@ def test_dark_is_dark_and_the_button_changes_it(browser: Browser, address: str) 
 
 @pytest.mark.parametrize("width", [320, 360, 768])
 def test_a_narrow_screen_does_not_scroll_sideways(
-    browser: Browser, address: str, width: int
+    browser: "Browser", address: str, width: int
 ) -> None:
     with page_at(browser, address, viewport={"width": width, "height": 740}) as page:
         unfold(page)
@@ -190,7 +192,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(
             assert smallest > 0.75
 
 
-def test_by_keyboard_alone(desk: Page) -> None:
+def test_by_keyboard_alone(desk: "Page") -> None:
     desk.keyboard.press("Tab")
     assert desk.evaluate("document.activeElement.className") == "skip"
     desk.keyboard.press("Enter")
@@ -212,7 +214,7 @@ def test_by_keyboard_alone(desk: Page) -> None:
     assert outline == "solid"
 
 
-def test_a_table_is_sorted_by_its_figures(desk: Page) -> None:
+def test_a_table_is_sorted_by_its_figures(desk: "Page") -> None:
     table = desk.locator("details.group table[data-sortable]").first
     table.locator("thead button", has_text="p50").click()
     names = table.locator("tbody th").all_inner_texts()
@@ -221,14 +223,14 @@ def test_a_table_is_sorted_by_its_figures(desk: Page) -> None:
     assert table.locator("tbody th").all_inner_texts() == names[::-1]
 
 
-def test_a_link_unfolds_what_it_leads_to(desk: Page) -> None:
+def test_a_link_unfolds_what_it_leads_to(desk: "Page") -> None:
     desk.evaluate("document.querySelectorAll('details').forEach(d => { d.open = false })")
     desk.locator("#answers tbody a").last.click()
     assert desk.locator("details.group").last.get_attribute("open") is not None
 
 
 def test_the_data_can_be_saved_without_a_script(
-    browser: Browser, address: str, made: Report, tmp_path: Path
+    browser: "Browser", address: str, made: Report, tmp_path: Path
 ) -> None:
     options = {"java_script_enabled": False, "accept_downloads": True, "viewport": DESK}
     with page_at(browser, address, **options) as page:
@@ -245,7 +247,7 @@ def test_the_data_can_be_saved_without_a_script(
     assert (tmp_path / "saved.csv").read_text().startswith("client,library,")
 
 
-def test_a_chart_can_be_saved(desk: Page, tmp_path: Path) -> None:
+def test_a_chart_can_be_saved(desk: "Page", tmp_path: Path) -> None:
     figure = desk.locator("figure.plot").first
     figure.locator("summary").click()
     with desk.expect_download() as download:
@@ -254,7 +256,7 @@ def test_a_chart_can_be_saved(desk: Page, tmp_path: Path) -> None:
     assert (tmp_path / "chart.svg").read_text().startswith("<svg")
 
 
-def test_paper_has_all_that_is_folded_and_no_controls(browser: Browser, address: str) -> None:
+def test_paper_has_all_that_is_folded_and_no_controls(browser: "Browser", address: str) -> None:
     with page_at(browser, address, viewport=DESK, color_scheme="dark") as page:
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = false })")
         page.emulate_media(media="print")

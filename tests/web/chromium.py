@@ -2,22 +2,29 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from playwright.sync_api import Browser, Page, expect
+from typing import TYPE_CHECKING, Any
 
 from tests.headless import DESK
 from tests.web.serving import Visitor
 
 # The server yields to everything else, so a busy machine makes it slow.
 _TIMEOUT_MS = 120_000
-expect.set_options(timeout=_TIMEOUT_MS)
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, LocatorAssertions, Page
+
+
+def expect(found: "Locator") -> "LocatorAssertions":
+    """What is said of a part of a page has to become true."""
+    from playwright.sync_api import expect as expect_soon  # noqa: PLC0415
+
+    expect_soon.set_options(timeout=_TIMEOUT_MS)
+    return expect_soon(found)
 
 
 @contextmanager
 def opened(
-    browser: Browser, visitor: Visitor, excused: tuple[str, ...] = (), **options: Any
-) -> Iterator[Page]:
+    browser: "Browser", visitor: Visitor, excused: tuple[str, ...] = (), **options: Any
+) -> "Iterator[Page]":
     """A page in a context of its own. It must ask no other host, and complain of nothing.
 
     `excused`: what a complaint may contain.

@@ -1,14 +1,13 @@
 """The pages in a headless Chromium: one browser and one server for all tests of this file."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
 
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
-from tests.headless import NEEDS_CHROMIUM, PHONE, browser
+from tests.headless import NEEDS_CHROMIUM, PHONE, axe_response, browser
 from tests.web.chromium import opened
 from tests.web.serving import (
     BROKEN,
@@ -20,6 +19,9 @@ from tests.web.serving import (
     served,
     visitor,
 )
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["browser", "visitor"]
 
@@ -37,7 +39,7 @@ PROBLEMS = (
 )  # fmt: skip
 
 
-def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:
+def test_from_the_list_to_a_report(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto("/")
         page.get_by_label("Client").select_option("c")
@@ -49,7 +51,7 @@ def test_from_the_list_to_a_report(browser: Browser, visitor: Visitor) -> None:
         page.locator("figure.plot svg.wide").nth(1).wait_for(state="attached")
 
 
-def test_two_clients_of_a_run_are_compared(browser: Browser, visitor: Visitor) -> None:
+def test_two_clients_of_a_run_are_compared(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto(f"/runs/{RUN}")
         page.locator("fieldset", has_text="Two clients").get_by_role("button").click()
@@ -67,7 +69,7 @@ def test_two_clients_of_a_run_are_compared(browser: Browser, visitor: Visitor) -
         assert page.locator("h2").first.inner_text() == f"{OTHER} against {RUN}"
 
 
-def test_both_sides_are_planned_again_in_turns(browser: Browser, visitor: Visitor) -> None:
+def test_both_sides_are_planned_again_in_turns(browser: "Browser", visitor: Visitor) -> None:
     # The clients of the made store are not on this machine, which the form says.
     with opened(browser, visitor, ("the server responded with a status of 422",)) as page:
         page.goto(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b")
@@ -78,7 +80,7 @@ def test_both_sides_are_planned_again_in_turns(browser: Browser, visitor: Visito
         assert "no client 'a'" in page.locator(".wrong").first.inner_text()
 
 
-def test_an_export_is_imported(browser: Browser, visitor: Visitor, tmp_path: Path) -> None:
+def test_an_export_is_imported(browser: "Browser", visitor: Visitor, tmp_path: Path) -> None:
     archive = export_run(open_run(RUN, visitor.settings.root), tmp_path)
     broken = tmp_path / "broken.zip"
     broken.write_bytes(archive.read_bytes()[:-30])
@@ -97,12 +99,12 @@ def test_an_export_is_imported(browser: Browser, visitor: Visitor, tmp_path: Pat
 
 
 @pytest.mark.parametrize("path", [*PAGES, *PROBLEMS])
-def test_axe_finds_nothing(browser: Browser, visitor: Visitor, path: str) -> None:
+def test_axe_finds_nothing(browser: "Browser", visitor: Visitor, path: str) -> None:
     excused = ("the server responded with a status of 4",) if path in PROBLEMS else ()
     for scheme in ("light", "dark"):
         with opened(browser, visitor, excused, color_scheme=scheme) as page:
             page.goto(path)
-            found = Axe().run(page).response
+            found = axe_response(page)
         told = [
             f"{scheme}: {v['id']}: {v['help']}: {node['html'][:200]}"
             for v in found["violations"]
@@ -111,7 +113,7 @@ def test_axe_finds_nothing(browser: Browser, visitor: Visitor, path: str) -> Non
         assert told == []
 
 
-def test_a_phone_does_not_scroll_sideways(browser: Browser, visitor: Visitor) -> None:
+def test_a_phone_does_not_scroll_sideways(browser: "Browser", visitor: Visitor) -> None:
     excused = ("the server responded with a status of 4",)
     with opened(browser, visitor, excused, viewport=PHONE) as page:
         for path in (*PAGES, *PROBLEMS):
@@ -119,7 +121,7 @@ def test_a_phone_does_not_scroll_sideways(browser: Browser, visitor: Visitor) ->
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
 
 
-def test_a_chosen_theme_holds_for_all_pages(browser: Browser, visitor: Visitor) -> None:
+def test_a_chosen_theme_holds_for_all_pages(browser: "Browser", visitor: Visitor) -> None:
     paper = "getComputedStyle(document.querySelector('.card')).backgroundColor"
     with opened(browser, visitor, color_scheme="light") as page:
         page.goto("/runs")
@@ -131,7 +133,7 @@ def test_a_chosen_theme_holds_for_all_pages(browser: Browser, visitor: Visitor) 
         assert page.get_by_role("button", name="Theme: dark").is_visible()
 
 
-def test_by_keyboard_alone(browser: Browser, visitor: Visitor) -> None:
+def test_by_keyboard_alone(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto("/runs")
         page.keyboard.press("Tab")
@@ -148,7 +150,7 @@ def test_by_keyboard_alone(browser: Browser, visitor: Visitor) -> None:
         page.wait_for_url(f"**/runs/{OTHER}")
 
 
-def test_two_cells_are_compared_by_keyboard_alone(browser: Browser, visitor: Visitor) -> None:
+def test_two_cells_are_compared_by_keyboard_alone(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto(f"/compare?baseline={RUN}")
         page.get_by_role("group", name="Baseline").get_by_label("Run").focus()
@@ -160,7 +162,7 @@ def test_two_cells_are_compared_by_keyboard_alone(browser: Browser, visitor: Vis
         assert page.locator("h2").first.inner_text() == f"b of {OTHER} against a of {RUN}"
 
 
-def test_names_of_strangers_are_shown_and_not_obeyed(browser: Browser, visitor: Visitor) -> None:
+def test_names_of_strangers_are_shown_and_not_obeyed(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         for path in ("/runs", f"/runs/{HOSTILE}", f"/runs/{HOSTILE}/report", "/history?name=*"):
             page.goto(path)

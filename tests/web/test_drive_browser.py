@@ -1,17 +1,20 @@
 """A drive of minutes in a headless Chromium: curves grow, and the memory of the tab does not."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
 
 from cachemark.model.events import Ended
 from cachemark.runs.events.drive_lines import Drive
 from cachemark.runs.events.log import EventLog
 from tests.headless import NEEDS_CHROMIUM, browser
 from tests.runs.test_drive_lines import BEGIN, RESULT, TITLE, line_of, second
-from tests.web.chromium import opened
+from tests.web.chromium import expect, opened
 from tests.web.serving import served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 __all__ = ["browser"]
 
@@ -24,7 +27,7 @@ SETTLED = 60
 MAX_GROWTH_BYTES = 4_000_000
 
 
-def in_use(page: Page) -> dict[str, float]:
+def in_use(page: "Page") -> dict[str, float]:
     """What the tab holds after a collection of garbage."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
@@ -35,7 +38,7 @@ def in_use(page: Page) -> dict[str, float]:
 
 
 def test_twelve_minutes_of_events_need_no_more_memory(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: "Browser", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As fast as the page can take them.
     monkeypatch.setattr("cachemark.web.live.feed.INTERVAL_S", 0.0)

@@ -1,19 +1,21 @@
 """A live run in a headless Chromium. This process plays the run: it writes the events."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
 
 from cachemark.model.events import Ended, Position, Ranked, RankedPlace
 from cachemark.runs.events.log import EventLog
 from tests.builders.stored_runs import kept, made_header
-from tests.headless import NEEDS_CHROMIUM, PHONE, browser
-from tests.web.chromium import opened
+from tests.headless import NEEDS_CHROMIUM, PHONE, axe_response, browser
+from tests.web.chromium import expect, opened
 from tests.web.serving import Visitor, served
 from tests.web.test_live import started, trial
 from tests.web.test_live_ranking import in_turns
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["browser"]
 
@@ -38,7 +40,7 @@ def log(visitor: Visitor) -> EventLog:
 
 
 def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     with opened(browser, visitor) as page, opened(browser, visitor, color_scheme="dark") as other:
         page.goto(PAGE)
@@ -64,7 +66,7 @@ def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
 
 
 def test_a_run_that_has_just_begun_is_shown_when_its_first_event_comes(
-    browser: Browser, visitor: Visitor
+    browser: "Browser", visitor: Visitor
 ) -> None:
     with opened(browser, visitor) as page:
         page.goto(PAGE)
@@ -75,7 +77,7 @@ def test_a_run_that_has_just_begun_is_shown_when_its_first_event_comes(
 
 
 def test_ratios_are_those_to_the_first_below_a_yardstick(
-    browser: Browser, visitor: Visitor
+    browser: "Browser", visitor: Visitor
 ) -> None:
     work = ["embedded", "mixed", "one"]
     log = EventLog(visitor.settings.root / "now")
@@ -94,7 +96,7 @@ def test_ratios_are_those_to_the_first_below_a_yardstick(
 
 
 def test_a_table_that_is_drawn_anew_stays_focused_and_scrolled(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     log.write(trial("a-client-with-a-long-name", 0, 100.0))
     with opened(browser, visitor, viewport=PHONE) as page:
@@ -110,7 +112,7 @@ def test_a_table_that_is_drawn_anew_stays_focused_and_scrolled(
 
 
 def test_of_many_clients_the_best_have_curves(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     for number in range(14):
         log.write(trial(f"client-{number}", 0, 100.0 + number))
@@ -144,7 +146,7 @@ context.stroke = function (...rest) {
 
 
 def test_twelve_curves_keep_apart_and_axes_have_units(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     for number in range(12):
         for block in range(3):
@@ -169,7 +171,7 @@ def test_twelve_curves_keep_apart_and_axes_have_units(
 
 
 def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     for number in range(8):
         log.write(trial(f"language/a-client-with-a-long-name-{number}", 0, 100.0 + number))
@@ -179,5 +181,5 @@ def test_axe_finds_nothing_and_a_phone_does_not_scroll_sideways(
             page.goto(PAGE)
             expect(page.locator("#rankings tbody tr")).to_have_count(8)
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-            found = Axe().run(page).response
-        assert [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found["violations"]] == []
+            found = axe_response(page)["violations"]
+        assert [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found] == []

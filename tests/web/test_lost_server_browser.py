@@ -5,19 +5,22 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
 
 from cachemark.model.events import Ended, Position
 from cachemark.runs.events.log import EventLog
 from cachemark.web.settings import WebSettings
 from tests.builders.stored_runs import kept, made_header
 from tests.headless import NEEDS_CHROMIUM, browser
-from tests.web.chromium import opened
+from tests.web.chromium import expect, opened
 from tests.web.serving import Visitor, served
 from tests.web.test_live import started, trial
 from tests.web.test_started_browser import pages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 __all__ = ["browser"]
 
@@ -78,7 +81,7 @@ def write(log: EventLog, *blocks: int) -> None:
     log.write(Position(number=blocks[-1] + 1, total=8, what="a"))
 
 
-def drawn(page: Page) -> list[list[float]]:
+def drawn(page: "Page") -> list[list[float]]:
     """Blocks and rates of both clients, as the curve of the rates has them."""
     return page.evaluate("window.curves[0].data.map((column) => [...column])")
 
@@ -91,7 +94,7 @@ def expected(blocks: int) -> list[list[float]]:
     ]
 
 
-def test_no_event_is_lost_or_doubled(browser: Browser, visitor: Visitor, log: EventLog) -> None:
+def test_no_event_is_lost_or_doubled(browser: "Browser", visitor: Visitor, log: EventLog) -> None:
     with opened(browser, visitor, COMPLAINTS) as page:
         page.add_init_script(KEEP_CURVES)
         standing = page.locator("#standing")
@@ -116,7 +119,7 @@ def test_no_event_is_lost_or_doubled(browser: Browser, visitor: Visitor, log: Ev
 
 
 def test_a_server_that_refuses_is_no_server_that_is_away(
-    browser: Browser, visitor: Visitor, log: EventLog
+    browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     root, port = visitor.settings.root, visitor.settings.port
     with opened(browser, visitor, COMPLAINTS) as page:

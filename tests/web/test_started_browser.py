@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from playwright.sync_api import Browser, Page, expect
+from typing import TYPE_CHECKING
 
 from cachemark.model.events import Started
 from cachemark.runs.events.log import EventReader, process_start
@@ -18,8 +17,11 @@ from cachemark.runs.storage.store import open_run
 from cachemark.web.settings import WebSettings
 from tests.builders.small_experiments import PATIENT, TRIALS
 from tests.headless import NEEDS_CHROMIUM, browser
-from tests.web.chromium import opened
+from tests.web.chromium import expect, opened
 from tests.web.serving import Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 __all__ = ["browser"]
 
@@ -56,7 +58,7 @@ def pages(root: Path, port: int = 0, end: signal.Signals = signal.SIGTERM) -> It
         yield Visitor(found[1], WebSettings(root=root))
 
 
-def start(page: Page, experiment: str) -> str:
+def start(page: "Page", experiment: str) -> str:
     """Start an experiment with the form; the name of its run."""
     page.goto("/new")
     page.get_by_label("Experiment").fill(experiment)
@@ -90,7 +92,7 @@ def has_ended(started: Started) -> bool:
 
 
 def test_a_run_is_started_settles_and_loses_nothing_by_a_reload(
-    browser: Browser, tmp_path: Path
+    browser: "Browser", tmp_path: Path
 ) -> None:
     with pages(tmp_path) as visitor, opened(browser, visitor) as page:
         run = start(page, SMALL)
@@ -107,7 +109,7 @@ def test_a_run_is_started_settles_and_loses_nothing_by_a_reload(
 
 
 def test_a_run_is_stopped_and_resumed_and_ends_with_the_server(
-    browser: Browser, tmp_path: Path
+    browser: "Browser", tmp_path: Path
 ) -> None:
     with pages(tmp_path) as visitor:
         with opened(browser, visitor) as page:
