@@ -231,7 +231,7 @@ impl Session {
         let pause_at = context.out.len() + OUTPUT_PAUSE_BYTES;
         let mut left = context.state.settings.requests_per_event.unwrap_or(u32::MAX);
         // Most inputs are one request. Then the lookahead, which has room for several, is not even made.
-        let alone = ParsedRequest::alone(input);
+        let alone = ParsedRequest::<R>::alone(input);
         let mut lookahead = None;
         let mut ends = false;
         while !ends {
@@ -258,6 +258,9 @@ impl Session {
                     .get_or_insert_with(|| Lookahead::new(input, store))
                     .request_at(fed.consumed),
             };
+            if let Some(direct) = &mut context.direct {
+                direct.more = request.parsed.length().is_some_and(|bytes| bytes < rest.len());
+            }
             match dispatch(request, rest, &mut self.connection, context, pause_at) {
                 Some(Consumed { bytes, close, waits }) => {
                     fed.consumed += bytes;

@@ -14,12 +14,14 @@ pub struct DirectSend<'a> {
     socket: BorrowedFd<'a>,
     /// It takes nothing more now.
     full: bool,
+    /// More replies follow.
+    pub more: bool,
     pub sent: usize,
 }
 
 impl DirectSend<'_> {
     pub fn to(socket: BorrowedFd<'_>) -> DirectSend<'_> {
-        DirectSend { socket, full: false, sent: 0 }
+        DirectSend { socket, full: false, more: false, sent: 0 }
     }
 
     /// How many bytes were sent, and whether the socket takes nothing more.
@@ -30,20 +32,31 @@ impl DirectSend<'_> {
 
     /// Send what waits in `out`, then a value, then its end, as far as the socket takes them without waiting. The rest
     /// is left in `out`. An error of the socket shows again when that is written.
+    ///
+    /// If more replies follow, the last byte is left too: the kernel holds the others back until that is written, and
+    /// sends the values of several replies together.
     pub fn send(&mut self, out: &mut Vec<u8>, value: &[u8], end: &[u8]) {
-        let parts = [IoSlice::new(out), IoSlice::new(value), IoSlice::new(end)];
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let (now, last) = match (self.more, end) {
+            (true, [_, ..]) => (value, end),
+            (true, []) => value.split_at(value.len() - 1),
+            (false, _) => (value, &[][..]),
+        };
+        let sent_end = if self.more { &[] } else { end };
+        let parts = [IoSlice::new(out), IoSlice::new(now), IoSlice::new(sent_end)];
+        let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        flags.set(SendFlags::MORE, self.more);
         let sent = match self.full {
             true => 0,
             false => sendmsg(self.socket, &parts, &mut SendAncillaryBuffer::default(), flags)
                 .unwrap_or(0),
         };
         self.sent += sent;
-        self.full = sent < out.len() + value.len() + end.len();
+        self.full = sent < out.len() + now.len() + sent_end.len();
         let of_value = sent.saturating_sub(out.len());
-        let of_end = of_value.saturating_sub(value.len());
+        let of_end = of_value.saturating_sub(now.len());
         out.drain(..sent.min(out.len()));
-        out.extend_from_slice(&value[of_value.min(value.len())..]);
-        out.extend_from_slice(&end[of_end..]);
+        out.extend_from_slice(&now[of_value.min(now.len())..]);
+        out.extend_from_slice(&sent_end[of_end..]);
+        out.extend_from_slice(last);
     }
 }

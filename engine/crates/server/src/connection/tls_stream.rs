@@ -10,7 +10,9 @@ use rustls::{ServerConnection, StreamOwned};
 use crate::state::tls::Tls;
 
 /// How many bytes are read at once to be decrypted.
-const ENCRYPTED_BYTES: usize = 32 * 1024;
+const ENCRYPTED_BYTES: usize = 64 * 1024;
+/// How many of them may be more than there is room for when they are decrypted: a record, so that none comes in pieces.
+const MORE_BYTES: usize = 16 * 1024;
 
 thread_local! {
     /// The bytes of a read. It is empty between two reads.
@@ -21,6 +23,8 @@ thread_local! {
 pub struct TlsStream {
     stream: StreamOwned<ServerConnection, TcpStream>,
     tls: Tls,
+    /// What was read, and has to wait until there is room for it when it is decrypted.
+    waiting: Vec<u8>,
     failed: bool,
 }
 
@@ -29,7 +33,7 @@ impl TlsStream {
     pub fn new(socket: TcpStream, tls: &Tls) -> io::Result<TlsStream> {
         let connection = ServerConnection::new(tls.config()).map_err(io::Error::other)?;
         let stream = StreamOwned::new(connection, socket);
-        Ok(TlsStream { stream, tls: tls.clone(), failed: false })
+        Ok(TlsStream { stream, tls: tls.clone(), waiting: Vec::new(), failed: false })
     }
 
     pub fn socket(&self) -> &TcpStream {
@@ -53,9 +57,16 @@ impl TlsStream {
             read => return read,
         }
         encrypted.resize(ENCRYPTED_BYTES, 0);
-        // rustls keeps what does not fit into `into`, at most one record: no more than fits is read.
-        let most = into.len().min(ENCRYPTED_BYTES);
-        let bytes = sock.read(&mut encrypted[..most])?;
+        let bytes = match std::mem::take(&mut self.waiting) {
+            none if none.is_empty() => {
+                let most = (into.len() + MORE_BYTES).min(ENCRYPTED_BYTES);
+                sock.read(&mut encrypted[..most])?
+            }
+            waiting => {
+                encrypted[..waiting.len()].copy_from_slice(&waiting);
+                waiting.len()
+            }
+        };
         let mut arrived = &encrypted[..bytes];
         let mut filled = 0;
         loop {
@@ -73,6 +84,11 @@ impl TlsStream {
             }
             // Nothing is taken behind the end of the stream.
             if arrived.is_empty() || taken == 0 {
+                break;
+            }
+            // rustls takes nothing more while it keeps a record decrypted.
+            if filled == into.len() {
+                self.waiting.extend_from_slice(arrived);
                 break;
             }
         }
@@ -102,8 +118,11 @@ impl TlsStream {
         let _ = self.stream.flush();
     }
 
-    /// Whether there are decrypted bytes, or the end of the stream, that were not read yet.
+    /// Whether there are bytes to be decrypted, decrypted ones, or the end of the stream, that were not read yet.
     pub fn has_buffered_input(&mut self) -> bool {
+        if !self.waiting.is_empty() {
+            return true;
+        }
         let state = self.stream.conn.process_new_packets();
         state.is_ok_and(|state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed())
     }

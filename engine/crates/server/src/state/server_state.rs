@@ -57,6 +57,8 @@ pub struct State {
     pub idle_kicks: AtomicU64,
     /// How often a connection with more requests than are carried out at once let others come first.
     pub yields: AtomicU64,
+    /// The CPU time of polls of `--io busy` that found nothing.
+    pub idle_polls_ns: AtomicU64,
     /// How often `lru_crawler crawl` removed expired items.
     pub crawls: AtomicU64,
     /// Where the server listens.
@@ -106,6 +108,7 @@ impl State {
             no_memory: AtomicU64::new(0),
             idle_kicks: AtomicU64::new(0),
             yields: AtomicU64::new(0),
+            idle_polls_ns: AtomicU64::new(0),
             crawls: AtomicU64::new(0),
             listening: OnceLock::new(),
             clock: Clock::default(),
@@ -300,6 +303,7 @@ impl State {
             &self.failed_connections,
             &self.idle_kicks,
             &self.yields,
+            &self.idle_polls_ns,
             &self.crawls,
             &self.bytes_read,
             &self.bytes_written,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::connection::direct_send::DirectSend;
 use crate::connection::guard::ConnectionGuard;
@@ -104,26 +105,41 @@ impl EpollLoop<'_> {
 
     /// Wait for events. There are none if a signal interrupted the wait.
     fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
-        let mut poll = |timeout| {
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
-                Ok(count) => Ok(count),
-                Err(rustix::io::Errno::INTR) => Ok(0),
-                Err(error) => Err(error),
-            }
-        };
-        if self.busy_poll > Duration::ZERO {
-            let began = Instant::now();
-            while began.elapsed() < self.busy_poll {
-                for _ in 0..POLLS_PER_CLOCK_READ {
-                    if poll(Some(&NO_WAIT))? > 0 {
-                        return Ok(());
-                    }
+        if self.busy_poll > Duration::ZERO && self.poll_busily(events)? {
+            return Ok(());
+        }
+        self.poll(events, None)?;
+        Ok(())
+    }
+
+    fn poll(&self, events: &mut Vec<Event>, timeout: Option<&Timespec>) -> io::Result<usize> {
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+            Ok(count) => Ok(count),
+            Err(rustix::io::Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Poll for a while. Returns whether there are events. Counts the CPU time of the polls that found none.
+    fn poll_busily(&self, events: &mut Vec<Event>) -> io::Result<bool> {
+        if self.poll(events, Some(&NO_WAIT))? > 0 {
+            return Ok(true);
+        }
+        let (began, cpu_began, mut found, mut in_vain) = (Instant::now(), thread_cpu(), 0, 0);
+        while found == 0 && began.elapsed() < self.busy_poll {
+            for _ in 0..POLLS_PER_CLOCK_READ {
+                found = self.poll(events, Some(&NO_WAIT))?;
+                if found > 0 {
+                    break;
                 }
+                in_vain += 1;
             }
         }
-        poll(None)?;
-        Ok(())
+        let polls = (in_vain + u32::from(found > 0)).max(1);
+        let idle = (thread_cpu() - cpu_began) / polls * in_vain;
+        self.state.idle_polls_ns.fetch_add(idle.as_nanos() as u64, Ordering::Relaxed);
+        Ok(found > 0)
     }
 
     /// Watch the connections that have arrived.
@@ -301,4 +317,10 @@ impl Connection {
 
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

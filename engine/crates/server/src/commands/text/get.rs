@@ -38,6 +38,9 @@ impl Get<'_> {
         if *resume_at > 0 {
             self.keys.nth(*resume_at - 1);
         }
+        if let Some(direct) = &mut context.direct {
+            direct.more = true;
+        }
         for key in self.keys {
             if context.reaches(pause_at) {
                 return false;

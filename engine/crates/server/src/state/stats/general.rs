@@ -6,6 +6,7 @@ use std::time::Duration;
 use cachemark_storage::Usage;
 
 use crate::state::server_state::State;
+use crate::state::settings::IoMode;
 use crate::state::stats::rows::{Row, row, rows, zeros};
 use crate::state::tuning::Tuning;
 
@@ -22,6 +23,9 @@ pub fn table(state: &State) -> Vec<Row> {
     table.extend(background_work(state, &tuning));
     table.extend(log(state));
     table.extend(items(&usage, &tuning));
+    if state.settings.io == IoMode::Busy {
+        table.push(row("idle_polls_us", load(&state.idle_polls_ns) / 1000));
+    }
     table
 }
 
