@@ -60,3 +60,36 @@ impl DirectSend<'_> {
         out.extend_from_slice(last);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn with_more_replies_the_last_byte_waits() {
+        for (more, end) in
+            [false, true].into_iter().flat_map(|more| [(more, &b"\r\n"[..]), (more, &b""[..])])
+        {
+            let (socket, mut peer) = UnixStream::pair().expect("sockets");
+            let value = vec![b'v'; DIRECT_BYTES_MIN];
+            let mut direct = DirectSend { more, ..DirectSend::to(socket.as_fd()) };
+            let mut out = b"head ".to_vec();
+            direct.send(&mut out, &value, end);
+            let mut said = vec![0; direct.sent];
+            peer.read_exact(&mut said).expect("what was sent");
+            let waits = if more { end.len().max(1) } else { 0 };
+            assert_eq!((direct.full, out.len()), (false, waits));
+            said.append(&mut out);
+            assert!(said == [b"head ", &value[..], end].concat());
+            // A peer that does not read.
+            while !direct.full {
+                direct.send(&mut out, &value, end);
+            }
+            assert!(out.len() > end.len());
+        }
+    }
+}

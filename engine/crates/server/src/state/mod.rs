@@ -14,5 +14,6 @@ pub mod stats;
 pub mod tls;
 mod tls_ciphers;
 mod tls_key;
+mod tls_p521;
 pub mod traffic;
 pub mod tuning;

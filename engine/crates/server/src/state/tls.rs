@@ -18,7 +18,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::state::{tls_ciphers, tls_key};
+use crate::state::{tls_ciphers, tls_key, tls_p521};
 
 /// A listener's treatment of certificates of its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,6 +132,7 @@ fn load(settings: &TlsSettings) -> Result<Loaded, String> {
     let chain = certificates(&settings.certificates)?;
     let key = tls_key::read(&settings.key)?;
     let mut provider = rustls::crypto::ring::default_provider();
+    provider.key_provider = &tls_p521::Keys;
     if let Some(names) = &settings.ciphers {
         tls_ciphers::select(names, &mut provider.cipher_suites)?;
     }

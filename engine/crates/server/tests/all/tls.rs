@@ -118,6 +118,19 @@ fn tls_carries_small_and_large_values_and_pipelines() {
         let mut reply = vec![0; got.len()];
         stream.read_exact(&mut reply).expect("a server that answers");
         assert!(reply == got);
+        // Values whose ends are anywhere in a record, one behind the other.
+        let lengths = [4000, 16_384, 16_362, 70_000, 5, 16_385, 40_000, 20_000, 130_000];
+        let sets = lengths.map(|length| {
+            let value = (0..length).map(|n| (n % 251) as u8).collect::<Vec<u8>>();
+            [format!("set k{length} 0 0 {length}\r\n").as_bytes(), &value, b"\r\n"].concat()
+        });
+        ask(&mut stream, &sets.concat().repeat(3), &b"STORED\r\n".repeat(27));
+        for (length, set) in lengths.iter().zip(&sets) {
+            let value = &set[set.len() - length - 2..];
+            let head = format!("VALUE k{length} 0 {length}\r\n");
+            let got = [head.as_bytes(), value, b"END\r\n"].concat();
+            ask(&mut stream, format!("get k{length}\r\n").as_bytes(), &got);
+        }
         // A thousand requests in one TLS record, which the server reads in pieces.
         stream.write_all(&b"mg a s\r\n".repeat(1900)).expect("a server that reads");
         let mut reply = vec![0; b"HD s900000\r\n".len() * 1900];
@@ -341,10 +354,44 @@ fn a_key_may_have_each_form_that_openssl_reads() {
     answers_in_tls("P-384");
     convert(folder, &["ec", "-in", "key.pem", "-out", "key.pem"]);
     answers_in_tls("SEC 1");
+}
+
+/// What openssl says of a connection to this server, made with these options.
+fn seen_by_openssl(server: &Server, options: &[&str]) -> String {
+    let asked = Command::new("openssl")
+        .args(["s_client", "-brief", "-connect", &server.addresses[0]])
+        .args(options)
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl on PATH");
+    String::from_utf8_lossy(&asked.stderr).into_owned()
+}
+
+/// The client of these tests cannot verify such a certificate, and openssl can.
+#[test]
+fn a_key_of_p_521_signs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let signs = || {
+        let server =
+            serve(IoMode::Events, &[any_port()], &Tls::read(files(folder)).expect("a key"));
+        for version in ["-tls1_2", "-tls1_3"] {
+            let seen = seen_by_openssl(&server, &[version, "-CAfile", &ca_file(folder)]);
+            assert!(seen.contains("Verification: OK"), "{version}: {seen}");
+            assert!(seen.contains("Hash used: SHA512"), "{version}: {seen}");
+        }
+    };
     make_certificate_of(folder, &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp521r1"]);
-    let refused = Tls::read(files(folder)).expect_err("a curve that the library has not");
-    assert!(refused.contains("curve P-521"), "{refused}");
-    assert!(refused.contains("key.pem") && refused.contains("secp384r1"), "{refused}");
+    signs();
+    convert(folder, &["ec", "-in", "key.pem", "-out", "key.pem"]);
+    signs();
+    convert(folder, &["ecparam", "-name", "secp521r1", "-genkey", "-noout", "-out", "key.pem"]);
+    let refused = Tls::read(files(folder)).expect_err("the key of another certificate");
+    assert!(refused.contains("key.pem"), "{refused}");
+}
+
+fn ca_file(folder: &Path) -> String {
+    folder.join("cert.pem").to_string_lossy().into_owned()
 }
 
 #[test]
@@ -359,15 +406,7 @@ fn the_ciphers_of_tls_1_2_are_those_that_are_named() {
         &[any_port()],
         &with("ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305").expect("ciphers"),
     );
-    let chosen = |more: &[&str]| {
-        let asked = Command::new("openssl")
-            .args(["s_client", "-brief", "-connect", &server.addresses[0]])
-            .args(more)
-            .stdin(Stdio::null())
-            .output()
-            .expect("openssl on PATH");
-        String::from_utf8_lossy(&asked.stderr).into_owned()
-    };
+    let chosen = |options: &[&str]| seen_by_openssl(&server, options);
     assert!(chosen(&["-tls1_2"]).contains("Ciphersuite: ECDHE-ECDSA-CHACHA20-POLY1305"));
     let refused = chosen(&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"]);
     assert!(!refused.contains("Ciphersuite"), "{refused}");
