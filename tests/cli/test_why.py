@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ PAIR = ("--client", "reference", "--client", "native")
         ((*PAIR, "--sequence", "set@0 get@0"), "a trace or a sequence has none"),
         (("clients", *PAIR), "several"),
         (("--client", "nobody/nothing"), "nobody/nothing"),
+        ((*PAIR, "--past", "nowhere.json"), "--past nowhere.json"),
     ],
 )
 def test_bad_input_is_one_error(inside: Inside, words: tuple[str, ...], error: str) -> None:
@@ -45,3 +47,18 @@ def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
             assert all(counts["sends"] >= 1 for counts in each["repetitions"])
     (difference,) = report["differences"]
     assert (difference["client"], difference["base"]) == ("native", "reference")
+
+
+@pytest.mark.slow("counts twice")
+def test_an_earlier_answer_is_the_first_to_compare_with(inside: Inside, tmp_path: Path) -> None:
+    def counted(name: str, *words: str) -> Any:
+        out = tmp_path / name
+        more = ("--client", "native", "--mix", "get=1", "--repeat", "3", "--format", "json")
+        said = inside("why", *more, *words, "--out", str(out))
+        assert said.returncode == 0, said.stderr
+        return json.loads(out.read_text())
+
+    counted("before.json")
+    again = counted("after.json", "--past", str(tmp_path / "before.json"))
+    (difference,) = again["differences"]
+    assert (difference["client"], difference["base"]) == ("native", "before.json: native")

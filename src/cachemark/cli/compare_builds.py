@@ -8,6 +8,7 @@ from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.rounds.texts import figure_words, pair_text, twice_text
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.cli.play import planned_shown, play_shown
+from cachemark.cli.why import counted_report
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.host import process
 from cachemark.model import suites
@@ -17,6 +18,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.report.compare import ComparisonReport, Gate, compare_in_turns, gated
 from cachemark.report.compare.gate import is_not_worse
 from cachemark.report.rounds import run_answers, sitting_seconds
+from cachemark.report.why.document import first_sentences
 from cachemark.runs.play import new_job
 
 # A build is worse if it settles to be worse in one of these, unless --gate names others.
@@ -42,7 +44,18 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)
     names = builds.client if len(builds.client) == 2 else builds.server
     compared = compare_in_turns(answers, outcomes, (names[0], names[1]), decides)
+    if compared.rows and any(of.answer == "worse" for _, of in gated(compared)):
+        compared = msgspec.structs.replace(compared, notes=_reasons(experiment))
     return compared, _text(answers, compared, outcomes) if compared.rows else ""
+
+
+def _reasons(experiment: Experiment) -> list[str]:
+    """The first sentence of `cachemark why` on each kind of operation; empty if it has none."""
+    try:
+        report = counted_report(msgspec.structs.replace(experiment, twice=""))
+    except UsageError as error:
+        return [f"The causes could not be counted: {error.text}."]
+    return first_sentences(report)
 
 
 def _experiment(builds: Builds) -> Experiment:
@@ -98,7 +111,7 @@ def _text(found: Answers, compared: ComparisonReport, outcomes: list[Outcome]) -
         lines.append(f"Not worse by more than {margin}: shown for {', '.join(good)}.")
     if left := [words for words in unsettled if words not in good]:
         lines.append(f"Not settled, so no proof that the build is as good: {', '.join(left)}.")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *compared.notes]) + "\n"
 
 
 def _gated_words(compared: ComparisonReport, answer: str) -> list[str]:

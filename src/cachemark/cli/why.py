@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from cachemark.analysis.why.report import WhyReport, differences
@@ -19,7 +20,8 @@ from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry
 from cachemark.host import process, system_calls
-from cachemark.model.errors import UsageError
+from cachemark.model.counts import CountedWork
+from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
@@ -41,7 +43,7 @@ _OWN_WORK = Experiment(
     servers=["embedded"],
     loads=[Load(name="one-caller")],
 )
-_LEAST_REPEAT, _MOST_REPEAT = 3, 100
+LEAST_REPEAT, _MOST_REPEAT = 3, 100
 WhyForm = Literal["table", "markdown", "json"]
 
 
@@ -58,6 +60,9 @@ def why(
             "a client, or all that match 'go/*'; the others are compared with the first",
         ),
     ] = (),
+    past: Annotated[
+        Path | None, Parameter(help="compare with an earlier answer (--format json --out)")
+    ] = None,
     workload: Annotated[str | None, Parameter(help="this workload of the experiment")] = None,
     work: Annotated[WorkOptions | None, Parameter(name="*")] = None,
     wire: Annotated[
@@ -77,9 +82,9 @@ def why(
     of the CPU time between them that is. docs/why.md explains them. The exit status is 1 if a
     client could not be counted.
     """
-    if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
+    if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
         raise UsageError(
-            f"--repeat {repeat}: {_LEAST_REPEAT} to {_MOST_REPEAT}",
+            f"--repeat {repeat}: {LEAST_REPEAT} to {_MOST_REPEAT}",
             "fewer repetitions have no error",
         )
     overrides = Overrides(
@@ -88,19 +93,36 @@ def why(
         workload=() if workload is None else (workload,),
         wire=wire,
     )
-    if experiment is None and not client:
-        raise UsageError("no client is named", "name some: --client A --client B")
-    if experiment is None:
-        planned = changed_experiment(_OWN_WORK, overrides)
-    else:
-        planned = planned_experiment(experiment, overrides)
-    report = _report(planned, repeat)
+    planned = _planned(experiment, overrides)
+    report = counted_report(planned, repeat, _earlier(past) if past else [])
     write_text(RENDERERS[form](report, terminal_width()), out)
     return FAILED if any(each.failure for each in report.counted) else OK
 
 
-def _report(planned: Experiment, repeat: int) -> WhyReport:
-    """Count the experiment's clients. Raises UsageError."""
+def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
+    """The experiment whose clients to count. Raises UsageError."""
+    if experiment is None and not overrides.client:
+        raise UsageError("no client is named", "name some: --client A --client B")
+    if experiment is None:
+        return changed_experiment(_OWN_WORK, overrides)
+    return planned_experiment(experiment, overrides)
+
+
+def _earlier(path: Path) -> list[CountedWork]:
+    """What an earlier answer counted, under names that tell it from today's. Raises UsageError."""
+    remedy = "write one: cachemark why … --format json --out FILE"
+    with refusing(f"--past {path}", remedy, decodes=True):
+        counted = msgspec.json.decode(path.read_bytes(), type=WhyReport).counted
+    return [msgspec.structs.replace(of, client=f"{path.name}: {of.client}") for of in counted]
+
+
+def counted_report(
+    planned: Experiment, repeat: int = LEAST_REPEAT, earlier: Sequence[CountedWork] = ()
+) -> WhyReport:
+    """Count the experiment's clients. Raises UsageError.
+
+    Everything is compared with the first of `earlier`, if it is not empty.
+    """
     engine = process.binary_path()
     known = registry(engine)
     workload, load = _workload(planned), _load(planned)
@@ -117,12 +139,13 @@ def _report(planned: Experiment, repeat: int) -> WhyReport:
             seed=planned.seed,
         )
         counted = count(plan, engine, progress)
+    works = [*earlier, *counted.works]
     return WhyReport(
         server="the embedded server",
         work=_work_in_words(workload),
         repeat=repeat,
-        counted=counted.works,
-        differences=differences(counted.works, counted.unit_costs),
+        counted=works,
+        differences=differences(works, counted.unit_costs),
         unit_costs=counted.unit_costs,
         missing=_missing(clients),
     )

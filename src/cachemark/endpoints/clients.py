@@ -49,11 +49,11 @@ class Client(ClientFacts, frozen=True, kw_only=True):
     `defaults` says, in words, how the library's own settings differ from those that all clients
     share; empty if they do not, or if this is not known. `tuned` says which settings the library's
     documents recommend; empty if they recommend none. `lacks` says why the client has no TLS or no
-    logins. `install_version` is the program that
-    installs another version of `package`, and `version_path` the environment variable in which the
-    worker then finds it; without one, it makes a whole worker. `problem` is why the `worker.toml`
-    cannot be read: such a file becomes one client without a command, so that other languages still
-    work.
+    logins. `install_version` is the program that installs another version of `package`, and
+    `version_path` the environment variable in which the worker then finds it; without one, it makes
+    a whole worker. `counting_allocator` is a library that counts allocations if it is loaded first.
+    `problem` is why the `worker.toml` cannot be read: such a file becomes one client without a
+    command, so that other languages still work.
     """
 
     id: str
@@ -65,6 +65,7 @@ class Client(ClientFacts, frozen=True, kw_only=True):
     setup: str = ""
     install_version: str = ""
     version_path: str = ""
+    counting_allocator: str = ""
     problem: str = ""
 
     def missing(self) -> str:
@@ -109,6 +110,7 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     setup: str = ""
     install_version: str = ""
     version_path: str = ""
+    counting_allocator: str = ""
 
 
 class _Entry(ClientFacts, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -204,11 +206,16 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
             _absolute(folder, part).replace("{client}", entry.name) for part in runtime.command
         ],
         packages=declared.packages,
-        needs=str(folder / runtime.needs) if runtime.needs else "",
+        needs=_inside(folder, runtime.needs),
         setup=runtime.setup,
-        install_version=str(folder / runtime.install_version) if runtime.install_version else "",
+        install_version=_inside(folder, runtime.install_version),
         version_path=runtime.version_path,
+        counting_allocator=_inside(folder, runtime.counting_allocator),
     )
+
+
+def _inside(folder: Path, name: str) -> str:
+    return str(folder / name) if name else ""
 
 
 def _absolute(folder: Path, part: str) -> str:

@@ -5,8 +5,16 @@ module Planted
   NAME = ENV.fetch('PLANTED', '')
   NOOP = [0x80, 0x0a, 0, 0, 0, 0, 0, 0, 0].pack('CCnCCnNNQ')
 
+  PIPE = IO.pipe
+
   def write(data)
     case NAME
+    when 'Nagle'
+      setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, false)
+      return super(data[0, 3]) + super(data[3..])
+    when 'a pipe'
+      PIPE[1].syswrite('a')
+      PIPE[0].sysread(1)
     when 'two writes' then return super(data[0, 3]) + super(data[3..])
     when 'options' then setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, true)
     when 'a file' then File.stat('/')

@@ -63,6 +63,15 @@ def sentences(of: Difference) -> list[str]:
     return [*_time(of.time), *(_sentence(each) for each in found)]
 
 
+def first_sentences(of: WhyReport) -> list[str]:
+    """Each kind of operation in which two clients differ: the time, and the first cause."""
+    return [
+        f"Why, for each {each.kind}: {' '.join(sentences(each)[: 2 if each.time else 1])}"
+        for each in of.differences
+        if each.time or each.findings or each.findings_of_base
+    ]
+
+
 def _time(of: TimeShares | None) -> list[str]:
     """How the CPU time between two clients is shared out; empty if it is not known to differ."""
     if of is None:

@@ -20,6 +20,7 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.units import parse_size
+from cachemark.runs.counting.allocations import count_allocations
 from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.traffic import count_traffic
@@ -84,9 +85,9 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
                 loop = loops.get(runtime_of(spec.client), {})
                 tallies[spec.text].append(_tally(spec, works, place, loop))
     works = [
-        _counted(client.text, kind, tallies[client.text])
+        _counted(spec.text, kind, tallies[spec.text])
         for kind in plan.workload.mix
-        for client in plan.clients
+        for spec in plan.clients
     ]
     return Counted(works, units)
 
@@ -125,7 +126,10 @@ def _longer(of: Workload) -> Workload | None:
 def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[str, Counts]:
     """The cost of a language's own loop, by kind. Raises TrialError."""
     with running(parse_spec("none"), cpus=place.server_cpus) as server:
-        return count_processor(ClientSpec(text=client.id, client=client), works, server, place)
+        spec = ClientSpec(text=client.id, client=client)
+        counts = count_processor(spec, works, server, place)
+        allocations = count_allocations(spec, works, server, place)
+    return {kind: _joined(each, allocations.get(kind)) for kind, each in counts.items()}
 
 
 def _tally(
@@ -142,6 +146,7 @@ def _tally(
                 lacking = {work.kind: player.lacking(work, server) for work in works}
                 works = [work for work in works if not lacking[work.kind]]
             passes = [count_processor(client, works, server, place)]
+            passes.append(count_allocations(client, works, server, place))
             if not missing_reason():
                 passes.append(count_calls(client, works, server, place))
         if not in_process:
@@ -152,18 +157,18 @@ def _tally(
         version,
         {
             kind: reason
-            or without_loop(_joined(*(each[kind] for each in passes)), loop.get(kind, NO_LOOP))
+            or without_loop(_joined(*(each.get(kind) for each in passes)), loop.get(kind, NO_LOOP))
             for kind, reason in lacking.items()
         },
     )
 
 
-def _joined(*parts: Counts) -> Counts:
+def _joined(*parts: Counts | None) -> Counts:
     """One struct with the figures that each part has counted."""
     return Counts(
         **{
             name: value
-            for part in parts
+            for part in filter(None, parts)
             for name, value in msgspec.structs.asdict(part).items()
             if value is not None
         }

@@ -117,11 +117,11 @@ def _warmed_up(player: CountingPlayer) -> int:
     for _ in range(_WARM_UPS):
         done = player.play(ops)
         cost_ns = (done.cpu_user_ns + done.cpu_system_ns) / ops
+        fitting = max(ops * _WARM_UP_NS // max(1, done.elapsed_ns), _LEAST_OPS)
         if done.elapsed_ns > _WARM_UP_NS / 2 and cost_ns >= _STEADY * before_ns:
-            break
+            return min(ops, fitting)
         before_ns = cost_ns
-        fitting = ops * _WARM_UP_NS // max(1, done.elapsed_ns)
-        ops = min(max(fitting, _LEAST_OPS), 10 * ops, _MOST_OPS)
+        ops = min(fitting, 10 * ops, _MOST_OPS)
     return ops
 
 
