@@ -10,7 +10,8 @@ from tests.web.serving import Visitor
 # The server yields to everything else, so a busy machine makes it slow.
 _TIMEOUT_MS = 120_000
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, LocatorAssertions, Page
+    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api._generated import LocatorAssertions
 
 
 def expect(found: "Locator") -> "LocatorAssertions":
