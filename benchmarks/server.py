@@ -303,7 +303,7 @@ def main() -> None:
         sys.exit("bench-server: two CPUs are needed, one for the server and one for the generator")
     with tempfile.TemporaryDirectory() as folder:
         mixes, rounds, window_ms = arguments.mixes.split(","), arguments.rounds, arguments.window_ms
-        bench = Bench(*cpus[:2], rounds, window_ms, mixes, arguments.rows, Path(folder))
+        bench = Bench(cpus[0], cpus[1], rounds, window_ms, mixes, arguments.rows, Path(folder))
         with memcached(cpus[0], []) as peer:
             print(f"memcached {version(peer)}; load of the machine {os.getloadavg()[0]:.1f}")
         for size in arguments.sizes.split(","):

@@ -10,5 +10,6 @@ mod robustness;
 mod targets;
 mod text;
 mod tls;
+mod tls_keys;
 mod tools;
 mod transports;
