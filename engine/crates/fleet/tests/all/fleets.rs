@@ -1,13 +1,11 @@
 //! The closed formulas beside plays of a trace through simulated servers.
 
-mod common;
-
 use std::collections::HashSet;
 
+use crate::common::{Asked, MIB, curve, get, gets, played, population, setting, traffic};
 use cachemark_fleet::{
     Demand, KeyTraffic, Limit, LossCase, Placement, Ring, ServerKind, Shares, count_servers,
 };
-use common::{Asked, MIB, curve, get, gets, played, population, setting, traffic};
 
 const PLACEMENTS: [Placement; 3] = [Placement::Modulo, Placement::Ketama, Placement::Jump];
 

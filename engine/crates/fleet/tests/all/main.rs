@@ -1,0 +1,6 @@
+//! Fleets, rings and queues beside plays of them.
+
+mod common;
+mod fleets;
+mod queue;
+mod rings;
