@@ -1,10 +1,11 @@
-"""A memcached that lies about writes: `python lying_server.py LIE HONEST_WRITES PORT`.
+"""A memcached that lies about writes: `python lying_server.py LIE HONEST_WRITES PORT`, or `lying`.
 
-A proxy before a memcached of its own. After so many honest writes it lies: `lost` stores no write
-any more, `stale` stores the value that the write of the key before had, so that reads bring what is
-older. Each write is answered and counted as if it were stored: it goes to a key that nobody reads.
-`short` stores an empty value, so that it gets fewer bytes than the client has sent. `refused` is
-`lost`, but the first of these writes is answered by an error, in the text protocol.
+A proxy before a memcached; the program starts that too. After so many honest writes it lies: `lost`
+stores no write any more, `stale` stores the value that the write of the key before had, so that
+reads bring what is older. Each write is answered and counted as if it were stored: it goes to a key
+that nobody reads. `short` stores an empty value, so that it gets fewer bytes than the client has
+sent. `refused` is `lost`, but the first of these writes is answered by an error, in the text
+protocol.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from typing import NamedTuple
 
@@ -145,20 +146,40 @@ def reached(port: int, memcached: subprocess.Popen[bytes]) -> socket.socket:
     raise SystemExit("memcached ended")
 
 
-def main(lie: str, honest_writes: int, port: int) -> None:
-    """Serve until it is killed; the memcached ends with it."""
-    behind, liar = free_port(), Liar(lie, honest_writes)
-    words = ["memcached", "-l", "127.0.0.1", "-p", str(behind), "-U", "0", "-t", "1", "-u", "root"]
-    memcached = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words])
-    reached(behind, memcached).close()
-    with socket.create_server(("127.0.0.1", port)) as listener:
+def serve_all(listener: socket.socket, behind: int, liar: Liar) -> None:
+    """Serve each client that connects, until the listener is shut down."""
+    with contextlib.suppress(OSError):
         while True:
             client, _ = listener.accept()
-            server = reached(behind, memcached)
+            server = socket.create_connection(("127.0.0.1", behind))
             for each in (client, server):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=serve, args=(client, server, liar), daemon=True).start()
             threading.Thread(target=answer, args=(server, client), daemon=True).start()
+
+
+@contextlib.contextmanager
+def lying(lie: str, honest_writes: int, behind: str) -> Generator[str]:
+    """The address of a liar before the memcached at `behind`; threads of this process serve it."""
+    port, liar = int(behind.rpartition(":")[2]), Liar(lie, honest_writes)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve_all, args=(listener, port, liar), daemon=True)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # it wakes the thread
+            thread.join()
+
+
+def main(lie: str, honest_writes: int, port: int) -> None:
+    """Serve until it is killed; the memcached ends with it."""
+    behind = free_port()
+    words = ["memcached", "-l", "127.0.0.1", "-p", str(behind), "-U", "0", "-t", "1", "-u", "root"]
+    memcached = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words])
+    reached(behind, memcached).close()
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        serve_all(listener, behind, Liar(lie, honest_writes))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
 """A server that loses writes, or answers with older values, is seen by the workers' own reads."""
 
 import shutil
-import sys
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from cachemark.endpoints.clients import Client
-from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.endpoints.worker import Worker
 from cachemark.model.protocol import (
     BeginSlices,
@@ -21,7 +19,7 @@ from cachemark.model.protocol import (
     Slice,
     SliceDone,
 )
-from tests.conftest import ROOT
+from tests.lying_server import lying
 from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
@@ -56,12 +54,17 @@ def player(request: Any) -> Generator[Player]:
         yield Player(client, worker, ready)
 
 
-@contextmanager
-def lying(lie: str, honest_writes: int) -> Generator[str]:
-    """The address of a server that lies after so many writes."""
-    program = f"command:{sys.executable} {ROOT / 'tests/lying_server.py'}"
-    with running(parse_spec(f"{program} {lie} {honest_writes} {{port}}")) as server:
-        yield server.addresses[0]
+@pytest.fixture(scope="module")
+def two_servers() -> Generator[RunningServer]:
+    with running(parse_spec("cluster:2:memcached:threads=2,memory=64")) as servers:
+        yield servers
+
+
+@pytest.fixture
+def honest(two_servers: RunningServer) -> list[str]:
+    """The addresses of two empty servers."""
+    two_servers.remove_items()
+    return two_servers.addresses
 
 
 def prepared(player: Player, address: str, tape: Path, threads: int = 1, **fields: Any) -> Worker:
@@ -96,10 +99,10 @@ def test_there_is_a_client_of_each_language() -> None:
     ids=["lost-after-prefill", "lost-later", "stale"],
 )
 def test_a_lie_about_writes_is_a_wrong_value(
-    player: Player, lie: str, honest_writes: int, tmp_path: Path
+    player: Player, honest: list[str], lie: str, honest_writes: int, tmp_path: Path
 ) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, *GENERATIONS)
-    with lying(lie, honest_writes) as address:
+    with lying(lie, honest_writes, honest[0]) as address:
         worker = prepared(player, address, tape)
         first = wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=OPS)))
         again = wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=OPS)))
@@ -107,59 +110,64 @@ def test_a_lie_about_writes_is_a_wrong_value(
     assert first >= 20 or honest_writes > KEYS
 
 
-def test_an_honest_server_is_never_accused(player: Player, tmp_path: Path) -> None:
+def test_an_honest_server_is_never_accused(
+    player: Player, honest: list[str], tmp_path: Path
+) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, *GENERATIONS)
     run = RunRequest(phase="measure", ops=2 * OPS + 1)
-    with running(parse_spec("memcached:threads=1,memory=64")) as server:
-        worker = prepared(player, server.addresses[0], tape)
-        assert [wrong_gets(worker_driver.play(worker, run)) for _ in range(3)] == [0, 0, 0]
-        assert isinstance(worker_driver.ask(worker, BeginSlices()), Ready)
-        for _ in range(20):
-            answer = worker_driver.ask(worker, Slice(length_us=5000, lead_in_us=1000))
-            assert isinstance(answer, SliceDone)
-            assert answer.errors == 0
-        done = worker_driver.ask(worker, EndSlices())
-        assert isinstance(done, Done)
-        assert wrong_gets(done) == 0
+    worker = prepared(player, honest[0], tape)
+    assert [wrong_gets(worker_driver.play(worker, run)) for _ in range(3)] == [0, 0, 0]
+    assert isinstance(worker_driver.ask(worker, BeginSlices()), Ready)
+    for _ in range(20):
+        answer = worker_driver.ask(worker, Slice(length_us=5000, lead_in_us=1000))
+        assert isinstance(answer, SliceDone)
+        assert answer.errors == 0
+    done = worker_driver.ask(worker, EndSlices())
+    assert isinstance(done, Done)
+    assert wrong_gets(done) == 0
 
 
 def test_callers_in_threads_find_a_lie_and_accuse_nobody_else(
-    player: Player, tmp_path: Path
+    player: Player, honest: list[str], two_servers: RunningServer, tmp_path: Path
 ) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, "--generations", "3")
     run = RunRequest(phase="measure", ops=4 * OPS)
-    with running(parse_spec("memcached:threads=2,memory=64")) as server:
-        worker = prepared(player, server.addresses[0], tape, 3)
-        assert [wrong_gets(worker_driver.play(worker, run)) for _ in range(3)] == [0, 0, 0]
+    worker = prepared(player, honest[0], tape, 3)
+    assert [wrong_gets(worker_driver.play(worker, run)) for _ in range(3)] == [0, 0, 0]
     for lie, least in (("lost", 20), ("stale", 1)):
-        with lying(lie, KEYS) as address:
+        two_servers.remove_items()
+        with lying(lie, KEYS, honest[0]) as address:
             worker = prepared(player, address, tape, 3)
             assert wrong_gets(worker_driver.play(worker, run)) >= least
 
 
-def test_a_failure_ends_all_accusations(player: Player, tmp_path: Path) -> None:
+def test_a_failure_ends_all_accusations(player: Player, honest: list[str], tmp_path: Path) -> None:
     """A write that failed may still come, behind a later one: nobody can tell what is stale."""
     ops = ("--keys", str(KEYS), "--size", "100", "--sequence", "set get get", "--ops", str(OPS))
     tape = worker_driver.write_tape(tmp_path, *ops, *GENERATIONS)
     if player.client.id == "ruby/dalli":
         pytest.skip("it speaks binary, in which the server here refuses nothing")
-    with lying("refused", KEYS) as address:
+    with lying("refused", KEYS, honest[0]) as address:
         worker = prepared(player, address, tape)
         done = worker_driver.play(worker, RunRequest(phase="measure", ops=OPS))
         assert done.operations["set"].errors
         assert done.operations["get"].wrong_values == 0
 
 
-def test_without_generations_nobody_is_accused(player: Player, tmp_path: Path) -> None:
+def test_without_generations_nobody_is_accused(
+    player: Player, honest: list[str], tmp_path: Path
+) -> None:
     """What a lost write shows nobody can know then: this is why there are generations."""
     tape = worker_driver.write_tape(tmp_path, *TAPE)
-    with lying("lost", KEYS) as address:
+    with lying("lost", KEYS, honest[0]) as address:
         worker = prepared(player, address, tape)
         assert wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=OPS))) == 0
 
 
-def test_a_tape_for_other_callers_accuses_nobody(player: Player, tmp_path: Path) -> None:
+def test_a_tape_for_other_callers_accuses_nobody(
+    player: Player, honest: list[str], tmp_path: Path
+) -> None:
     tape = worker_driver.write_tape(tmp_path, *TAPE, "--generations", "2")
-    with lying("lost", KEYS) as address:
+    with lying("lost", KEYS, honest[0]) as address:
         worker = prepared(player, address, tape)
         assert wrong_gets(worker_driver.play(worker, RunRequest(phase="measure", ops=OPS))) == 0

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model.protocol import RunRequest
+from tests.lying_server import lying
 from tests.workers import worker_driver
 from tests.workers.test_generations import (
     GENERATIONS,
@@ -18,13 +18,14 @@ from tests.workers.test_generations import (
     NETWORK,
     OPS,
     Player,
-    lying,
+    honest,
     player,
     prepared,
+    two_servers,
     wrong_gets,
 )
 
-__all__ = ["player"]
+__all__ = ["honest", "player", "two_servers"]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -111,7 +112,7 @@ each_loop = pytest.mark.parametrize(("player", "loop"), PLAYED, indirect=["playe
 
 @pytest.mark.parametrize(("player", "loop", "lie"), LYING, indirect=["player"])
 def test_other_loops_find_the_lies_too(
-    player: Player, loop: Loop, lie: str, tmp_path: Path
+    player: Player, honest: list[str], loop: Loop, lie: str, tmp_path: Path
 ) -> None:
     """Of most clients, a loop meets one lie: all loops of a worker share the check of a value.
 
@@ -119,20 +120,20 @@ def test_other_loops_find_the_lies_too(
     """
     tape = worker_driver.write_tape(tmp_path, *loop.tape, *GENERATIONS)
     with ExitStack() as stack:
-        servers = [stack.enter_context(lying(lie, KEYS)) for _ in range(loop.servers)]
+        behind = honest[: loop.servers]
+        servers = [stack.enter_context(lying(lie, KEYS, address)) for address in behind]
         worker = prepared(player, servers[0], tape, servers=servers, **loop.prepare)
         assert wrong_gets(worker_driver.play(worker, _RUN)) >= 20
 
 
 @each_loop
-def test_other_loops_accuse_no_honest_server(player: Player, loop: Loop, tmp_path: Path) -> None:
+def test_other_loops_accuse_no_honest_server(
+    player: Player, honest: list[str], loop: Loop, tmp_path: Path
+) -> None:
     tape = worker_driver.write_tape(tmp_path, *loop.tape, *GENERATIONS)
-    honest = parse_spec("memcached:threads=2,memory=64")
-    with ExitStack() as stack:
-        started = [stack.enter_context(running(honest)) for _ in range(loop.servers)]
-        servers = [address for server in started for address in server.addresses]
-        worker = prepared(player, servers[0], tape, servers=servers, **loop.prepare)
-        assert [wrong_gets(worker_driver.play(worker, _RUN)) for _ in range(3)] == [0, 0, 0]
+    servers = honest[: loop.servers]
+    worker = prepared(player, servers[0], tape, servers=servers, **loop.prepare)
+    assert [wrong_gets(worker_driver.play(worker, _RUN)) for _ in range(3)] == [0, 0, 0]
 
 
 def test_each_loop_is_played_by_clients_of_several_languages() -> None:
