@@ -99,6 +99,8 @@ pub struct Watcher {
     ready: Vec<u8>,
     given: usize,
     requests: u64,
+    /// The key of the line before, if that was a read.
+    read_before: String,
     bytes: u64,
     found: Rc<RefCell<Findings>>,
 }
@@ -125,6 +127,7 @@ impl Watcher {
             ready: b"OK\n".to_vec(),
             given: 0,
             requests: 0,
+            read_before: String::new(),
             bytes: 0,
             found: Rc::new(RefCell::new(Findings { before: Some(before), ..Findings::default() })),
         };
@@ -208,9 +211,21 @@ impl Watcher {
         if watch_time_ns(line).is_some_and(|at| at < self.from_ns || at > self.to_ns) {
             return;
         }
-        self.requests += u64::from(!line.contains("type=eviction"));
+        self.count(line);
         self.ready.extend_from_slice(line.as_bytes());
         self.ready.push(b'\n');
+    }
+
+    /// Count a request. A store and a delete look up their key first, in the line before: that is no request.
+    fn count(&mut self, line: &str) {
+        let key = line.split(' ').find_map(|field| field.strip_prefix("key=")).unwrap_or_default();
+        let is_read = line.contains("type=item_get");
+        let is_looked_up = !is_read && !key.is_empty() && key == self.read_before;
+        self.requests += u64::from(!is_looked_up && !line.contains("type=eviction"));
+        self.read_before.clear();
+        if is_read {
+            self.read_before.push_str(key);
+        }
     }
 
     fn line(&mut self, line: String) {
