@@ -15,6 +15,11 @@ const HOT_PART: f64 = 1.0 / 20_000.0;
 /// Counts that are this part of all requests too low are forgotten (lossy counting; Manku, Motwani 2002).
 const FORGOTTEN_PART: f64 = HOT_PART / 4.0;
 const MOST_FOLLOWED: usize = 1 << 14;
+/// All of so many requests are counted by key; then one of some, at places that no period of a trace shares, with their
+/// weight. It only decides which keys are followed whatever the part.
+const ALL_COUNTED: u64 = 1 << 20;
+const COUNTED_ONE_OF_LOG2: u32 = 4;
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The known facts of a trace after the first pass.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,25 +70,15 @@ pub struct Hottest {
 }
 
 impl Hottest {
+    #[inline]
     pub fn add(&mut self, request: &Request) {
         let hash = request.hash;
         self.requests += 1;
         self.last_s = self.last_s.max(request.at_s);
-        let count = self.counts.entry(hash).or_default();
-        count.requests += 1;
-        if request.value_bytes != NO_SIZE {
-            let bytes = item_bytes(request.key_bytes, request.value_bytes);
-            count.charged_bytes = self.slabs.charged_bytes(bytes).unwrap_or(0);
-            self.sized += 1;
-            self.sized_bytes += u64::from(count.charged_bytes);
-        }
-        let step = (1.0 / FORGOTTEN_PART) as u64;
-        if self.requests - self.forgotten_at >= step {
-            self.forgotten_at = self.requests;
-            self.counts.retain(|_, count| {
-                count.requests -= 1;
-                count.requests > 0
-            });
+        if self.requests <= ALL_COUNTED {
+            self.count(request, 1);
+        } else if self.requests.wrapping_mul(GOLDEN) >> (64 - COUNTED_ONE_OF_LOG2) == 0 {
+            self.count(request, 1 << COUNTED_ONE_OF_LOG2);
         }
         if self.shift == 0 || hash >> (64 - self.shift) == 0 {
             self.keys.insert(hash);
@@ -92,6 +87,25 @@ impl Hottest {
                 let shift = self.shift;
                 self.keys.retain(|hash| hash >> (64 - shift) == 0);
             }
+        }
+    }
+
+    fn count(&mut self, request: &Request, weight: u64) {
+        let count = self.counts.entry(request.hash).or_default();
+        count.requests += weight;
+        if request.value_bytes != NO_SIZE {
+            let bytes = item_bytes(request.key_bytes, request.value_bytes);
+            count.charged_bytes = self.slabs.charged_bytes(bytes).unwrap_or(0);
+            self.sized += weight;
+            self.sized_bytes += weight * u64::from(count.charged_bytes);
+        }
+        let step = (1.0 / FORGOTTEN_PART) as u64;
+        if self.requests - self.forgotten_at >= step {
+            self.forgotten_at = self.requests;
+            self.counts.retain(|_, count| {
+                count.requests -= 1;
+                count.requests > 0
+            });
         }
     }
 
