@@ -14,6 +14,11 @@ import pytest
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host.process import binary_path
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
+from tests.builders.outcomes import experiment, numbered
+from tests.builders.search_outcomes import at_rate, closed, search_experiment
+from tests.builders.stored_runs import all_at, kept, made_header, trials
 from tests.cli.in_process import Inside
 from tests.engine.test_record import Client
 
@@ -88,7 +93,7 @@ def test_without_any_limit_nothing_is_claimed(inside: Inside, trace: Path) -> No
         ("", "no [[server]]"),
         ("\x00", "fleet.toml: line 1:"),
         ("[[server]\n", "fleet.toml: line 1:"),
-        ('ring = "rendezvous"\n' + _SMALL, "ketama, modulo or jump"),
+        ('ring = "rendezvous"\n' + _SMALL, "ketama, libmemcached-ketama"),
         ("hit_ratio = 1.5\n" + _SMALL, "above 0, at most 1"),
         ("hit_ratio = nan\n" + _SMALL, "above 0, at most 1"),
         ("use_at_most = 0\n" + _SMALL, "above 0, at most 1"),
@@ -191,6 +196,71 @@ def test_keys_are_where_the_client_puts_them(inside: Inside, tmp_path: Path, rin
     assert fleet["are_real"]
     assert fleet["played"]["keys_of_server"] == held
     assert fleet["counts"][0]["hottest"]["median"] == fleet["counts"][0]["hottest"]["worst"]
+
+
+def _stored(outcomes: list[Outcome], made: Experiment) -> None:
+    """A run `measured` in the folder of runs."""
+    head = made_header("measured", experiment=made)
+    kept(Path("results"), head, numbered(outcomes))
+
+
+def _closed_loops(rates: dict[int, int]) -> list[Outcome]:
+    """The outcomes of closed loops against memcacheds with so many threads."""
+    return [
+        of
+        for threads, rate in rates.items()
+        for of in all_at(trials("a", rate), server=f"memcached:threads={threads}")
+    ]
+
+
+def test_the_rate_of_more_threads_comes_from_a_law(inside: Inside, trace: Path) -> None:
+    _stored(_closed_loops({1: 1000, 2: 1900, 4: 3400, 6: 4600}), experiment(["a"]))
+    eight = '[[server]]\nname = "eight"\nmemory = "64m"\nthreads = 8\n'
+    two = '[[server]]\nname = "two"\nmemory = "64m"\nthreads = 2\n'
+    typed = '[[server]]\nname = "typed"\nmemory = "64m"\nthreads = 32\nrate = 500\n'
+    told = _told(inside, trace, f"peak_rate = 9000\n{eight}{two}{typed}", "--rate-of", "measured")
+    fleet = told["fleet"]
+    by_law, measured = fleet["rates"]["kinds"]
+    assert (by_law["kind"], by_law["by_law"]) == ("eight", True)
+    # By hand: X(8) = 8 λ / (1 + 7 σ) with σ a little above 0.05.
+    assert by_law["rate"] == pytest.approx(6000, rel=0.1)
+    assert by_law["low"] < by_law["rate"]
+    assert by_law["servers_if_low"] >= 2
+    assert (measured["kind"], measured["by_law"]) == ("two", False)
+    assert measured["rate"] == pytest.approx(2090, rel=0.02)
+    # Of the made trials: 300 ms of CPU time in each of a second.
+    assert fleet["rates"]["points"][1]["service_us"] == pytest.approx(3e5 / 2090, rel=0.1)
+    shown = inside("capacity", str(trace), "--servers", "fleet.toml", "--rate-of", "measured")
+    assert "Universal scalability law over threads" in shown.stdout
+
+
+def test_the_rate_of_a_search_has_its_interval(inside: Inside, trace: Path) -> None:
+    met, missed = 400_000, 2_000_000
+    steps = [at_rate("a", rate, met if rate <= 1000 else missed)
+             for rate in (1000, 1500, 1250, 1120, 1060, 1000)]  # fmt: skip
+    outcomes = all_at([closed("a", 2000), *steps], server="memcached:threads=4")
+    _stored(outcomes, search_experiment())
+    four = '[[server]]\nname = "four"\nmemory = "64m"\n'
+    fleet = _told(inside, trace, f"peak_rate = 9000\n{four}", "--rate-of", "measured")["fleet"]
+    [kind] = fleet["rates"]["kinds"]
+    assert (kind["rate"], fleet["rates"]["objective"]) == (1000, "p99<1ms")
+    assert 700 < kind["low"] < 1000
+    limits = {each["limit"]: each["servers"] for each in fleet["counts"][0]["limits"]}
+    assert kind["servers_if_low"] > limits["rate"] > 9
+
+
+def test_a_run_without_the_rate_is_one_error(inside: Inside, trace: Path) -> None:
+    Path("fleet.toml").write_text('[[server]]\nname = "a"\nmemory = "64m"\nthreads = 16\n')
+    _stored(_closed_loops({2: 1900}), experiment(["a"]))
+    command = ("capacity", str(trace), "--servers", "fleet.toml", "--rate-of")
+    few = inside(*command, "measured")
+    assert (few.returncode, few.stdout) == (2, "")
+    assert "it measured servers with 2 threads" in " ".join(few.stderr.split())
+    other = made_header("embedded", experiment=experiment(["a"]))
+    kept(Path("results"), other, trials("a", 100))
+    for run, said in (("embedded", "it has no rate of a memcached"), ("none", "no run 'none'")):
+        told = inside(*command, run)
+        assert (told.returncode, said in " ".join(told.stderr.split())) == (2, True), told.stderr
 
 
 @contextmanager

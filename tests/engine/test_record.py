@@ -33,11 +33,12 @@ class Client:
         name, port = address.rsplit(":", 1)
         self._socket = socket.create_connection((name, int(port)), timeout=30)
 
-    def ask(self, command: str, end: str) -> None:
+    def ask(self, command: str, end: str) -> str:
         self._socket.sendall(command.encode() + b"\r\n")
         seen = b""
         while not seen.endswith(end.encode() + b"\r\n"):
             seen += self._socket.recv(65536)
+        return seen.decode()
 
 
 def play(client: Client) -> list[tuple[str, str, str]]:

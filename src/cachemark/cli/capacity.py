@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from cachemark.cli.exit_status import OK
-from cachemark.cli.output import print_text, terminal_width, write_out
-from cachemark.cli.trace import TraceReading
+from cachemark.cli import completers
+from cachemark.cli.trace import TraceReading, show_document
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
@@ -21,6 +21,8 @@ from cachemark.model.trace_words import ToldTrace
 from cachemark.model.units import MIB
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
+from cachemark.report.measured_rates import measured_rates
+from cachemark.runs.storage.store import open_run
 from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_trace, written_trace
 
 # The page has the curve from this part of the fleet's memory to as many times of it.
@@ -40,6 +42,31 @@ class TraceCapacity(msgspec.Struct, frozen=True, kw_only=True):
     predicted: CheckedTrace | None = None
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run that measured the rates of servers."""
+
+    rate_of: Annotated[
+        str | None,
+        Parameter(
+            completer=completers.runs,
+            help="the run whose search or closed loops give the rate of a server with its number "
+            "of threads: its id or folder",
+        ),
+    ] = None
+    runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
+
+    def words(self, stack: ExitStack) -> list[str]:
+        """The engine's words for its rates, which are in a file until `stack` is closed."""
+        if self.rate_of is None:
+            return []
+        file = stack.enter_context(temporary_folder()) / "rates.json"
+        run = open_run(self.rate_of, self.runs)
+        found = measured_rates(run.id, run.header.experiment, run.outcomes())
+        file.write_text(json_text(found))
+        return [f"--measured={file}"]
+
+
 def capacity(
     source: Annotated[
         str, Parameter(help="a trace or a tape; or a running memcached, as HOST:PORT, to record")
@@ -49,6 +76,7 @@ def capacity(
     duration: Annotated[
         str | None, Parameter(help="how long to record a running memcached, such as 60s")
     ] = None,
+    rates: Annotated[MeasuredRun | None, Parameter(name="*")] = None,
     keep: Annotated[Path | None, Parameter(help="keep the recording in this file")] = None,
     warm_up: Annotated[
         float, Parameter(help="the first part of the trace, which fills the caches: not counted")
@@ -67,6 +95,7 @@ def capacity(
     HOST:PORT, this is `record`, `trace show`, `predict` and `capacity` in one.
     """
     with ExitStack() as stack:
+        known = (rates or MeasuredRun()).words(stack)
         path, name = Path(source), Path(source).name
         if not path.exists() and _is_address(source):
             folder = stack.enter_context(temporary_folder())
@@ -77,9 +106,8 @@ def capacity(
             )
         words = [*(reading or TraceReading()).words]
         warm = f"--warm-up={warm_up!r}"
-        fleet = planned_fleet(
-            ["trace", "fleet", *words, warm, f"--servers={servers}", "--", str(path)]
-        )
+        options = [*words, *known, warm, f"--servers={servers}"]
+        fleet = planned_fleet(["trace", "fleet", *options, "--", str(path)])
         told = TraceCapacity(fleet=fleet.figures)
         if out is not None:
             told = _with_traffic(told, words, warm, path)
@@ -120,17 +148,12 @@ def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Pat
 def _show(fleet: ToldTrace, told: TraceCapacity, name: str, out: Path | None, *, json: bool) -> int:
     # Late, as plots take a while to load.
     from cachemark.report.trace import prediction, statistics  # noqa: PLC0415
-    from cachemark.report.trace.document import (  # noqa: PLC0415
-        joined,
-        render_trace_page,
-        render_trace_text,
-    )
+    from cachemark.report.trace.document import joined  # noqa: PLC0415
     from cachemark.report.trace.told import document  # noqa: PLC0415
 
     made = document(fleet, told)
     if out is not None:
-        others = [prediction.document(told.predicted, name)] if told.predicted else []
+        others = [prediction.document(told.predicted)] if told.predicted else []
         others += [statistics.document(told.shown, name)] if told.shown else []
-        write_out(out, render_trace_page(joined(made, others)))
-    print_text(json_text(told) if json else render_trace_text(made, terminal_width()))
-    return OK
+        made = joined(made, others)
+    return show_document(made, told, out, json=json)

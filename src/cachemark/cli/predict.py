@@ -9,14 +9,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.checks.prediction_check import PlayedTrace, check, checked_servers, play_speed
-from cachemark.cli.exit_status import OK
-from cachemark.cli.output import print_text, progress_lines, terminal_width, write_out
-from cachemark.cli.trace import TraceReading
+from cachemark.cli.output import progress_lines
+from cachemark.cli.trace import TraceReading, show_document
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import CheckedTrace, PredictedTrace, PredictionCheck
 from cachemark.model.trace_words import ToldTrace
-from cachemark.report.json_text import json_text
 from cachemark.runs.trace_files import predicted_source, predicted_trace
 
 _MOST_CHECKS = 10
@@ -100,13 +98,13 @@ def predict(
     if isinstance(predicted, ToldTrace):
         if specs:
             raise UsageError("--check: a snapshot has no requests to play", "record a trace")
-        return _show(predicted, source, out, json=json)
+        return _show(predicted, out, json=json)
     checks: list[PredictionCheck] = []
     if specs:
         trace = _as_played(checking.sizes, source, words, asked, predicted)
         with progress_lines() as progress:
             checks = [each for spec in specs for each in check(spec, trace, progress)]
-    return _show(CheckedTrace(predicted=predicted, checks=checks), source, out, json=json)
+    return _show(CheckedTrace(predicted=predicted, checks=checks), out, json=json)
 
 
 def _as_played(
@@ -133,18 +131,9 @@ def _spread(sizes: list[int], number: int) -> list[int]:
     return [sizes[(2 * place + 1) * len(sizes) // (2 * number)] for place in range(number)]
 
 
-def _show(found: CheckedTrace | ToldTrace, source: Path, out: Path | None, *, json: bool) -> int:
-    # Late, as plots take a while to load.
+def _show(found: CheckedTrace | ToldTrace, out: Path | None, *, json: bool) -> int:
     from cachemark.report.trace import prediction, told  # noqa: PLC0415
-    from cachemark.report.trace.document import (  # noqa: PLC0415
-        render_trace_page,
-        render_trace_text,
-    )
 
-    is_told = isinstance(found, ToldTrace)
-    made = told.document(found) if is_told else prediction.document(found, source.name)
-    if out is not None:
-        write_out(out, render_trace_page(made))
-    figures = found.figures if is_told else found
-    print_text(json_text(figures) if json else render_trace_text(made, terminal_width()))
-    return OK
+    if isinstance(found, ToldTrace):
+        return show_document(told.document(found), found.figures, out, json=json)
+    return show_document(prediction.document(found), found, out, json=json)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from cachemark.report.json_text import json_text
 from cachemark.report.written_trace import lines_of
 from cachemark.runs.trace_files import fitted_trace, shown_trace, written_trace
 
+if TYPE_CHECKING:
+    from cachemark.report.trace.document import TraceDocument
+
 
 @dataclass(frozen=True)
 class TraceReading:
@@ -20,7 +23,9 @@ class TraceReading:
 
     trace_format: Annotated[
         str | None,
-        Parameter(help="twitter, kvcache, memcached or csv; default: from the first lines"),
+        Parameter(
+            help="twitter, kvcache, memcached, csv, oracleGeneral; default: from its beginning"
+        ),
     ] = None
     trace_columns: Annotated[
         str | None, Parameter(name=["--columns"], help="the columns of a trace without a header")
@@ -97,14 +102,10 @@ def trace(
 
 
 def _fit(words: list[str], *, json: bool) -> int:
-    # Late, as plots take a while to load.
-    from cachemark.report.trace.document import render_trace_text  # noqa: PLC0415
     from cachemark.report.trace.told import document  # noqa: PLC0415
 
     found = fitted_trace(words)
-    text = render_trace_text(document(found), terminal_width())
-    print_text(json_text(found.figures) if json else text)
-    return OK
+    return show_document(document(found), found.figures, None, json=json)
 
 
 def _convert(
@@ -118,16 +119,23 @@ def _convert(
 
 
 def _show(words: list[str], source: Path, out: Path | None, *, json: bool) -> int:
+    from cachemark.report.trace.statistics import document  # noqa: PLC0415
+
+    shown = shown_trace(words)
+    return show_document(document(shown, source.name), shown, out, json=json, option="OUT")
+
+
+def show_document(
+    made: "TraceDocument", figures: object, out: Path | None, *, json: bool, option: str = "--out"
+) -> int:
+    """Write a document as a page if a file was named; print it, or its figures."""
     # Late, as plots take a while to load.
     from cachemark.report.trace.document import (  # noqa: PLC0415
         render_trace_page,
         render_trace_text,
     )
-    from cachemark.report.trace.statistics import document  # noqa: PLC0415
 
-    shown = shown_trace(words)
-    made = document(shown, source.name)
     if out is not None:
-        write_out(out, render_trace_page(made), option="OUT")
-    print_text(json_text(shown) if json else render_trace_text(made, terminal_width()))
+        write_out(out, render_trace_page(made), option=option)
+    print_text(json_text(figures) if json else render_trace_text(made, terminal_width()))
     return OK

@@ -62,7 +62,9 @@ class WorkOptions:
         ),
     ] = None
     trace: Annotated[str | None, Parameter(help="a file with recorded operations")] = None
-    trace_format: Annotated[str | None, Parameter(help="twitter, kvcache, memcached or csv")] = None
+    trace_format: Annotated[
+        str | None, Parameter(help="twitter, kvcache, memcached, csv or oracleGeneral")
+    ] = None
     columns: Annotated[
         str | None, Parameter(help="columns of a trace without a header: time:ms,op,key,size")
     ] = None

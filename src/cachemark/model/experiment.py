@@ -86,7 +86,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         str | None, _is("a file with recorded operations, with its own keys and values", "day.csv")
     ] = None
     trace_format: Annotated[
-        Literal["twitter", "kvcache", "memcached", "csv"] | None,
+        Literal["twitter", "kvcache", "memcached", "csv", "oracleGeneral"] | None,
         _is("its format; otherwise the first lines decide", "csv"),
     ] = None
     trace_columns: Annotated[

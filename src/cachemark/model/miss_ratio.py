@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from cachemark.model.trace_statistics import TraceOrigin, TraceSummary
+from cachemark.model.trace_words import ToldTrace
 
 CachePolicy = Literal["memcached", "embedded", "lru"]
 
@@ -37,20 +38,6 @@ class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
     points: list[CurvePoint]
 
 
-class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the rule for fills applied, for the keys that were followed.
-
-    `gets_without_size` are those of the `unfilled_gets` that may have hit.
-    """
-
-    fills: int
-    updates: int
-    filled_gets: int
-    unfilled_gets: int
-    gets_without_size: int
-    without_size: int
-
-
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction. `reads` were counted; `recorded_…` are the hits and misses in the trace."""
 
@@ -60,7 +47,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     recorded_misses: int
     keys: float
     hot_keys: int
-    fills: FillCounts
+    fills: dict[str, int]
     curves: list[MissRatioCurve]
 
 
@@ -73,6 +60,7 @@ class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"
     duration_s: float
     speed: float
     warm_up: float
+    words: ToldTrace
     prediction: Prediction
 
 

@@ -3,24 +3,51 @@
 use cachemark_load::{jenkins_one_at_a_time, ketama_point, ketama_ring, server_at};
 use md5::{Digest, Md5};
 use serde::Serialize;
+use sha1::Sha1;
 
 /// How clients place keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Jenkins' one-at-a-time hash, modulo the number of servers.
+    /// Jenkins' one-at-a-time hash, modulo the number of servers: libmemcached's default.
     Modulo,
-    /// 160 points for each server on a ring, from MD5.
+    /// 160 points for each server on a ring, from MD5 of HOST:PORT-N.
     Ketama,
+    /// The same as libmemcached has it: the names of servers on port 11211 have no port.
+    LibmemcachedKetama,
+    /// CRC-32, modulo the number of servers.
+    Gomemcache,
+    /// 15 of the upper bits of CRC-32, modulo the number of servers: also Perl's Cache::Memcached.
+    PythonMemcached,
+    /// 160 points for each server on a ring, from SHA-1; CRC-32 of keys, and the point before.
+    Dalli,
     /// Jump consistent hash (Lamping, Veach 2014), of the first eight bytes of MD5.
     Jump,
 }
 
+/// The port that libmemcached does not name.
+const DEFAULT_PORT: &str = ":11211";
+const POINTS: usize = 160;
+
 impl Placement {
+    pub const ALL: [Placement; 7] = [
+        Placement::Ketama,
+        Placement::LibmemcachedKetama,
+        Placement::Modulo,
+        Placement::Gomemcache,
+        Placement::PythonMemcached,
+        Placement::Dalli,
+        Placement::Jump,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Placement::Modulo => "modulo",
             Placement::Ketama => "ketama",
+            Placement::LibmemcachedKetama => "libmemcached-ketama",
+            Placement::Gomemcache => "gomemcache",
+            Placement::PythonMemcached => "python-memcached",
+            Placement::Dalli => "dalli",
             Placement::Jump => "jump",
         }
     }
@@ -36,13 +63,42 @@ impl Placement {
         };
         match self {
             Placement::Modulo => u64::from(jenkins_one_at_a_time(key)),
-            Placement::Ketama => u64::from(ketama_point(&Md5::digest(key), 0)),
+            Placement::Ketama | Placement::LibmemcachedKetama => {
+                u64::from(ketama_point(&Md5::digest(key), 0))
+            }
+            Placement::Gomemcache | Placement::Dalli => u64::from(crc32fast::hash(key)),
+            Placement::PythonMemcached => u64::from((crc32fast::hash(key) >> 16) & 0x7fff),
             Placement::Jump => {
                 let digest = Md5::digest(key);
                 u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|at| digest[at]))
             }
         }
     }
+
+    /// The points of a ring of these servers, in their order; none if keys are placed without a ring.
+    fn ring(self, names: &[String]) -> Vec<(u32, u16)> {
+        let short = |name: &String| name.strip_suffix(DEFAULT_PORT).unwrap_or(name).to_owned();
+        match self {
+            Placement::Ketama => ketama_ring(names),
+            Placement::LibmemcachedKetama => {
+                ketama_ring(&names.iter().map(short).collect::<Vec<_>>())
+            }
+            Placement::Dalli => dalli_ring(names),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn dalli_ring(names: &[String]) -> Vec<(u32, u16)> {
+    let mut points = Vec::with_capacity(names.len() * POINTS);
+    for (server, name) in names.iter().enumerate() {
+        points.extend((0..POINTS).map(|number| {
+            let digest = Sha1::digest(format!("{name}:{number}"));
+            (u32::from_be_bytes([0, 1, 2, 3].map(|at| digest[at])), server as u16)
+        }));
+    }
+    points.sort_unstable();
+    points
 }
 
 /// The servers of a fleet as clients see them.
@@ -67,25 +123,31 @@ impl Ring {
     }
 
     fn of(placement: Placement, names: &[String], alive: Vec<u16>) -> Ring {
-        let points = if placement == Placement::Ketama {
-            let names: Vec<String> =
-                alive.iter().map(|server| names[usize::from(*server)].clone()).collect();
-            ketama_ring(&names)
-        } else {
-            Vec::new()
-        };
-        Ring { placement, alive, points }
+        let names: Vec<String> =
+            alive.iter().map(|server| names[usize::from(*server)].clone()).collect();
+        Ring { placement, points: placement.ring(&names), alive }
     }
 
     /// The server of a key, from its point.
     #[inline]
     pub fn server_of(&self, point: u64) -> usize {
         let place = match self.placement {
-            Placement::Modulo => (point % self.alive.len() as u64) as usize,
-            Placement::Ketama => usize::from(server_at(&self.points, point as u32)),
+            Placement::Modulo | Placement::Gomemcache | Placement::PythonMemcached => {
+                (point % self.alive.len() as u64) as usize
+            }
+            Placement::Ketama | Placement::LibmemcachedKetama => {
+                usize::from(server_at(&self.points, point as u32))
+            }
+            Placement::Dalli => usize::from(self.server_before(point as u32)),
             Placement::Jump => jump(point, self.alive.len()),
         };
         usize::from(self.alive[place])
+    }
+
+    /// The server of the last point at or before this one. Before the first point, it is the last of all.
+    fn server_before(&self, point: u32) -> u16 {
+        let after = self.points.partition_point(|(other, _)| *other <= point);
+        self.points[after.checked_sub(1).unwrap_or(self.points.len() - 1)].1
     }
 }
 

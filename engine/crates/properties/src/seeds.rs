@@ -126,8 +126,26 @@ const TRACES: [&str; 9] = [
     "time,op,key,size,ttl,comment\n0.5,get,a,,,x\n0.75,set,b,100,60,y\n1.25,get,b,100,,\n",
 ];
 
+/// A request in libCacheSim's oracleGeneral.
+fn oracle_general(at_s: u32, object: u64, size: u32) -> Vec<u8> {
+    [&at_s.to_le_bytes()[..], &object.to_le_bytes(), &size.to_le_bytes(), &[0xff; 8]].concat()
+}
+
 pub fn traces() -> Seeds {
-    TRACES.iter().map(|trace| trace.as_bytes().to_vec()).collect()
+    let requests = [(0, 7, 100), (0, u64::MAX, 0), (9, 7, 100)];
+    let binary = requests.map(|(at_s, object, size)| oracle_general(at_s, object, size)).concat();
+    TRACES.iter().map(|trace| trace.as_bytes().to_vec()).chain([binary]).collect()
+}
+
+const METADUMPS: [&str; 3] = [
+    "key=ab exp=1795829366 la=1795829266 cas=1 fetch=no cls=1 size=68\n\
+     key=c%3Ad exp=-1 la=1795829166 cas=2 fetch=yes cls=1 size=65 flags=7\n",
+    "key=old exp=1795829299 la=0 cas=0 fetch=yes cls=1 size=70\nkey=%FF%00 exp=0 la=9 cas=1 fetch=no cls=1 size=64\n",
+    "key=k exp=-1 la=99999999999 cas=1 fetch=yes cls=63 size=524288 flags=1 ext_page=3 ext_offset=0\nkey=\n\n",
+];
+
+pub fn metadumps() -> Seeds {
+    METADUMPS.iter().map(|dump| dump.as_bytes().to_vec()).collect()
 }
 
 pub fn packed_traces() -> Seeds {

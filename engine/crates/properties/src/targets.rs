@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
         check: traces::file_refused_or_rewritten,
         seeds: seeds::trace_files,
     },
+    Target { name: "metadump", check: traces::items_or_counted, seeds: seeds::metadumps },
     Target { name: "capture", check: packets::refused_or_read, seeds: seeds::captures },
     Target { name: "segments", check: packets::segments_do_not_matter, seeds: seeds::segments },
     Target {

@@ -1,12 +1,17 @@
 //! The trace parsers: a trace is refused with the number of the wrong line, or has a tape.
 
+use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 
 use cachemark_tape::{Recording, ReplaySchedule, Schedule, Tape, Think};
 use cachemark_trace::file::{Origin, Summary, TraceReader, TraceWriter};
-use cachemark_trace::{Columns, Format, Gets, ImportOptions, import, import_file};
+use cachemark_trace::{
+    Columns, Conversion, Format, Gets, ImportOptions, Output, Snapshot, convert_requests, import,
+    import_file,
+};
 
-const FORMATS: [Format; 4] = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
+const FORMATS: [Format; 5] =
+    [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv, Format::OracleGeneral];
 /// A line may stand for a million operations.
 const OPS_MAX: u64 = 2000;
 
@@ -104,6 +109,29 @@ pub fn file_refused_or_rewritten(bytes: &[u8]) {
     refused_or_playable(&file);
 }
 
+/// Each line of a `metadump` is an item of a trace that can be read, or is counted.
+pub fn items_or_counted(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut snapshot = Snapshot::new(1_795_829_300, 1, BTreeMap::new());
+    text.lines().for_each(|line| snapshot.add(line));
+    snapshot.finish();
+    let conversion = Conversion {
+        output: Output::Cachemark,
+        anonymous: bytes.len().is_multiple_of(2),
+        sampled: 1,
+        tolerant: true,
+        source: None,
+    };
+    let mut file = Vec::new();
+    let written = convert_requests(&mut snapshot, "metadump", &conversion, &mut file);
+    let written = written.expect("memory");
+    let left_out: u64 = written.summary.left_out.values().sum();
+    assert_eq!(written.records + left_out, text.lines().count() as u64);
+    let mut copy = Vec::new();
+    let records = rewritten(&file, &mut copy).expect("our own file").expect("records of a trace");
+    assert_eq!(records.len() as u64, written.records);
+}
+
 /// The records of a file, which are also written to another one; `None` if no writer would make them.
 fn rewritten(file: &[u8], copy: &mut Vec<u8>) -> Result<Option<Vec<String>>, String> {
     let mut reader = TraceReader::new(file)?;
@@ -121,7 +149,7 @@ fn rewritten(file: &[u8], copy: &mut Vec<u8>) -> Result<Option<Vec<String>>, Str
 }
 
 fn sound(refused: &str) {
-    let placed = refused.starts_with("line ") || refused.starts_with("block ");
+    let placed = ["line ", "block ", "record "].iter().any(|place| refused.starts_with(place));
     assert!(placed || refused == "it is empty", "{refused}");
     assert!(!refused.contains('\n'), "one sentence: {refused:?}");
 }

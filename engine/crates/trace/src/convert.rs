@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::anonymous::{Anonymiser, Sampler};
-use crate::event::{TraceEvent, check_key};
-use crate::events::{Events, TraceFacts};
+use crate::event::check_key;
+use crate::events::{Events, TraceFacts, record_of};
 use crate::file::{Keys, Origin, Record, Summary, TraceWriter};
 use crate::lines;
 use crate::options::ImportOptions;
@@ -264,21 +264,6 @@ impl<W: Write> Writer<W> {
                 Ok((records, bytes))
             }
         }
-    }
-}
-
-pub(crate) fn record_of(event: &TraceEvent) -> Record<'_> {
-    Record {
-        at_ns: event.at_ns,
-        operation: event.action.name(),
-        key: event.key.as_bytes(),
-        key_bytes: event.key_bytes,
-        length: event.length,
-        ttl_s: event.exptime_s,
-        count: event.count,
-        client: event.client,
-        succeeded: event.succeeded,
-        joined: event.joined,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::convert::{record_of, summary};
+use crate::convert::summary;
 use crate::events::Events;
 use crate::file::{Origin, Record, Summary};
 use crate::lines;
@@ -30,13 +30,15 @@ pub fn each_record(
         lines::open(path).map_err(|error| place(format!("it cannot be read: {error}")))?;
     let mut events = Events::open(&mut *from, options).map_err(place)?;
     let (mut records, mut began_ns) = (0, None);
-    while let Some(event) = events.next().map_err(place)? {
-        let mut record = record_of(&event);
+    let timed = events.each_record(|record| {
         let first_ns = *began_ns.get_or_insert(record.at_ns.unwrap_or(0));
-        record.at_ns = record.at_ns.map(|at_ns| at_ns.saturating_sub(first_ns));
         records += 1;
-        each(&record);
-    }
+        each(&Record {
+            at_ns: record.at_ns.map(|at_ns| at_ns.saturating_sub(first_ns)),
+            ..*record
+        });
+    });
+    timed.map_err(place)?;
     let facts = events.facts();
     let origin = facts.origin.clone().unwrap_or_else(|| Origin {
         source: facts.format.to_owned(),

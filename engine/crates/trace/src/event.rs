@@ -57,7 +57,7 @@ impl Action {
 }
 
 /// The largest value size that is plausible: the default limit of servers is a hundredth of it.
-const MAX_LENGTH: u64 = 1 << 27;
+pub(crate) const MAX_LENGTH: u64 = 1 << 27;
 /// memcached takes longer expiry times for a date.
 const MAX_EXPTIME_S: u64 = 30 * 24 * 3600;
 const MAX_COUNT: u64 = 1_000_000;

@@ -5,8 +5,10 @@ use std::io::BufRead;
 
 use crate::event::{TraceEvent, check_key, foreign_action};
 use crate::file::{Keys, Origin, Record, TraceReader, layout};
+use crate::format::Format;
 use crate::lines::Lines;
 use crate::options::ImportOptions;
+use crate::oracle_general::OracleGeneral;
 use crate::reader::LineReader;
 use crate::watch_log::{LogLine, Place};
 
@@ -32,6 +34,7 @@ pub(crate) struct TraceFacts {
 pub(crate) enum Events<'a> {
     Lines(Box<LineEvents<'a>>),
     File(Box<FileEvents<'a>>),
+    Requests(Box<RequestEvents<'a>>),
 }
 
 impl<'a> Events<'a> {
@@ -46,6 +49,9 @@ impl<'a> Events<'a> {
                 (None, None) => FileEvents::new(from).map(Box::new).map(Events::File),
                 _ => Err("block 0: it is in cachemark's own format: leave out --trace-format and --columns".to_owned()),
             };
+        }
+        if options.format == Some(Format::OracleGeneral) {
+            return Ok(Events::Requests(Box::new(RequestEvents::new(from))));
         }
         LineEvents::new(from, options).map(Box::new).map(Events::Lines)
     }
@@ -62,13 +68,28 @@ impl<'a> Events<'a> {
         match self {
             Events::Lines(lines) => lines.next(),
             Events::File(file) => file.next(),
+            Events::Requests(requests) => requests.next(),
         }
+    }
+
+    /// Call `each` with the records of all events. What has records is not turned into events.
+    pub(crate) fn each_record(&mut self, mut each: impl FnMut(&Record<'_>)) -> Result<(), String> {
+        match self {
+            Events::File(file) => return file.each_record(each),
+            Events::Requests(requests) => return requests.each_record(each),
+            Events::Lines(_) => {}
+        }
+        while let Some(event) = self.next()? {
+            each(&record_of(&event));
+        }
+        Ok(())
     }
 
     pub(crate) fn facts(&self) -> &TraceFacts {
         match self {
             Events::Lines(lines) => &lines.facts,
             Events::File(file) => &file.facts,
+            Events::Requests(requests) => &requests.facts,
         }
     }
 
@@ -214,27 +235,66 @@ impl<'a> FileEvents<'a> {
     fn next(&mut self) -> Result<Option<TraceEvent>, String> {
         while self.ready.is_empty() {
             let Some(block) = self.reader.next_block()? else {
-                let summary = self.reader.summary().cloned().unwrap_or_default();
-                self.facts.left_out = summary.left_out;
-                self.facts.other_lines = summary.other_lines;
-                self.facts.server = summary.server;
-                self.facts.reconnects = summary.reconnects;
+                self.end();
                 return Ok(None);
             };
-            let number = block.number();
             for record in block {
-                let event = event_of(&record?).map_err(|error| format!("block {number}: {error}"));
-                self.ready.push_back(event?);
+                self.ready.push_back(event_of(&record?)?);
             }
             self.facts.lines += self.ready.len() as u64;
         }
         Ok(self.ready.pop_front())
     }
+
+    fn each_record(&mut self, mut each: impl FnMut(&Record<'_>)) -> Result<(), String> {
+        while let Some(block) = self.reader.next_block()? {
+            for record in block {
+                each(&record?);
+                self.facts.lines += 1;
+            }
+        }
+        self.end();
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        let summary = self.reader.summary().cloned().unwrap_or_default();
+        self.facts.left_out = summary.left_out;
+        self.facts.other_lines = summary.other_lines;
+        self.facts.server = summary.server;
+        self.facts.reconnects = summary.reconnects;
+    }
+}
+
+/// A format of requests without a table of keys.
+pub(crate) struct RequestEvents<'a> {
+    requests: OracleGeneral<'a>,
+    facts: TraceFacts,
+}
+
+impl<'a> RequestEvents<'a> {
+    fn new(from: &'a mut dyn BufRead) -> RequestEvents<'a> {
+        let facts = TraceFacts { format: Format::OracleGeneral.name(), ..TraceFacts::default() };
+        RequestEvents { requests: OracleGeneral::new(from), facts }
+    }
+
+    fn next(&mut self) -> Result<Option<TraceEvent>, String> {
+        let event = self.requests.next()?.map(|record| event_of(&record)).transpose()?;
+        self.facts.lines = self.requests.records();
+        Ok(event)
+    }
+
+    fn each_record(&mut self, mut each: impl FnMut(&Record<'_>)) -> Result<(), String> {
+        while let Some(record) = self.requests.next()? {
+            each(&record);
+        }
+        self.facts.lines = self.requests.records();
+        Ok(())
+    }
 }
 
 fn event_of(record: &Record<'_>) -> Result<TraceEvent, String> {
     let key = std::str::from_utf8(record.key).map_err(|_| "a key is not UTF-8")?;
-    check_key(key)?;
     Ok(TraceEvent {
         at_ns: record.at_ns,
         number: 0,
@@ -248,4 +308,19 @@ fn event_of(record: &Record<'_>) -> Result<TraceEvent, String> {
         succeeded: record.succeeded,
         joined: record.joined,
     })
+}
+
+pub(crate) fn record_of(event: &TraceEvent) -> Record<'_> {
+    Record {
+        at_ns: event.at_ns,
+        operation: event.action.name(),
+        key: event.key.as_bytes(),
+        key_bytes: event.key_bytes,
+        length: event.length,
+        ttl_s: event.exptime_s,
+        count: event.count,
+        client: event.client,
+        succeeded: event.succeeded,
+        joined: event.joined,
+    }
 }

@@ -15,6 +15,8 @@ pub enum Format {
     Memcached,
     /// CSV with a header.
     Csv,
+    /// libCacheSim's binary format, which nothing in the file shows.
+    OracleGeneral,
 }
 
 impl Format {
@@ -24,6 +26,7 @@ impl Format {
             Format::Kvcache => "kvcache",
             Format::Memcached => "memcached",
             Format::Csv => "csv",
+            Format::OracleGeneral => "oracleGeneral",
         }
     }
 }
@@ -37,7 +40,10 @@ impl FromStr for Format {
             "kvcache" => Ok(Format::Kvcache),
             "memcached" => Ok(Format::Memcached),
             "csv" => Ok(Format::Csv),
-            _ => Err(format!("unknown format {text:?}: use twitter, kvcache, memcached or csv")),
+            "oracleGeneral" => Ok(Format::OracleGeneral),
+            _ => Err(format!(
+                "unknown format {text:?}: use twitter, kvcache, memcached, csv or oracleGeneral"
+            )),
         }
     }
 }

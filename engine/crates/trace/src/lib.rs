@@ -1,6 +1,6 @@
-//! Reads cache traces: Twitter's, CacheLib's, memcached's own log, CSV, and cachemark's own format. Writes its own and CSV.
+//! Reads cache traces: Twitter's, CacheLib's, libCacheSim's, memcached's own log, CSV, and cachemark's own format. Writes its own and CSV.
 //!
-//! Each format of lines is a file that turns a line into an event; `file` is cachemark's own. `unpack` and `lines` read a
+//! Each format of lines is a file that turns a line into an event; `oracle_general` and `file`, cachemark's own, have records. `unpack` and `lines` read a
 //! trace, `events` puts its events in order, `import` collects them as a recording, `convert` writes them. An error names the line, and what is left out is counted by its reason.
 
 mod anonymous;
@@ -15,6 +15,7 @@ mod import;
 mod kvcache;
 mod lines;
 mod options;
+mod oracle_general;
 mod reader;
 mod snapshot;
 mod twitter;

@@ -52,6 +52,7 @@ impl LineReader {
             Format::Csv => {
                 csv::Columns::of(first).map(LineReader::Csv).ok_or_else(|| header("key and op"))
             }
+            Format::OracleGeneral => Err("oracleGeneral has no lines".to_owned()),
         }
     }
 

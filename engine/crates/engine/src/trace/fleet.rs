@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use cachemark_fleet::{
-    Count, Demand, FleetPlay, KeyTraffic, MissCurve, Played, Setting, Traffic, count_servers,
+    Count, Demand, FleetPlay, KeyTraffic, MissCurve, Played, ServerKind, Setting, Traffic,
+    count_servers,
 };
 use cachemark_miss_ratio::{Hottest, Plan, Policy, Population, Predictor, Request};
 use cachemark_trace::file::Keys;
@@ -11,6 +12,7 @@ use cachemark_trace::{ReadTrace, each_record};
 
 use super::fleet_file::{self, FleetFile};
 use super::fleet_told;
+use super::measured::MeasuredRates;
 use super::planned_fleet::{Curve, PlannedFleet, ToldDemand};
 use super::reading::Reading;
 use super::tape_requests;
@@ -35,13 +37,25 @@ pub struct Arguments {
     /// The file with the kinds of servers, and what clients do
     #[arg(long)]
     servers: PathBuf,
+    /// The rates that a run measured, as JSON: for the kinds without a rate
+    #[arg(long)]
+    measured: Option<PathBuf>,
     /// The first part of the trace, which fills the caches and is not counted
     #[arg(long, value_parser = super::predict::part, default_value = "0.2")]
     warm_up: f64,
 }
 
 pub fn plan_fleet(arguments: &Arguments) -> Result<(), String> {
-    let file = fleet_file::read(&arguments.servers)?;
+    let mut file = fleet_file::read(&arguments.servers)?;
+    let mut rates = arguments.measured.as_deref().map(MeasuredRates::read).transpose()?;
+    if let Some(rates) = &mut rates {
+        rates.add_to(&mut file.kinds)?;
+    }
+    // Without a measured rate: as much as its threads can do.
+    for kind in &mut file.kinds {
+        kind.rate =
+            kind.rate.or(kind.service_s.map(|service_s| f64::from(kind.threads) / service_s));
+    }
     let place = |error: &str| format!("{}: {error}", arguments.trace.display());
     let (first, read) = First::read(&arguments.trace, &arguments.reading)?;
     let population = &first.population;
@@ -62,13 +76,15 @@ pub fn plan_fleet(arguments: &Arguments) -> Result<(), String> {
         connections: file.connections,
     };
     let of_fractions = curve.iter().map(|(bytes, misses)| (*bytes as f64, *misses));
-    let counts = count_servers(
-        &file.kinds,
-        &demand,
-        &MissCurve::new(of_fractions),
-        (file.placement, &file.addresses),
-        (&keys, are_real),
-    );
+    let of_fractions = MissCurve::new(of_fractions);
+    let ring = (file.placement, &file.addresses[..]);
+    let count = |kinds: &[ServerKind]| {
+        count_servers(kinds, &demand, &of_fractions, ring, (&keys, are_real))
+    };
+    let counts = count(&file.kinds);
+    if let Some(rates) = &mut rates {
+        rates.count_if_low(&file.kinds, count);
+    }
     let chosen = chosen(&counts, &file);
     let played = match chosen.and_then(|place| counts[place].servers) {
         None => None,
@@ -96,6 +112,7 @@ pub fn plan_fleet(arguments: &Arguments) -> Result<(), String> {
         warm_up: arguments.warm_up,
         curve,
         counts,
+        rates,
         chosen,
         played,
         gutter_servers: file.gutter_servers,

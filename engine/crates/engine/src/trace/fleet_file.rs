@@ -87,14 +87,20 @@ fn one() -> f64 {
 const MOST_BYTES: usize = 1 << 20;
 const MOST_KINDS: usize = 100;
 
-/// Read the file. An error names it, and the line or the field.
-pub(super) fn read(path: &Path) -> Result<FleetFile, String> {
+/// The text of a small file. An error names it.
+pub(super) fn text_of(path: &Path) -> Result<String, String> {
     let place = |error: String| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(|error| place(error.to_string()))?;
     if bytes.len() > MOST_BYTES {
         return Err(place(format!("it has more than {MOST_BYTES} bytes")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| place("it is not UTF-8".to_owned()))?;
+    String::from_utf8(bytes).map_err(|_| place("it is not UTF-8".to_owned()))
+}
+
+/// Read the file. An error names it, and the line or the field.
+pub(super) fn read(path: &Path) -> Result<FleetFile, String> {
+    let place = |error: String| format!("{}: {error}", path.display());
+    let text = text_of(path)?;
     let document: Document = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         place(format!("line {line}: {}", error.message().replace('\n', " ")))
@@ -103,12 +109,11 @@ pub(super) fn read(path: &Path) -> Result<FleetFile, String> {
 }
 
 fn checked(of: Document) -> Result<FleetFile, String> {
-    let placement = match of.ring.as_str() {
-        "ketama" => Placement::Ketama,
-        "modulo" => Placement::Modulo,
-        "jump" => Placement::Jump,
-        other => return Err(format!("ring = {other:?}: ketama, modulo or jump")),
-    };
+    let named = Placement::ALL.into_iter().find(|placement| placement.name() == of.ring);
+    let placement = named.ok_or_else(|| {
+        let names = Placement::ALL.map(Placement::name).join(", ");
+        format!("ring = {:?}: one of {names}", of.ring)
+    })?;
     let hit_ratio = of.hit_ratio.map(|ratio| part("hit_ratio", ratio)).transpose()?;
     let most = |what: &str, count: usize, most: usize| match count {
         count if count <= most => Ok(count),
@@ -170,15 +175,13 @@ fn kind(of: &Server) -> Result<ServerKind, String> {
     if of.number.is_some_and(|number| !(1..=MOST_SERVERS).contains(&number)) {
         return Err(place(format!("number: 1 to {MOST_SERVERS} servers")));
     }
-    let given = of.rate.as_ref().map(|rate| count("rate", rate)).transpose().map_err(place)?;
     // Bits, as networks are sold.
     let network = of.network.as_ref().map(|bits| count("network", bits)).transpose();
     let price = of.price.map(|price| positive("price", price)).transpose().map_err(place)?;
     Ok(ServerKind {
         name: of.name.clone(),
         memory_bytes,
-        // Without a measured rate: as much as its threads can do.
-        rate: given.or(service_s.map(|service_s| f64::from(threads) / service_s)),
+        rate: of.rate.as_ref().map(|rate| count("rate", rate)).transpose().map_err(place)?,
         threads,
         service_s,
         service_cv2: of.service_cv2,

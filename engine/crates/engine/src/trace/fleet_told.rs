@@ -3,6 +3,7 @@
 use cachemark_fleet::{Count, Limit, Loss, LossCase, Played, Spread};
 use cachemark_miss_ratio::Ratio;
 
+use super::measured_told;
 use super::planned_fleet::PlannedFleet;
 use super::told::{Section, Told, count_of, counted, known, memory, number, percent, seconds};
 
@@ -17,6 +18,7 @@ const LIMITS: [(Limit, &str, &str); 4] = [
 pub(super) fn told(path: &str, figures: PlannedFleet) -> Told<PlannedFleet> {
     let of = &figures;
     let mut sections = vec![needed(of), one_server(of)];
+    sections.extend(of.rates.as_ref().map(measured_told::section));
     if let Some(played) = &of.played {
         sections.extend(played.loss.as_ref().map(|loss| lost(loss, of)));
         sections.push(formulas(played, of));
@@ -138,6 +140,11 @@ fn one_server(of: &PlannedFleet) -> Section {
     let note = "Fullest, hottest: memory and requests of that server, as a multiple of the mean; the median, and the \
                 worst in brackets. Waits for a thread of the hottest server, in the worst draw. Hot key: the highest rate \
                 of any fleet of this kind, as one server has that key.";
+    let varied = "p99 wait –: service times that vary more than exponential ones leave it open while threads are busy for less \
+                  than 30 %.";
+    let is_open =
+        of.counts.iter().any(|count| count.mean_wait_s.is_some() && count.p99_wait_s.is_none());
+    let notes = [Some(note), is_open.then_some(varied)];
     Section {
         title: "The fullest and the hottest server",
         columns: vec![
@@ -150,7 +157,7 @@ fn one_server(of: &PlannedFleet) -> Section {
             "hot key",
         ],
         rows: of.counts.iter().filter_map(row).collect(),
-        notes: vec![note.to_owned()],
+        notes: notes.into_iter().flatten().map(str::to_owned).collect(),
         prose: false,
     }
 }
@@ -289,7 +296,7 @@ fn assumptions(of: &PlannedFleet) -> Section {
         (
             "waits",
             "requests come at random (Poisson), connections are spread evenly on threads, each thread is a queue of its \
-             own (M/G/1); the tail is exponential"
+             own (M/G/1); the tail is that of service times by a gamma law"
                 .to_owned(),
         ),
         (

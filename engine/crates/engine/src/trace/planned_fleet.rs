@@ -4,6 +4,8 @@ use cachemark_fleet::{Count, Placement, Played};
 use cachemark_trace::file::{Origin, Summary};
 use serde::Serialize;
 
+use super::measured::MeasuredRates;
+
 /// The share of reads that miss, by memory in bytes.
 pub(super) type Curve = Vec<(u64, f64)>;
 
@@ -23,6 +25,8 @@ pub(super) struct PlannedFleet {
     /// By memory of all servers in bytes.
     pub curve: Curve,
     pub counts: Vec<Count>,
+    /// Of a run whose rates were used.
+    pub rates: Option<MeasuredRates>,
     /// The kind that is played, by its place.
     pub chosen: Option<usize>,
     /// The memory of all its servers.

@@ -9,8 +9,10 @@ use cachemark_trace::file::{Origin, Record, Summary};
 use cachemark_trace::{ITEM, ReadTrace, each_record};
 use serde::Serialize;
 
+use super::predict_told::{self, About};
 use super::reading::Reading;
 use super::snapshot;
+use super::told::Told;
 use crate::options::units;
 use crate::process::print_compact_json;
 
@@ -111,6 +113,7 @@ struct Predicted {
     duration_s: f64,
     speed: f64,
     warm_up: f64,
+    words: Told<()>,
     prediction: Prediction,
 }
 
@@ -126,8 +129,8 @@ pub fn predict(arguments: &Arguments) -> Result<(), String> {
             last_ns = at_ns;
         });
     })?;
+    let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy();
     if !items.is_empty() {
-        let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy();
         print_compact_json(&snapshot::told(&name, read, items, &arguments.memory.0)?);
         return Ok(());
     }
@@ -154,6 +157,8 @@ pub fn predict(arguments: &Arguments) -> Result<(), String> {
         let counted = format!("after its first {} % it has no get", 100.0 * warm_up);
         return Err(format!("{}: {counted}: nothing can miss", arguments.trace.display()));
     }
+    let about = About { name: &name, origin: &read.origin, has_times: duration_s > 0.0, warm_up };
+    let words = predict_told::told(&prediction, &about);
     print_compact_json(&Predicted {
         format: read.format,
         origin: read.origin,
@@ -161,6 +166,7 @@ pub fn predict(arguments: &Arguments) -> Result<(), String> {
         duration_s,
         speed,
         warm_up,
+        words,
         prediction,
     });
     Ok(())

@@ -8,7 +8,7 @@ fn names(servers: usize) -> Vec<String> {
 }
 
 fn placement() -> impl Strategy<Value = Placement> {
-    prop_oneof![Just(Placement::Modulo), Just(Placement::Ketama), Just(Placement::Jump)]
+    prop::sample::select(Placement::ALL.to_vec())
 }
 
 proptest! {
@@ -28,13 +28,15 @@ proptest! {
     }
 
     #[test]
-    fn ketama_moves_only_keys_of_the_lost_server(servers in 2..20usize, key in "[a-z]{1,20}") {
+    fn rings_move_only_keys_of_the_lost_server(servers in 2..20usize, key in "[a-z]{1,20}") {
         let names = names(servers);
-        let point = Placement::Ketama.point(key.as_bytes(), 0);
-        let before = Ring::new(Placement::Ketama, &names).server_of(point);
-        for lost in (0..servers).filter(|lost| *lost != before) {
-            let after = Ring::without(Placement::Ketama, &names, lost).server_of(point);
-            prop_assert_eq!(after, before);
+        for placement in [Placement::Ketama, Placement::LibmemcachedKetama, Placement::Dalli] {
+            let point = placement.point(key.as_bytes(), 0);
+            let before = Ring::new(placement, &names).server_of(point);
+            for lost in (0..servers).filter(|lost| *lost != before).take(2) {
+                let after = Ring::without(placement, &names, lost).server_of(point);
+                prop_assert_eq!(after, before, "{:?}", placement);
+            }
         }
     }
 

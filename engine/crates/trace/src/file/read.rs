@@ -4,6 +4,8 @@ use std::io::{self, Read};
 
 use serde::de::DeserializeOwned;
 
+use crate::event::{check_key, foreign_action};
+
 use super::layout::{
     CHECKED_HEAD_BYTES, HAS_COUNT, HAS_LENGTH, HAS_OTHER_SOURCE, HAS_OUTCOME, HAS_STEP, HAS_TTL,
     HEAD_BYTES, IS_JOINED, MAGIC, MOST_CONTENT_BYTES, MOST_NAME_BYTES, MOST_OPERATIONS,
@@ -97,7 +99,7 @@ impl<R: Read> TraceReader<R> {
             RECORDS => {
                 self.records += u64::from(head.records);
                 let begun = self.tables.read(&self.content, head);
-                let (cursor, begins_ns) = begun.map_err(|error| self.at(error))?;
+                let (cursor, begins_ns) = begun.map_err(|error| self.at(&error))?;
                 let (tables, content) = (&self.tables, &*self.content);
                 Ok(Some(Block::new(tables, content, head, (cursor, begins_ns), self.blocks)))
             }
@@ -194,32 +196,33 @@ const DAMAGED: &str = "its content is damaged";
 
 impl Tables {
     /// Read the tables. Returns where the records begin and the time of the first.
-    fn read(&mut self, content: &[u8], head: Head) -> Result<(usize, u64), &'static str> {
+    fn read(&mut self, content: &[u8], head: Head) -> Result<(usize, u64), String> {
         let mut cursor = Cursor { content, at: 0 };
         let begins = cursor.bytes(8)?;
         let begins_ns = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|at| begins[at]));
         self.operations.clear();
         let operations = cursor.number()?;
         if operations > MOST_OPERATIONS as u64 {
-            return Err(DAMAGED);
+            return Err(DAMAGED.to_owned());
         }
         for _ in 0..operations {
             let length = usize::from(cursor.byte()?);
             let name = std::str::from_utf8(cursor.bytes(length)?).map_err(|_| DAMAGED)?;
             if name.is_empty() || length > MOST_NAME_BYTES {
-                return Err(DAMAGED);
+                return Err(DAMAGED.to_owned());
             }
-            self.operations.push(name.to_owned());
+            self.operations.push(foreign_action(name)?.name().to_owned());
         }
         self.keys.clear();
         let keys = cursor.number()?;
         if keys > u64::from(head.records) {
-            return Err(DAMAGED);
+            return Err(DAMAGED.to_owned());
         }
         for _ in 0..keys {
             let length = cursor.byte()?;
             let place = cursor.at as u32;
-            cursor.bytes(usize::from(length))?;
+            let key = std::str::from_utf8(cursor.bytes(usize::from(length))?);
+            check_key(key.map_err(|_| "a key is not UTF-8")?)?;
             self.keys.push((place, length, cursor.number32()?));
         }
         Ok((cursor.at, begins_ns))
