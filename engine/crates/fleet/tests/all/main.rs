@@ -4,3 +4,4 @@ mod common;
 mod fleets;
 mod queue;
 mod rings;
+mod scalability;
