@@ -22,7 +22,8 @@ struct counts {
 static struct counts nowhere;
 static struct counts *counts = &nowhere;
 
-__attribute__((constructor)) static void map_counts(void) {
+__attribute__((constructor)) static void map_counts(void)
+{
   const char *path = getenv("CACHEMARK_ALLOCATIONS");
   int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
   if (file < 0)
@@ -33,33 +34,39 @@ __attribute__((constructor)) static void map_counts(void) {
   close(file);
 }
 
-static void count(size_t size) {
+static void count(size_t size)
+{
   atomic_fetch_add_explicit(&counts->allocations, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&counts->bytes, size, memory_order_relaxed);
 }
 
-void *malloc(size_t size) {
+void *malloc(size_t size)
+{
   count(size);
   return __libc_malloc(size);
 }
 
-void *calloc(size_t number, size_t size) {
+void *calloc(size_t number, size_t size)
+{
   count(number * size);
   return __libc_calloc(number, size);
 }
 
-void *realloc(void *old, size_t size) {
+void *realloc(void *old, size_t size)
+{
   count(size);
   return __libc_realloc(old, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) {
+void *aligned_alloc(size_t alignment, size_t size)
+{
   count(size);
   return __libc_memalign(alignment, size);
 }
 
-int posix_memalign(void **found, size_t alignment, size_t size) {
+int posix_memalign(void **found, size_t alignment, size_t size)
+{
   count(size);
   *found = __libc_memalign(alignment, size);
-  return *found ? 0 : 12;  // ENOMEM
+  return *found ? 0 : 12; // ENOMEM
 }
