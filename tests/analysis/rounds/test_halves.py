@@ -111,7 +111,7 @@ def test_many_clients_are_told_in_one_sentence() -> None:
         for number, value in enumerate((0.94, 0.99, 0.91, 0.96))
     ]
     (text,) = halves_texts(some)
-    assert text.startswith("3 clients are not equally fast")
+    assert text.startswith("3 clients change speed within their slices")
     assert text.index("(c2 on s)") < text.index("(c3 on s)")
     assert len(halves_texts(some[:2])) == 1
     assert halves_texts(some[:1])[0].startswith("c0 on s has")

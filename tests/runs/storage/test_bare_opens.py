@@ -16,11 +16,16 @@ ROOMS = ("cli", "report", "runs", "web")
 BARE = ("open", "read_bytes", "read_text", "write_bytes", "write_text")
 # File → how many bare calls it has, none of them on a path in a run's folder. Only to be lowered.
 ALLOWED = {
+    "cli/capacity.py": 1,  # a new temporary folder of the own user
     "cli/jmh.py": 1,  # a file that the user names, in no folder of a run
     "cli/standard_streams.py": 2,  # /dev/null
+    "cli/why.py": 1,  # an earlier answer that the user names, in no folder of a run
+    "report/history/index.py": 1,  # a method of this name, which reads by `open_regular`
     "report/html/environment.py": 1,  # cachemark's own style sheets and script
+    "report/originals/claims.py": 1,  # cachemark's own list
     "report/resilience/known_issues.py": 1,  # cachemark's own list
     "runs/calibrate/sweep.py": 1,  # a method of this name, which opens no file
+    "runs/counting/allocations.py": 3,  # a new temporary folder of the own user
     "runs/counting/traffic.py": 1,  # a new temporary folder of the own user
     "runs/jmh.py": 5,  # a new temporary folder of the own user
     "runs/resilience/injection.py": 4,  # /etc/hosts, and a new temporary folder
