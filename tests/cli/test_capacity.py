@@ -205,7 +205,7 @@ def _stored(outcomes: list[Outcome], made: Experiment) -> None:
 
 
 def _closed_loops(rates: dict[int, int]) -> list[Outcome]:
-    """The outcomes of closed loops against memcacheds with so many threads."""
+    """The outcomes of closed loops against memcacheds with these threads."""
     return [
         of
         for threads, rate in rates.items()

@@ -193,7 +193,7 @@ type totals struct {
 	heap                     *Heap // of a run that asked for it
 }
 
-// count has the connections that were opened again since there were so many.
+// count has the connections that were opened again beyond these numbers.
 func (t *totals) count(p *Player, reconnects, renewed int64) {
 	t.reconnects, t.renewed = p.connections()
 	t.reconnects -= reconnects

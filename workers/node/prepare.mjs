@@ -35,7 +35,7 @@ export class Prepare {
     if (!this.playsAsMeant()) tape.anyGeneration = true;
   }
 
-  /** After so many calls a caller's connections are closed and opened again; 0: they stay. */
+  /** After this number of calls a caller's connections are closed and opened again; 0: they stay. */
   get reconnectAfter() {
     return Number(this.options.reconnect_after ?? 0);
   }

@@ -19,7 +19,7 @@ from cachemark.model.errors import UsageError
 
 _CHUNK_BYTES = 65536
 _LOOK_S = 0.02
-_PATIENCE = 10  # on a busy machine the work may last so many times its CPU time
+_PATIENCE = 10  # on a busy machine, work lasts up to this many times its CPU time
 _PROC_STATUS = Path("/proc/self/status")
 
 

@@ -38,6 +38,20 @@ class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
     points: list[CurvePoint]
 
 
+class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the rule for fills applied, for the keys that were followed.
+
+    `gets_without_size` are those of the `unfilled_gets` that may have hit.
+    """
+
+    fills: int
+    updates: int
+    filled_gets: int
+    unfilled_gets: int
+    gets_without_size: int
+    without_size: int
+
+
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction. `reads` were counted; `recorded_…` are the hits and misses in the trace."""
 
@@ -47,7 +61,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     recorded_misses: int
     keys: float
     hot_keys: int
-    fills: dict[str, int]
+    fills: FillCounts
     curves: list[MissRatioCurve]
 
 

@@ -25,11 +25,16 @@ def render_json(value: object, width: int | None) -> str:
     return json_text(_rounded(msgspec.to_builtins(value, str_keys=True)))
 
 
+def stamped(value: msgspec.Struct, schema: int) -> dict[str, object]:
+    """The fields of a value, behind their version: `schema`."""
+    return {"schema": schema, **msgspec.structs.asdict(value)}
+
+
 def versioned(schema: int) -> Callable[[msgspec.Struct, int | None], str]:
-    """The renderer of values whose fields have this version: `schema`, before the fields."""
+    """The renderer of values whose fields have this version."""
 
     def render(value: msgspec.Struct, width: int | None) -> str:
-        return render_json({"schema": schema, **msgspec.structs.asdict(value)}, width)
+        return render_json(stamped(value, schema), width)
 
     return render
 

@@ -12,7 +12,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.searched_rates import found_rates
 
-# What memcached has if nothing is said.
+# memcached's default.
 _THREADS = "4"
 
 

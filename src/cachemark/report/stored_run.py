@@ -12,7 +12,7 @@ from cachemark.model.run_header import RunHeader
 
 
 class InFolder(Protocol):
-    """What has a folder of its own."""
+    """A value with a folder of its own."""
 
     @property
     def folder(self) -> Path: ...

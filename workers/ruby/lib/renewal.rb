@@ -11,7 +11,7 @@ module RenewedLane
     end
   end
 
-  # The connections that lanes have opened again since this was asked last, each of them to so many servers.
+  # The connections that lanes have opened again since this was asked last, for each of the servers.
   def self.take(lanes, servers) = lanes.grep(self).sum(&:take_renewed) * servers
 
   def renew_after(after, &opened)

@@ -9,7 +9,7 @@ use serde::Serialize;
 const TERMS: usize = 3;
 const LEAST_SIZES: usize = 3;
 
-/// A measured rate with so many threads or callers.
+/// A measured rate with `size` threads or callers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     pub size: f64,

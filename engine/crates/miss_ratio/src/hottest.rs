@@ -15,7 +15,7 @@ const HOT_PART: f64 = 1.0 / 20_000.0;
 /// Counts that are this part of all requests too low are forgotten (lossy counting; Manku, Motwani 2002).
 const FORGOTTEN_PART: f64 = HOT_PART / 4.0;
 const MOST_FOLLOWED: usize = 1 << 14;
-/// All of so many requests are counted by key; then one of some, at places that no period of a trace shares, with their
+/// The first requests are all counted by key; then one of some, at places that no period of a trace shares, with their
 /// weight. It only decides which keys are followed whatever the part.
 const ALL_COUNTED: u64 = 1 << 20;
 const COUNTED_ONE_OF_LOG2: u32 = 4;

@@ -15,6 +15,7 @@ from cachemark.report.conclusions import conclusion_rows as answer_rows
 from cachemark.report.document import Table, plain_table
 from cachemark.report.html import descriptions
 from cachemark.report.html.inline_svg import inline_svg
+from cachemark.report.json_text import stamped
 from cachemark.report.model import SCHEMA, Group, Report, Section, TrialRow
 from cachemark.report.plots import plots
 from cachemark.report.plots.images import svg
@@ -263,8 +264,7 @@ def _percent(of: float | None) -> str:
 
 def _downloads(report: Report) -> list[Download]:
     name = report.header.id
-    fields = msgspec.to_builtins(report, str_keys=True)
-    plain = msgspec.json.encode({"schema": SCHEMA, **fields})
+    plain = msgspec.json.encode(msgspec.to_builtins(stamped(report, SCHEMA), str_keys=True))
     table = csv_file.render(report, None).encode("utf-8")
     return [
         download("The whole report", f"{name}.json", "application/json", plain),

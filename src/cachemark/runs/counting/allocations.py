@@ -42,7 +42,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, counts: Pa
 
 
 def _play(player: CountingPlayer, ops: int, counts: Path) -> tuple[int, int, int]:
-    """Play so many operations; how many were played, their allocations and bytes."""
+    """Play `ops` operations; the number played, their allocations and bytes."""
     before = unpack("@QQ", counts.read_bytes())
     done = player.play(ops)
     after = unpack("@QQ", counts.read_bytes())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fleet_file;
 
-/// Beyond so many standard errors, a rate of the law is hardly less.
+/// The low end of a rate of the law: this number of standard errors below it.
 const LOW_ERRORS: f64 = 2.0;
 
 /// A run, and the rates that it measured.
@@ -16,7 +16,7 @@ const LOW_ERRORS: f64 = 2.0;
 #[serde(deny_unknown_fields)]
 struct Document {
     run: String,
-    /// What the rates hold, such as `p99<1ms`; empty for closed loops.
+    /// The objective of the rates, such as `p99<1ms`; empty for closed loops.
     objective: String,
     points: Vec<Point>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Point {
     pub service_us: Option<f64>,
 }
 
-/// The law over the callers of a server with so many threads.
+/// The law over the callers of a server with this number of threads.
 #[derive(Serialize)]
 pub(super) struct CallersLaw {
     pub threads: u32,
@@ -56,7 +56,7 @@ pub(super) struct RateOfKind {
     pub servers_if_low: Option<usize>,
 }
 
-/// What a run says about the rates of servers.
+/// The rates of servers that a run measured.
 #[derive(Serialize)]
 pub(super) struct MeasuredRates {
     pub run: String,

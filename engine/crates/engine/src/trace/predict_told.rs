@@ -5,7 +5,7 @@ use cachemark_trace::file::Origin;
 
 use super::told::{Section, Told, counted, known, memory, number, percent};
 
-/// What is told of besides the prediction.
+/// The trace, as the words name it.
 pub(super) struct About<'a> {
     pub name: &'a str,
     pub origin: &'a Origin,

@@ -31,7 +31,7 @@ fn service(cv2: f64) -> impl Fn(&mut ChaCha8Rng) -> f64 {
 
 #[test]
 fn waits_are_those_of_a_played_queue() {
-    // The larger the queue, the less its waits are known from so many requests.
+    // The larger the queue, the less a number of requests tells about its waits.
     for (service_cv2, uses) in [
         (0.0, &[0.05, 0.3, 0.7][..]),
         (0.25, &[0.1, 0.3, 0.7]),

@@ -23,7 +23,7 @@ thread_local! {
 pub struct TlsStream {
     stream: StreamOwned<ServerConnection, TcpStream>,
     tls: Tls,
-    /// What was read, and has to wait until there is room for it when it is decrypted.
+    /// Bytes that were read, and wait until there is room for them when they are decrypted.
     waiting: Vec<u8>,
     failed: bool,
 }

@@ -57,7 +57,7 @@ fn a_key_may_have_each_form_that_openssl_reads() {
     answers_in_tls("SEC 1");
 }
 
-/// What openssl says of a connection to this server, made with these options.
+/// The messages of openssl about a connection to this server, made with these options.
 fn seen_by_openssl(server: &Server, options: &[&str]) -> String {
     let asked = Command::new("openssl")
         .args(["s_client", "-brief", "-connect", &server.addresses[0]])

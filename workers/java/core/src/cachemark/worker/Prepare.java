@@ -31,7 +31,7 @@ public final class Prepare {
     /** The login of each connection, or null. */
     public final Login login;
 
-    /** After so many calls a caller's connections are closed and opened again; 0: they stay. */
+    /** After this number of calls a caller's connections are closed and opened again; 0: they stay. */
     final long reconnectAfter;
 
     public final Tape tape;
