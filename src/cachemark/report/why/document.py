@@ -64,11 +64,16 @@ def sentences(of: Difference) -> list[str]:
 
 
 def first_sentences(of: WhyReport) -> list[str]:
-    """Each kind of operation in which two clients differ: the time, and the first cause."""
+    """The time and the first cause, of the kinds of operation in which two clients differ.
+
+    If they differ in none, this is said of each kind.
+    """
+    differing = [
+        each for each in of.differences if each.time or each.findings or each.findings_of_base
+    ]
     return [
         f"Why, for each {each.kind}: {' '.join(sentences(each)[: 2 if each.time else 1])}"
-        for each in of.differences
-        if each.time or each.findings or each.findings_of_base
+        for each in differing or of.differences
     ]
 
 
