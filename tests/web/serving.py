@@ -2,10 +2,12 @@
 
 import http.client
 import ssl
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -21,6 +23,10 @@ from tests.builders.hostile_text import TERMINAL, XML, hostile_run
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header, other_host, trials
 
+# At the lowest priority, pages would starve beside the tests of other files: the servers of tests
+# yield as little as they can.
+NICENESS = 1
+_PATIENT_S = 500
 RUN, OTHER, HOSTILE, BROKEN = "first", "second", "hostile", "broken"
 FAULTS, EMPTY = "faults", "empty"
 # Tags, quotes and control characters, wherever a name can be.
@@ -92,9 +98,11 @@ class Visitor:
             trusting = ssl.create_default_context()
             trusting.check_hostname = False
             trusting.verify_mode = ssl.CERT_NONE
-            connection = http.client.HTTPSConnection(where.netloc, timeout=120, context=trusting)
+            connection = http.client.HTTPSConnection(
+                where.netloc, timeout=_PATIENT_S, context=trusting
+            )
         else:
-            connection = http.client.HTTPConnection(where.netloc, timeout=120)
+            connection = http.client.HTTPConnection(where.netloc, timeout=_PATIENT_S)
         if self.cookie:
             headers = {"cookie": self.cookie, **headers}
         try:
@@ -106,11 +114,18 @@ class Visitor:
         return Answer(response.status, {n.lower(): v for n, v in response.getheaders()}, text)
 
 
+def verb_command(*arguments: str) -> list[str]:
+    """The command of a verb whose server yields little."""
+    lower = f"from cachemark.web import server; server._NICENESS = {NICENESS}"
+    code = f"{lower}; import cachemark.__main__"
+    return [sys.executable, "-c", code, *arguments]
+
+
 @contextmanager
 def served(root: Path, **changes: object) -> Iterator[Visitor]:
     """A server of a store, on a port that the system picks."""
     settings = msgspec.structs.replace(WebSettings(root=root), **changes)
-    with WebServer(settings) as server:
+    with patch("cachemark.web.server._NICENESS", NICENESS), WebServer(settings) as server:
         yield Visitor(server.address, settings)
 
 

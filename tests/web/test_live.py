@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,10 +15,12 @@ from cachemark.model.events import MAX_LINE_BYTES, AnswersTold, Ended, Position,
 from cachemark.report.live import MAX_POINTS, LiveState
 from cachemark.runs.events.log import EventLog, EventReader, own_identity, process_start
 from cachemark.web.live.feed import Feed
+from cachemark.web.server import WebServer
+from cachemark.web.settings import WebSettings
 from tests.builders.outcomes import measured
 from tests.builders.stored_runs import kept, made_header
 from tests.conftest import Cli
-from tests.web.serving import served
+from tests.web.serving import Visitor, served
 
 
 def started() -> Started:
@@ -146,6 +150,15 @@ def test_a_process_that_has_gone_is_not_running(tmp_path: Path) -> None:
     EventLog(tmp_path).write(gone)
     assert Feed(tmp_path).standing() == "ended"
     assert Feed(tmp_path).snapshot()["interrupted"] is True
+
+
+def test_the_server_yields_to_everything_else(tmp_path: Path) -> None:
+    settings = WebSettings(root=tmp_path)
+    with WebServer(settings) as server:
+        assert Visitor(server.address, settings).get("/nothing").status == 404
+        (thread,) = [each for each in threading.enumerate() if each.name == "web"]
+        assert thread.native_id is not None
+        assert os.getpriority(os.PRIO_PROCESS, thread.native_id) == 19
 
 
 def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: Path) -> None:

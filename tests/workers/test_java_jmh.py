@@ -22,6 +22,8 @@ runs_java = pytest.mark.skipif(
     reason=f"{SPY.setup}; apt-get install memcached",
 )
 MEMCACHED = "memcached:threads=1,memory=64"
+# A JVM that has just begun answers late on a busy machine.
+PATIENT_MS = 60_000
 slow = pytest.mark.slow("JMH starts a JVM for each benchmark, and measures for seconds")
 PRINTED = """
 # Benchmark: cachemark.jmh.Memcached.throughput
@@ -126,6 +128,7 @@ def test_a_call_is_so_many_commands(
         modes=("throughput",),
         wires=(wire,),
         threads=(threads,),
+        timeout_ms=PATIENT_MS,
         warmups=0,
         iterations=1,
         iteration_ms=300,
@@ -158,6 +161,7 @@ def short(wire: Wire, **changed: Any) -> JmhSettings:
         keys=300,
         depth=8,
         threads=(2,),
+        timeout_ms=PATIENT_MS,
         warmups=0,
         iterations=1,
         iteration_ms=300,
@@ -224,6 +228,7 @@ def test_a_call_that_fails_is_no_figure() -> None:
         modes=("throughput",),
         value_sizes=(100, 2 << 20),
         keys=2,
+        timeout_ms=PATIENT_MS,
         warmups=0,
         iterations=1,
         iteration_ms=100,

@@ -28,7 +28,7 @@ _OWN_JAR = frozenset({"elasticache"})
 _UNITS = ("ops/s", "us/op")
 _POLL_S = 0.5
 # Beyond its iterations: a JVM's start, and connecting and filling before each benchmark.
-_START_S = 60.0
+_START_S = 240.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
 # Between several servers: JMH takes a comma for another value of the parameter.

@@ -29,7 +29,7 @@ from cachemark.web.verbs import error_of, verb_command
 # A run ends its servers and workers before it ends itself.
 _GRACE_S = 30.0
 # Until a run is known by its name: its tapes are written first.
-_MAX_START_S = 120.0
+_MAX_START_S = 600.0
 _LOOK_S = 0.2
 _MANY_BYTES = 65536
 

@@ -89,7 +89,7 @@ def _claimed(
     **fields: Any,
 ) -> Done | None:
     """Play what needs the capability; None where it is neither claimed nor played."""
-    answer = driver.ask(driver.request(wire, servers, tape, timeout_ms=2000, **fields))
+    answer = driver.ask(driver.request(wire, servers, tape, **fields))
     if not driver.can(capability):
         expect(
             isinstance(answer, Unsupported),

@@ -41,7 +41,7 @@ def a_call_that_is_given_up_is_a_timeout(
     """A read without a reply is given up: it is a time-out."""
     way = _way_of(driver)
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address, _READS)
+        driver.begin(wire, [proxy.address], _READS, timeout_ms=_TIMEOUT_MS)
         proxy.fault = "hold"
         done = driver.play(
             RunRequest(phase="measure", ops=1, gives_up=_give_up(way, 1, after_ms=50))
@@ -57,7 +57,7 @@ def the_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: Runn
     way = _way_of(driver)
     path = driver.folder / "calls"
     with fault_proxy(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address, _TAPE)
+        driver.begin(wire, [proxy.address], _TAPE)
         proxy.apply(_DELAY)
         wish = _give_up(way, _EVERY)
         driver.play(RunRequest(phase="measure", ops=_OPS, calls=str(path), gives_up=wish))
@@ -70,7 +70,7 @@ def a_late_call_is_not_given_up(driver: WorkerDriver, wire: str, server: Running
     """Calls are due in the part, but the first one lasts longer than it."""
     way = _way_of(driver)
     with fault_proxy(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address, _READS)
+        driver.begin(wire, [proxy.address], _READS)
         proxy.apply(_DELAY)
         wish = _give_up(way, 1, after_ms=2 * _SHORT_MS, end_ms=_SHORT_MS)
         done = driver.play(RunRequest(phase="measure", ops=3, gives_up=wish))
@@ -101,7 +101,7 @@ def a_caller_goes_on_at_its_memory_limit(
 ) -> None:
     """One read more is made, of a key that the tape does not have; all calls of the tape are."""
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address, _TAPE)
+        driver.begin(wire, [proxy.address], _TAPE)
         before = _reads(proxy)
         wish = _give_up("exhaust", _EVERY)
         dones = [
@@ -139,7 +139,7 @@ def _doubled(
     """The keys that a child read, too, and how many reads the caller made."""
     tape = _TAPE if wish.every > 1 else _READS
     with proxied(server.addresses[0]) as proxy:
-        _prepare(driver, wire, proxy.address, tape)
+        driver.begin(wire, [proxy.address], tape)
         before = _reads(proxy)
         done = driver.play(RunRequest(phase="measure", ops=ops, gives_up=wish))
         read = _reads(proxy) - before
@@ -148,10 +148,6 @@ def _doubled(
 
 def _way_of(driver: WorkerDriver) -> Way:
     return next(way for way in _ENDING if driver.can(way))
-
-
-def _prepare(driver: WorkerDriver, wire: str, address: str, tape: tuple[str, ...]) -> None:
-    driver.begin(wire, [address], tape, timeout_ms=_TIMEOUT_MS)
 
 
 def _give_up(way: Way, every: int, *, after_ms: int = 30, end_ms: int = _LONG_MS) -> GiveUp:

@@ -13,7 +13,7 @@ from cachemark.web.forms import form_of
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
 
-_DOCTOR_S = 180.0
+_DOCTOR_S = 1800.0
 
 
 def machine_page(request: Request) -> Response:

@@ -22,7 +22,7 @@ from cachemark.web.player import CommandedRun, write_experiment
 from cachemark.web.stored import stored_run
 from cachemark.web.verbs import run_verb
 
-_PLAN_S = 120.0
+_PLAN_S = 1200.0
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 _WHOLE = ("blocks", "warmup_ms", "measure_ms")
 _LONGEST_NUMBER = 9

@@ -245,13 +245,22 @@ public class Spymemcached implements Client {
             return cause instanceof IllegalStateException ? CLIENT : PROTOCOL;
         }
 
-        /** Wait for all connections: the constructor does not. */
+        /** Wait until each connection answers: the constructor does not, and TLS begins after it connects. */
         private void connected(long timeoutMs) throws IOException, InterruptedException {
             long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
             while (!client.getUnavailableServers().isEmpty() && System.nanoTime() < until) {
                 Thread.sleep(1);
             }
-            barrier();
+            while (true) {
+                try {
+                    barrier();
+                    return;
+                } catch (IOException silent) {
+                    if (System.nanoTime() >= until) {
+                        throw silent;
+                    }
+                }
+            }
         }
 
         /** `version` on each connection: those that do not answer in time are left out. */

@@ -14,7 +14,7 @@ import java.util.TreeSet;
 
 /** The request `prepare`, as client files read it. */
 public final class Prepare {
-    private static final long CONNECT_MS = 3000;
+    private static final long CONNECT_MS = 10_000;
 
     public final List<InetSocketAddress> servers = new ArrayList<>();
     public final String wire;
