@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import math
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import pytest
 
 from cachemark.model.histogram import Histogram
 from tests.cli.in_process import Inside
-from tests.report.histogram_reader import at_percentile, decoded
+from tests.report.histogram_reader import at_percentile
+from tests.report.stored_line import Line
 
 # A burst, then one operation now and then for 1.2 s: most of its operations are in the first 0.1 s.
 TRACE = "time,op,key,size\n" + "".join(
@@ -107,82 +107,6 @@ measure = {{ rate = 600 }}
 }
 
 
-class Line:
-    """A stored trial, as JSON."""
-
-    def __init__(self, text: bytes | str) -> None:
-        self.raw: dict[str, Any] = json.loads(text)
-        self.window: dict[str, Any] = self.raw["measure"]
-        self.operations: dict[str, dict[str, Any]] = self.window["operations"]
-
-    def count(self, name: str, kind: str = "all") -> int:
-        kinds = [kind] if kind != "all" else list(self.operations)
-        return sum(self.operations[each].get(name, 0) for each in kinds)
-
-    def succeeded(self, kind: str = "all") -> int:
-        return self.count("ok", kind) - self.count("not_stored", kind)
-
-    def hits(self, kind: str = "all") -> int:
-        """Of a cas, those that stored."""
-        kinds = [kind] if kind != "all" else list(self.operations)
-        return sum(
-            self.count("hits", each) - (self.count("not_stored", each) if each == "cas" else 0)
-            for each in kinds
-        )
-
-    def rate(self, kind: str = "all") -> float:
-        """Successes per second, with those of load generators; of a kind, its part of them."""
-        share = self.succeeded(kind) / self.succeeded()
-        return (self.own_rate() + self.generated_rate()) * share
-
-    def generated_rate(self) -> float:
-        """What load generators did per second beside the client."""
-        if not self.raw.get("generators"):
-            return 0.0
-        return Line(
-            json.dumps(
-                {**self.raw, "measure": self.raw["generators"]["measure"], "generators": None}
-            )
-        ).own_rate()
-
-    def own_rate(self) -> float:
-        """The successes per second of the client itself."""
-        if slices := (self.raw.get("rounds") or {}).get("slices"):
-            answered, ns = sum(slices["ops"]), sum(slices["elapsed_ns"])
-        elif self.ends_by_itself or not self.window.get("timeline"):
-            answered, ns = self.count("ok"), self.window["elapsed_ns"]
-        else:
-            timeline = self.window["timeline"]
-            whole = self.raw["timing"]["measure_ms"] * 1_000_000 // timeline["slice_ns"]
-            answered, ns = sum(timeline["ok"][:whole]), whole * timeline["slice_ns"]
-        return answered * self.succeeded() / self.count("ok") / ns * 1e9
-
-    def evictions(self) -> int:
-        """What the server evicted between its two readings."""
-        return int(self.raw["stats_after"]["evictions"]) - int(
-            self.raw["stats_before"]["evictions"]
-        )
-
-    @property
-    def ends_by_itself(self) -> bool:
-        workload = self.raw["workload"]
-        return any(workload.get(name) for name in ("ops", "passes", "fill_percent", "trace"))
-
-    def times(self, kind: str = "all") -> Counter[int]:
-        """How many response times each bucket of a histogram has, by its highest value in ns."""
-        kinds = [kind] if kind != "all" else list(self.operations)
-        texts = [self.operations[each].get("response") for each in kinds]
-        return sum((decoded(text) for text in texts if text), Counter[int]())
-
-    def may_lack(self, percent: float, kind: str, count: int) -> bool:
-        """Whether a percentile may be absent: too few operations, failed ones, or withheld."""
-        withheld = {(each["kind"], each["percent"]) for each in self.raw.get("withheld", [])}
-        few = count < math.log(0.025) / math.log(percent / 100)
-        failed = any(operation.get("errors") for operation in self.operations.values())
-        judged = "" if kind == "all" or len(self.operations) == 1 else kind
-        return few or failed or (judged, percent) in withheld
-
-
 def check_times(row: dict[str, str], line: Line, kind: str) -> int:
     """Compare the percentiles of a row; returns how many it shows."""
     times, seen = line.times(kind), 0
@@ -217,6 +141,33 @@ def form(inside: Inside, name: str) -> str:
     return said.stdout
 
 
+def check_exports(inside: Inside, of: Line) -> None:
+    """Compare what other programs read, a single trial of each cell, with a line."""
+    cell = of.raw["trial"]["cell"]
+    name = cell["client"].replace("/", ":")
+    client, server = of.cpu_us("client"), of.cpu_us("server")
+    entries = json.loads(form(inside, "google-benchmark"))["benchmarks"]
+    (entry,) = [it for it in entries if it["name"].endswith(f"/{cell['client']}")]
+    lines = [it.split() for it in form(inside, "go-bench").splitlines()]
+    (words,) = [it for it in lines if f"/client={name}/op=all-" in " ".join(it)]
+    go = dict(zip(words[3::2], map(float, words[2::2]), strict=True))
+    results = json.loads(form(inside, "hyperfine"))["results"]
+    (result,) = [it for it in results if it["parameters"]["client"] == cell["client"]]
+    told = {
+        "google": (entry.get("cpu_time"), entry.get("server_cpu_ns")),
+        "go": (go.get("client-cpu-ns/op"), go.get("server-cpu-ns/op")),
+    }
+    for form_name, both in told.items():
+        for value, again in zip(both, (client, server), strict=True):
+            assert (value or 0) / 1e3 == pytest.approx(again or 0, rel=1e-5), form_name
+    assert result.get("user", 0) + result.get("system", 0) == pytest.approx((client or 0) / 1e6)
+    assert int(words[1]) == entry["iterations"] == of.succeeded()
+    each_ns = of.window["elapsed_ns"] / of.succeeded()
+    assert result["mean"] * 1e9 == pytest.approx(entry["real_time"]) == pytest.approx(each_ns)
+    assert go["ns/op"] == pytest.approx(each_ns, rel=1e-5)
+    assert entry["items_per_second"] == pytest.approx(of.rate(), rel=1e-6)
+
+
 def check(inside: Inside, lines: list[Line]) -> None:
     """Compare every form with the lines. A line that is not VALID has no figures."""
     valid = [line for line in lines if line.raw["verdict"] == "VALID"]
@@ -234,6 +185,10 @@ def check(inside: Inside, lines: list[Line]) -> None:
             continue
         # The rate of a client that is played twice is the geometric mean of both arms.
         scale = math.sqrt(clients.get(f"{client}#again", line).rate() / line.rate())
+        check_exports(inside, line)
+        for side in ("client", "server"):
+            of_side = float(rows["all"][f"{side}_cpu_us_per_op"] or 0)
+            assert of_side == pytest.approx(line.cpu_us(side) or 0, abs=1e-3), side
         for kind in [*(line.operations if len(line.operations) > 1 else []), "all"]:
             row = rows[kind]
             assert int(row["ok"]) == line.succeeded(kind), kind

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import CellSummary, KindSummary, group_operations, summarise
+from cachemark.analysis.statistics import (
+    FIGURES,
+    CellSummary,
+    KindSummary,
+    group_operations,
+    summarise,
+)
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome
@@ -145,16 +151,11 @@ def response_histogram(operations: Sequence[Operation]) -> histogram.Histogram |
     return histogram.merge_encoded(op.response for op in operations)
 
 
-def service_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:
-    """The merged service times of some operations; None if there are none."""
-    return histogram.merge_encoded(op.service for op in operations)
-
-
 def all_operations(part: OperationSeries) -> list[Operation]:
     """The operations of all trials of a part."""
     return [operation for trial in part.trials for operation in trial]
 
 
-def client_cpu_ns(window: Done) -> int | None:
-    """The CPU time of the client's processes in a window; None if a worker does not report it."""
-    return window.cpu_user_ns + window.cpu_system_ns or None
+def cpu_us(trial: Outcome, side: str) -> float | None:
+    """The CPU time of an answer, of the client or server, as every report has it, if known."""
+    return FIGURES[f"{side}-cpu"].of(trial)

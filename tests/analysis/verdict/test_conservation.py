@@ -108,6 +108,21 @@ def test_deletes_without_a_reply_are_counted_as_hits_and_misses_together() -> No
         assert judgement.verdict == verdict, (hits, misses, sets)
 
 
+def test_a_cas_whose_key_was_deleted_since_its_gets_is_refused_too() -> None:
+    swaps = Operation(attempts=9, ok=9, hits=6, misses=3, not_stored=4, keys=9)
+    names = ("cas_hits", "cas_badval", "cas_misses")
+    before = ServerStats(dict.fromkeys(names, "0"))
+    for badval, missing, verdict in [
+        (4, 0, "VALID"),
+        (3, 1, "VALID"),
+        (3, 0, "INVALID"),
+        (4, 1, "INVALID"),
+    ]:
+        after = ServerStats(dict(zip(names, ("2", str(badval), str(missing)), strict=True)))
+        judgement = judged_stats(window(cas=swaps), before, after)
+        assert judgement.verdict == verdict, (badval, missing)
+
+
 SETS = Operation(attempts=50, ok=50, keys=50)
 
 

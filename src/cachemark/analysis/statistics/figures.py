@@ -205,6 +205,17 @@ def _client_cpu(trial: Outcome) -> float | None:
     return client_cpu_us(trial.measure) if trial.measure else None
 
 
+def cpu_parts_us(trial: Outcome) -> tuple[float, float] | None:
+    """User and system time of the client's processes for an answer; None if it is not known.
+
+    In rounds the worker's own times have lead-ins and turns in them, so they give the parts only.
+    """
+    each_us, window = _client_cpu(trial), trial.measure
+    if not each_us or window is None or not (spent := window.cpu_user_ns + window.cpu_system_ns):
+        return None
+    return each_us * window.cpu_user_ns / spent, each_us * window.cpu_system_ns / spent
+
+
 def _server_rss(trial: Outcome) -> float | None:
     return trial.server_use.rss_after_bytes if trial.server_use else None
 

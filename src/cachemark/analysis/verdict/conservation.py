@@ -42,8 +42,9 @@ def _each(verbs: str, figure: CountOf) -> dict[str, CountOf]:
     return dict.fromkeys(verbs.split(), figure)
 
 
-# A counter of the server's `stats`, and what an operation of each verb adds to it. A cas is a gets
-# and, where that found something, a cas; a fetch is a get and, where that found nothing, a set.
+# A counter of the server's `stats`, or the sum of several, and what an operation of each verb adds
+# to it. A cas is a gets and, where that found something, a cas, before which another caller may
+# delete the key; a fetch is a get and, where that found nothing, a set.
 COUNTERS: dict[str, dict[str, CountOf]] = {
     "cmd_get": _each("get gets mget cas fetch", _keys),
     "get_hits": _each("get gets mget cas fetch", _hits),
@@ -61,7 +62,7 @@ COUNTERS: dict[str, dict[str, CountOf]] = {
     "decr_hits": _each("decr", _hits),
     "decr_misses": _each("decr", _misses),
     "cas_hits": _each("cas", _cas_stored),
-    "cas_badval": _each("cas", _not_stored),
+    "cas_badval cas_misses": _each("cas", _not_stored),
 }
 # Every command that a server counts; each is one of its own counters.
 _COMMANDS = (
@@ -212,8 +213,8 @@ def _mismatches(
         if op.attempts and kind in _UNKNOWN_RESULT
     }
     compared = [
-        ((name,), verbs) for name, verbs in COUNTERS.items() if unknown.isdisjoint(verbs)
-    ] + [(_ARRIVALS[verb], {verb: _done}) for verb in sorted(unknown)]
+        (names.split(), verbs) for names, verbs in COUNTERS.items() if unknown.isdisjoint(verbs)
+    ] + [([*_ARRIVALS[verb]], {verb: _done}) for verb in sorted(unknown)]
     for names, verbs in compared:
         increase = _increase(before, after, names)
         least, most = _expected(measure, workload, verbs)

@@ -10,8 +10,8 @@ that trial's line.
 
 from urllib.parse import quote
 
-from cachemark.analysis.statistics import kind_rate, ok, trial_response_ns, window_rate
-from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
+from cachemark.analysis.statistics import kind_rate, trial_response_ns, window_rate
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, cpu_us
 
 _UNITS = {
     "ops/s": "higher",
@@ -56,7 +56,7 @@ def _name(series: Series, part: OperationSeries) -> str:
 
 def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
     operations, window = part.trials[number], series.windows[number]
-    done = sum(operation.ok for operation in operations)
+    done = sum(operation.succeeded for operation in operations)
     values: dict[str, float | None] = {}
     if part.kind == ALL:
         values["ns/op"] = window.elapsed_ns / done
@@ -66,10 +66,8 @@ def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
         unit: trial_response_ns(trial, percent, kind) for unit, percent in _PERCENTILES.items()
     }
     if part.kind == ALL:
-        use = series.outcomes[number].server_use
-        client = client_cpu_ns(window)
-        values["client-cpu-ns/op"] = client / ok(window) if client else None
-        values["server-cpu-ns/op"] = use.cpu_ns / ok(window) if use and use.cpu_ns else None
+        used = {f"{side}-cpu-ns/op": cpu_us(trial, side) for side in ("client", "server")}
+        values |= {unit: us * 1e3 for unit, us in used.items() if us}
     values_text = "\t".join(
         f"{value:.6g} {unit}" for unit, value in values.items() if value is not None
     )

@@ -12,7 +12,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.run_header import HostFacts
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, cpu_us
 
 _PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
 
@@ -45,7 +45,7 @@ def _context(run: ExportedRun) -> dict[str, object]:
 
 
 def _entry(series: Series, family: int, index: int) -> dict[str, object]:
-    cell, window = series.cell, series.windows[index]
+    cell, window, trial = series.cell, series.windows[index], series.outcomes[index]
     name = f"{cell.workload}/{cell.load}/{cell.server}/{cell.client}"
     entry: dict[str, object] = {
         "name": name,
@@ -59,16 +59,13 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
         "iterations": ok(window),
         "real_time": window.elapsed_ns / ok(window),
         "time_unit": "ns",
-        "items_per_second": window_rate(series.outcomes[index]),
+        "items_per_second": window_rate(trial),
     }
-    client, use = client_cpu_ns(window), series.outcomes[index].server_use
-    if client:
-        entry["cpu_time"] = client / ok(window)
-    if use and use.cpu_ns:
-        entry["server_cpu_ns"] = use.cpu_ns / ok(window)
+    used = {"cpu_time": cpu_us(trial, "client"), "server_cpu_ns": cpu_us(trial, "server")}
+    entry |= {name: us * 1e3 for name, us in used.items() if us}
     for part in series.parts:
-        entry |= _counters(part, series.outcomes[index])
-    return entry | _counts(series.outcomes[index], window)
+        entry |= _counters(part, trial)
+    return entry | _counts(trial, window)
 
 
 def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:

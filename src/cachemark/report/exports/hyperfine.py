@@ -1,7 +1,7 @@
 """The cells as hyperfine's JSON: a command is one operation of a cell, a run of it one trial.
 
-All times are seconds for each operation: `times` the window's length, `user` and `system` the
-client processes' CPU, divided by the operations done. Trials that do not count are no runs, so
+All times are seconds: `times` the window's length for each success, `user` and `system` the client
+processes' CPU for each answer. Trials that do not count are no runs, so
 every exit code is 0.
 """
 
@@ -9,10 +9,10 @@ import statistics
 
 import msgspec
 
-from cachemark.analysis.statistics import ok
+from cachemark.analysis.statistics import cpu_parts_us, ok
 from cachemark.report.cells import cell_title
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ExportedRun, Series, client_cpu_ns
+from cachemark.report.series import ExportedRun, Series
 
 
 def render(run: ExportedRun) -> dict[str, str]:
@@ -30,9 +30,10 @@ def _result(series: Series) -> dict[str, object]:
         "stddev": statistics.stdev(times) if len(times) > 1 else None,
         "median": statistics.median(times),
     }
-    if all(client_cpu_ns(window) for window in series.windows):
-        result["user"] = statistics.fmean(w.cpu_user_ns / 1e9 / ok(w) for w in series.windows)
-        result["system"] = statistics.fmean(w.cpu_system_ns / 1e9 / ok(w) for w in series.windows)
+    used = [parts for parts in map(cpu_parts_us, series.outcomes) if parts]
+    if len(used) == len(series.windows):
+        user, system = (statistics.fmean(part) / 1e6 for part in zip(*used, strict=True))
+        result |= {"user": user, "system": system}
     return result | {
         "min": min(times),
         "max": max(times),

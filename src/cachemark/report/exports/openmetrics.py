@@ -6,6 +6,7 @@ rates are the reader's to compute: `operations` / `measured_seconds` is ops/s.
 """
 
 from collections.abc import Iterable, Iterator
+from operator import mul
 
 import numpy as np
 from prometheus_client.core import (
@@ -19,6 +20,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from cachemark.analysis.statistics import answered
 from cachemark.model import histogram
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.series import (
@@ -26,9 +28,7 @@ from cachemark.report.series import (
     OperationSeries,
     Series,
     all_operations,
-    client_cpu_ns,
-    response_histogram,
-    service_histogram,
+    cpu_us,
 )
 
 # From 1 µs to beyond 60 s; the last bucket of all has no bound.
@@ -74,17 +74,14 @@ class _Run(Collector):
                 yield [*_labels(series), kind], part
 
     def _times(self) -> Iterator[Metric]:
-        texts = {
-            "response": ("complete - intended start", response_histogram),
-            "service": ("complete - actual send", service_histogram),
-        }
-        for name, (text, merged) in texts.items():
+        texts = {"response": "complete - intended start", "service": "complete - actual send"}
+        for name, text in texts.items():
             metric = HistogramMetricFamily(
                 f"cachemark_{name}", text, labels=[*CELL_FIELDS, "operation"], unit="seconds"
             )
             for labels, part in self._parts():
-                times = merged(all_operations(part))
-                if times:
+                encoded = [getattr(operation, name) for operation in all_operations(part)]
+                if times := histogram.merge_encoded(encoded):
                     metric.add_metric(labels, _buckets(times), times.mean() * times.count / 1e9)
             yield metric
 
@@ -114,19 +111,18 @@ class _Run(Collector):
     def _cells(self) -> Iterator[Metric]:
         trials = GaugeMetricFamily("cachemark_trials", "Trials", labels=[*CELL_FIELDS, "valid"])
         measured = _seconds("cachemark_measured", "Length of the valid trials' windows")
-        client = _seconds("cachemark_client_cpu", "CPU of the client's processes in them")
-        server = _seconds("cachemark_server_cpu", "CPU of the server in them")
+        client = _seconds("cachemark_client_cpu", "CPU of the client's processes for the answers")
+        server = _seconds("cachemark_server_cpu", "CPU of the server for the answers")
         for series in self._source.series:
             labels, summary = _labels(series), series.summary
             trials.add_metric([*labels, "yes"], summary.valid)
             trials.add_metric([*labels, "no"], summary.trials - summary.valid)
             measured.add_metric(labels, sum(w.elapsed_ns for w in series.windows) / 1e9)
-            own = [client_cpu_ns(window) for window in series.windows]
-            if None not in own:
-                client.add_metric(labels, sum(ns or 0 for ns in own) / 1e9)
-            uses = [outcome.server_use for outcome in series.outcomes]
-            if None not in uses:
-                server.add_metric(labels, sum(use.cpu_ns for use in uses if use) / 1e9)
+            counts = [answered(window) for window in series.windows]
+            for side, family in (("client", client), ("server", server)):
+                each = [used for trial in series.outcomes if (used := cpu_us(trial, side))]
+                if len(each) == len(counts):
+                    family.add_metric(labels, sum(map(mul, each, counts)) / 1e6)
         yield from (trials, measured, client, server)
 
 

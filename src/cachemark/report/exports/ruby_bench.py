@@ -11,25 +11,25 @@ the end.
 
 from cachemark.report.originals.figures import ITERATIONS, loop_seconds
 from cachemark.report.originals.quotes import quoted_lines
-from cachemark.report.series import ExportedRun, Series, client_cpu_ns
+from cachemark.report.series import ExportedRun, Series
 
 _CAPTION = "      user     system      total        real"
 
 
 def render(run: ExportedRun) -> dict[str, str]:
     """The text."""
-    with_cpu = [series for series in run.series if all(map(client_cpu_ns, series.windows))]
-    labels = {id(series): _label(series, run) for series in with_cpu}
+    timed = [(series, loop_seconds(series.outcomes)) for series in run.series]
+    with_cpu = [(series, seconds) for series, seconds in timed if seconds]
+    labels = {id(series): _label(series, run) for series, _ in with_cpu}
     width = max(map(len, labels.values()), default=0)
     lines = [f"Seconds for {ITERATIONS:,} iterations: of the sequence, or of one operation"]
-    for client in dict.fromkeys(series.cell.client for series in with_cpu):
+    for client in dict.fromkeys(series.cell.client for series, _ in with_cpu):
         lines += ["", f"================== {client} ==================", " " * width + _CAPTION]
-        for series in with_cpu:
-            if series.cell.client == client:
-                lines.append(
-                    labels[id(series)].ljust(width)
-                    + row(*loop_seconds(series.windows, series.workload))
-                )
+        lines += [
+            labels[id(series)].ljust(width) + row(*seconds)
+            for series, seconds in with_cpu
+            if series.cell.client == client
+        ]
     without_cpu = [series for series in run.series if id(series) not in labels]
     reasons = [f"{_label(series, run)}: the client tells no CPU" for series in without_cpu]
     if reasons or run.left_out:

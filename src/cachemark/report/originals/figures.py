@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from cachemark.analysis.statistics import answered, cpu_parts_us
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
@@ -26,8 +27,6 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_ns: int
     send_elapsed_ns: int
     busy_ns: int
-    cpu_user_ns: int
-    cpu_system_ns: int
 
 
 class OriginalFigure(msgspec.Struct, frozen=True):
@@ -50,8 +49,6 @@ def totals(windows: Iterable[Done]) -> Totals:
         elapsed_ns=sum(window.elapsed_ns for window in all_windows),
         send_elapsed_ns=sum(window.send_elapsed_ns for window in all_windows),
         busy_ns=sum(operation.busy_ns for operation in operations),
-        cpu_user_ns=sum(window.cpu_user_ns for window in all_windows),
-        cpu_system_ns=sum(window.cpu_system_ns for window in all_windows),
     )
 
 
@@ -71,14 +68,20 @@ def measured_value(trials: Sequence[Outcome], table: PublishedTable) -> float | 
     return statistics.fmean(figure.of(totals(part), workload, load, table) for part in parts)
 
 
-def loop_seconds(windows: Sequence[Done], workload: Workload) -> tuple[float, float, float]:
-    """User, system and real seconds of 100,000 iterations.
+def loop_seconds(trials: Sequence[Outcome]) -> tuple[float, float, float] | None:
+    """User, system and real seconds of 100,000 iterations; None if a client reports no CPU time.
 
     An iteration is the workload's sequence; without one, it is one operation.
     """
-    of = totals(windows)
-    each = ITERATIONS / _NS / _groups(of, workload)
-    return of.cpu_user_ns * each, of.cpu_system_ns * each, of.elapsed_ns * each
+    used = [(parts, trial.measure) for trial in trials if (parts := cpu_parts_us(trial))]
+    if not used or len(used) < len(trials):
+        return None
+    of = totals(window for _, window in used if window)
+    each = ITERATIONS / _groups(of, trials[0].workload)
+    user, system = (
+        sum(parts[at] * answered(window) for parts, window in used if window) for at in (0, 1)
+    )
+    return user / 1e6 * each, system / 1e6 * each, of.elapsed_ns / _NS * each
 
 
 def txn_ms(of: Totals, workload: Workload) -> float:

@@ -37,10 +37,10 @@ def _published_cpu(row: Row) -> str:
 
 def _measured_cpu(trials: Sequence[Outcome]) -> str:
     """Absent if the client does not report its CPU time in each window."""
-    windows = [trial.measure for trial in trials if trial.measure]
-    if not windows or not all(done.cpu_user_ns + done.cpu_system_ns for done in windows):
+    seconds = loop_seconds([trial for trial in trials if trial.measure])
+    if seconds is None:
         return _ABSENT
-    user_s, system_s, _ = loop_seconds(windows, trials[0].workload)
+    user_s, system_s, _ = seconds
     return _cpu(user_s, system_s, user_s + system_s)
 
 
