@@ -39,7 +39,7 @@ def cli_in(folder: Path) -> Cli:
     # A developer's wish for colours would put escape sequences into the texts that tests compare.
     environment = {name: os.environ[name] for name in os.environ if name not in COLOURS}
 
-    def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cachemark", *arguments],
             cwd=folder,

@@ -141,7 +141,7 @@ def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) 
     while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     (folder,) = tmp_path.glob(f"{kept}/*")
     # What it says is to be typed as it stands, wherever the runs are.
@@ -190,7 +190,7 @@ def bad_run(tmp_path_factory: pytest.TempPathFactory) -> BadRun:
     folder = tmp_path_factory.mktemp("bad-workers")
     clients = [bad_worker(name) for name in (*FAILING, *LYING)]
     name = write(folder, clients=json.dumps([*clients, "native"]), blocks="1")
-    ended = cli_in(folder)("run", name, timeout_s=300)
+    ended = cli_in(folder)("run", name, timeout_s=1500)
     outcomes = {Path(o.trial.cell.client).stem: o for o in read_outcomes(folder)}
     return BadRun(ended, outcomes)
 

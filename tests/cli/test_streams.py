@@ -120,7 +120,7 @@ def test_a_signal_ends_a_run_in_order(
         with suppress(ProcessLookupError):
             running.send_signal(number)
         try:
-            _, said = running.communicate(timeout=60)
+            _, said = running.communicate(timeout=600)
         finally:
             running.kill()
     assert running.returncode == 130

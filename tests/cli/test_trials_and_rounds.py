@@ -46,7 +46,7 @@ def play(cli: Cli, folder: Path, design: str, pair: Sequence[str], warmup_ms: in
         silence_ms="60000",
     )
     ended = cli(
-        "run", str(folder / "experiment.toml"), "--out", str(folder / "results"), timeout_s=900
+        "run", str(folder / "experiment.toml"), "--out", str(folder / "results"), timeout_s=1500
     )
     # Status 1: a trial failed, as when a library connects too slowly. Enough others must count.
     assert ended.returncode in {0, 1}, ended.stderr

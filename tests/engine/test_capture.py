@@ -199,7 +199,7 @@ def test_stdin_ends_after_a_signal(address: str, tmp_path: Path) -> None:
         assert "packets from stdin until" in engine.stderr.readline()
         os.write(theirs, pcap.read_bytes())
         engine.send_signal(signal.SIGTERM)
-        stdout, _ = engine.communicate(timeout=60)
+        stdout, _ = engine.communicate(timeout=600)
     os.close(ours)
     os.close(theirs)
     assert engine.returncode == 0

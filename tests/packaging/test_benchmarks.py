@@ -25,7 +25,7 @@ def test_the_native_client_beside_its_floor() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1500,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
@@ -64,7 +64,7 @@ def test_peers_beside_the_native_client() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1500,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

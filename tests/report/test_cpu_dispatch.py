@@ -41,7 +41,7 @@ def test_golden_files_without_optional_cpu_features() -> None:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1500,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -218,7 +218,7 @@ def check(inside: Inside, folder: Path, below_ns: float) -> list[Searched]:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a search in two blocks."""
     folder = tmp_path_factory.mktemp("searched")
-    ended = cli_in(folder)("run", *SEARCH, timeout_s=900)
+    ended = cli_in(folder)("run", *SEARCH, timeout_s=1500)
     # On a busy machine every trial may be late: then no rate is found, which is status 1.
     assert ended.returncode in (0, 1), ended.stderr
     return folder

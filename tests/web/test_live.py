@@ -172,7 +172,7 @@ def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: P
         assert visitor.get("/runs/now/live").status == 200
         state = json.loads(visitor.get("/runs/now/live/state").text)
         assert (state["id"], state["running"], state["interrupted"]) == (4, False, False)
-        connection = http.client.HTTPConnection(urlsplit(visitor.address).netloc, timeout=60)
+        connection = http.client.HTTPConnection(urlsplit(visitor.address).netloc, timeout=600)
         connection.request("GET", "/runs/now/live/events?after=0", headers={"last-event-id": "2"})
         response = connection.getresponse()
         assert response.headers["content-type"].startswith("text/event-stream")

@@ -43,7 +43,7 @@ def process_of(
         finally:
             running.send_signal(end)
             try:
-                running.communicate(timeout=60)
+                running.communicate(timeout=600)
             except subprocess.TimeoutExpired:
                 running.kill()
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(READINESS.ready is None, reason=READINESS.state)
 
 
 def php(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["php", *words], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(["php", *words], capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_php_programs_share_a_store(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def play(address: str, folder: Path, *options: str) -> subprocess.CompletedProce
         env={**os.environ, "PYTHONPATH": str(PACKAGES[0]), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
 
