@@ -1,7 +1,7 @@
 //! Plays a trace through a fleet of simulated servers. In the middle, one server is lost, and the same requests are played
 //! on in four ways beside each other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cachemark_miss_ratio::{
     Choice, Fill, Fills, LruCurve, Memcached, Operation, Population, Ratio, Request, Step, Tally,
@@ -89,7 +89,8 @@ pub struct Played {
 #[derive(Clone)]
 enum Server {
     Memcached(Box<Memcached>),
-    Lru(Box<LruCurve>),
+    /// With a number for each of its keys.
+    Lru(Box<LruCurve>, HashMap<u64, u32, FixedState>),
 }
 
 impl Server {
@@ -98,7 +99,8 @@ impl Server {
         if part >= 1.0 && setting.sampled == 1 {
             Server::Memcached(Box::new(Memcached::new(setting.memory_bytes, 1.0)))
         } else {
-            Server::Lru(Box::new(LruCurve::new(&[of_trace], 1.0 / part)))
+            let curve = LruCurve::new(&[of_trace], 1.0 / part);
+            Server::Lru(Box::new(curve), HashMap::default())
         }
     }
 
@@ -106,7 +108,11 @@ impl Server {
     fn play(&mut self, step: &Step, is_hot: bool) -> Option<bool> {
         match self {
             Server::Memcached(server) => server.play(step),
-            Server::Lru(server) => server.play(step, is_hot, false),
+            Server::Lru(server, numbers) => {
+                let next = numbers.len() as u32;
+                let number = *numbers.entry(step.hash).or_insert(next);
+                server.play(number, step, is_hot, false)
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ pub(crate) const NEVER_S: u32 = u32::MAX;
 
 /// The second at which an item expires that is stored now.
 pub(crate) fn deadline_s(now_s: u32, ttl_s: u32) -> u32 {
-    if ttl_s == 0 { NEVER_S } else { now_s.saturating_add(ttl_s).min(NEVER_S - 1) }
+    if ttl_s == 0 { NEVER_S } else { now_s.saturating_add(ttl_s).min(NEVER_S - 2) }
 }
 
 /// Keys by the second in which to look whether they have expired. The owner asks for one look at a time for each key.

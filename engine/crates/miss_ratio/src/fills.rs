@@ -13,6 +13,7 @@
 //! - All other sets store, whatever is there.
 
 use std::collections::HashMap;
+use std::hint::black_box;
 
 use foldhash::fast::FixedState;
 
@@ -46,6 +47,8 @@ pub enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub hash: u64,
+    /// Keys are numbered in the order in which they come.
+    pub number: u32,
     pub at_s: u32,
     pub key_bytes: u8,
     /// The size of the key's value, as far as the trace has told it.
@@ -70,7 +73,8 @@ pub struct FillCounts {
 
 /// The known facts of a key.
 #[derive(Clone, Copy)]
-struct Known {
+pub(crate) struct Known {
+    number: u32,
     value_bytes: u32,
     ttl_s: u32,
     /// The request before was a get that did not hit, as far as the trace says.
@@ -85,15 +89,30 @@ pub struct Fills {
 }
 
 impl Fills {
+    /// Bring what is known of these keys near, all at once: one after the other, each would wait for the memory.
+    pub(crate) fn approach(&self, hashes: impl Iterator<Item = u64>) {
+        let near = |hash: u64| self.keys.get(&hash).map_or(0, |key| key.number);
+        black_box(hashes.map(near).fold(0, u32::wrapping_add));
+    }
+
     /// The step of the next request. `None` if it does nothing.
     pub fn step(&mut self, request: &Request) -> Option<Step> {
-        let key = self.keys.entry(request.hash).or_insert(Known {
-            value_bytes: NO_SIZE,
-            ttl_s: 0,
-            missed: false,
-        });
+        let number = self.keys.len() as u32;
+        let key = self.keys.entry(request.hash).or_insert_with(|| Known::new(number));
+        key.step(request, &mut self.counts)
+    }
+}
+
+impl Known {
+    pub fn new(number: u32) -> Known {
+        Known { number, value_bytes: NO_SIZE, ttl_s: 0, missed: false }
+    }
+
+    /// The step of the key's next request. `None` if it does nothing.
+    #[inline]
+    pub fn step(&mut self, request: &Request, counts: &mut FillCounts) -> Option<Step> {
+        let key = self;
         let missed = std::mem::replace(&mut key.missed, false);
-        let counts = &mut self.counts;
         let task = match request.operation {
             Operation::Get => {
                 let hit = request.succeeded == Some(true);
@@ -145,11 +164,9 @@ impl Fills {
         };
         let value_bytes = key.fill().map(|fill| fill.value_bytes);
         let Request { hash, at_s, key_bytes, .. } = *request;
-        Some(Step { hash, at_s, key_bytes, value_bytes, task })
+        Some(Step { hash, number: key.number, at_s, key_bytes, value_bytes, task })
     }
-}
 
-impl Known {
     fn fill(&self) -> Option<Fill> {
         let Known { value_bytes, ttl_s, .. } = *self;
         (value_bytes != NO_SIZE).then_some(Fill { value_bytes, ttl_s })

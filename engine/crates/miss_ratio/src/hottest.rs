@@ -15,6 +15,9 @@ const HOT_PART: f64 = 1.0 / 20_000.0;
 /// Counts that are this part of all requests too low are forgotten (lossy counting; Manku, Motwani 2002).
 const FORGOTTEN_PART: f64 = HOT_PART / 4.0;
 const MOST_FOLLOWED: usize = 1 << 14;
+/// If all keys were used equally, this part of the memory would be used anew between two requests of a key that is never
+/// evicted.
+const NEVER_EVICTED: f64 = 1.0 / 8.0;
 /// The first requests are all counted by key; then one of some, at places that no period of a trace shares, with their
 /// weight. It only decides which keys are followed whatever the part.
 const ALL_COUNTED: u64 = 1 << 20;
@@ -43,9 +46,10 @@ pub struct HottestKey {
 }
 
 impl Population {
-    /// The hot keys with at least this part of all requests.
-    pub fn hotter(&self, share: f64) -> Vec<HottestKey> {
-        self.hot.iter().copied().filter(|key| key.share >= share).collect()
+    /// The hot keys that a cache with this memory, in bytes, never evicts.
+    pub fn lasting(&self, memory: f64) -> Vec<HottestKey> {
+        let least_share = self.mean_charged_bytes / (memory * NEVER_EVICTED);
+        self.hot.iter().copied().filter(|key| key.share >= least_share).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod embedded;
 mod fills;
 mod held;
 mod hottest;
+mod lasting;
 mod list;
 mod lru_curve;
 mod memcached;

@@ -6,27 +6,32 @@
 //! key has a deadline for each size. One thing is approximate: an item that only larger caches still have, because
 //! no client stored it again after it was evicted or had expired, takes room in the order of all.
 
-use std::collections::HashMap;
+use std::hint::black_box;
 
-use foldhash::fast::FixedState;
-
-use crate::deadlines::{Deadlines, deadline_s};
+use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
 use crate::fills::{Fill, Step, Task};
 use crate::slabs::{SlabClasses, item_bytes};
-use crate::tally::Tally;
+use crate::tally::{Sizes, Tallies, Tally};
 use crate::weight_tree::WeightTree;
 
 /// The deadline of a size that does not have the item.
 const ABSENT: u32 = 0;
+/// No deadline: each size has its own.
+const MIXED: u32 = u32::MAX - 1;
 const FIRST_PLACES: usize = 1 << 10;
+/// Places for each key when they are numbered anew.
+const PLACES_OF_KEY: usize = 4;
 
 #[derive(Clone, Copy, Default)]
 struct Key {
-    hash: u64,
+    /// The weight of all that had entered the order up to its place.
+    entered: u64,
     /// Its place in the order of use.
     place: u32,
     /// Its memory, without its weight; 0 if it is at no place.
     charged: u32,
+    /// Its deadline in all sizes, or `MIXED`. A size that lost it by eviction is told by its place.
+    until_s: u32,
     has_look: bool,
     is_hot: bool,
 }
@@ -36,183 +41,199 @@ struct Key {
 pub struct LruCurve {
     /// In bytes, the smallest first.
     sizes: Vec<u64>,
-    tallies: Vec<Tally>,
+    tallies: Tallies,
     /// How many keys stand behind each one that is no hot key.
     weight: f64,
     slabs: SlabClasses,
-    numbers: HashMap<u64, u32, FixedState>,
+    /// By the number of a key.
     keys: Vec<Key>,
-    /// For each key, a deadline for each size.
+    /// For each key, a deadline for each size; of keys with `MIXED`.
     until_s: Vec<u32>,
-    free: Vec<u32>,
     order: WeightTree,
-    /// The key at each place.
+    /// The weight of all that has entered the order.
+    entered: u64,
+    /// The key that came to each place; it may have left since.
     at_place: Vec<u32>,
     deadlines: Deadlines,
+    now_s: u32,
 }
 
 impl LruCurve {
-    /// A curve with these sizes in bytes, the smallest first. Each key stands for `weight` keys, but for the hottest.
+    /// A curve with at most 64 sizes in bytes, the smallest first. Each key stands for `weight` keys, but for the
+    /// hottest.
     pub fn new(sizes: &[u64], weight: f64) -> LruCurve {
         LruCurve {
             sizes: sizes.to_vec(),
-            tallies: vec![Tally::default(); sizes.len()],
+            tallies: Tallies::new(sizes.len()),
             weight,
             slabs: SlabClasses::default(),
-            numbers: HashMap::default(),
             keys: Vec::new(),
             until_s: Vec::new(),
-            free: Vec::new(),
             order: WeightTree::new(FIRST_PLACES),
+            entered: 0,
             at_place: Vec::new(),
             deadlines: Deadlines::default(),
+            now_s: 0,
         }
     }
 
     /// The counts for each size.
-    pub fn tallies(&self) -> &[Tally] {
-        &self.tallies
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.tallies.of_sizes()
     }
 
-    /// Play a step; its reads are counted if `counts`. `Some` for a get: whether it hits in the largest size.
-    pub fn play(&mut self, step: &Step, is_hot: bool, counts: bool) -> Option<bool> {
-        self.drop_expired(step.at_s);
-        let number = self.numbers.get(&step.hash).copied();
+    /// Bring the places of these keys near, all at once: one after the other, each would wait for the memory.
+    pub fn approach(&self, numbers: impl Iterator<Item = u32>) {
+        let near = |number: u32| {
+            let key = self.keys.get(number as usize).filter(|key| key.charged > 0);
+            key.map_or(0, |key| self.order.near(key.place as usize))
+        };
+        black_box(numbers.map(near).fold(0, u64::wrapping_add));
+    }
+
+    /// Play a step of the key with this number; its reads are counted if `counts`. `Some` for a get: whether it hits in
+    /// the largest size. Numbers should be dense.
+    pub fn play(&mut self, number: u32, step: &Step, is_hot: bool, counts: bool) -> Option<bool> {
+        if step.at_s != self.now_s {
+            self.now_s = step.at_s;
+            self.drop_expired(step.at_s);
+        }
+        if self.keys.len() <= number as usize {
+            self.keys.resize(number as usize + 1, Key::default());
+        }
+        self.keys[number as usize].is_hot = is_hot;
+        let lacking = self.lacking(number, step.at_s);
+        let until_s = |ttl_s| deadline_s(step.at_s, ttl_s);
         match step.task {
-            Task::Get(fill) => return Some(self.get(step, number, fill, is_hot, counts)),
-            Task::Set(fill) => self.set(step, number, fill, is_hot, |_| true),
-            Task::Add(fill) => self.set(step, number, fill, is_hot, |has| !has),
-            Task::Replace(fill) => self.set(step, number, fill, is_hot, |has| has),
-            Task::Delete => {
-                if let Some(number) = number {
-                    self.forget(number);
+            Task::Get(fill) => {
+                if counts {
+                    self.tallies.count(step.hash, is_hot, lacking, step.value_bytes);
                 }
+                self.get(number, step, fill, lacking);
+                return Some(!lacking.has(self.sizes.len() - 1));
             }
+            Task::Set(fill) => {
+                let until_s = until_s(fill.ttl_s);
+                self.set(number, step, fill, lacking, (Some(until_s), until_s));
+            }
+            Task::Add(fill) => {
+                self.set(number, step, fill, lacking, (None, until_s(fill.ttl_s)));
+            }
+            Task::Replace(fill) => {
+                self.set(number, step, fill, lacking, (Some(until_s(fill.ttl_s)), ABSENT));
+            }
+            Task::Delete => self.forget(number),
             Task::Touch(ttl_s) => {
-                if let Some(number) = number {
-                    let first = self.first_size(number);
-                    self.refresh(number, first, step.at_s, ttl_s, |has| has);
-                    self.use_again(number);
-                }
+                self.renew(number, lacking, (Some(until_s(ttl_s)), ABSENT));
+                self.use_again(number);
             }
             Task::Use => {
-                if let Some(number) = number {
-                    let first = self.first_size(number);
-                    self.lose_below(number, first);
-                    self.use_again(number);
-                }
+                self.renew(number, lacking, (None, ABSENT));
+                self.use_again(number);
             }
         }
         None
     }
 
-    fn get(
-        &mut self,
-        step: &Step,
-        number: Option<u32>,
-        fill: Option<Fill>,
-        is_hot: bool,
-        counts: bool,
-    ) -> bool {
-        let Some(number) = number else {
-            if counts {
-                let count =
-                    |tally: &mut Tally| tally.count(step.hash, is_hot, true, step.value_bytes);
-                self.tallies.iter_mut().for_each(count);
+    fn get(&mut self, number: u32, step: &Step, fill: Option<Fill>, lacking: Sizes) {
+        let until_s = fill.map_or(ABSENT, |fill| deadline_s(step.at_s, fill.ttl_s));
+        match fill {
+            Some(fill) if self.keys[number as usize].charged == 0 => {
+                self.set(number, step, fill, lacking, (None, until_s));
             }
-            if let Some(fill) = fill {
-                self.set(step, None, fill, is_hot, |_| true);
-            }
-            return false;
-        };
-        let first = self.first_size(number);
-        let count = self.sizes.len();
-        let until = &mut self.until_s[number as usize * count..][..count];
-        let mut hit = false;
-        for (size, until_s) in until.iter_mut().enumerate() {
-            let missed = size < first || *until_s <= step.at_s;
-            hit = !missed;
-            if counts {
-                self.tallies[size].count(step.hash, is_hot, missed, step.value_bytes);
-            }
-            if missed {
-                *until_s = fill.map_or(ABSENT, |fill| deadline_s(step.at_s, fill.ttl_s));
+            _ => {
+                self.renew(number, lacking, (None, until_s));
+                if self.longest_s(number) > step.at_s {
+                    self.look_later(number);
+                    self.use_again(number);
+                } else {
+                    self.forget(number);
+                }
             }
         }
-        self.look_later(number);
-        if fill.is_some() || self.longest_s(number) > step.at_s {
-            self.use_again(number);
-        } else {
-            self.forget(number);
-        }
-        hit
     }
 
-    /// Store in the sizes that `stores` says, from whether they have the key.
+    /// Store, with a new deadline: in the sizes that have the key (`None`: the old one stays), and in the others.
     fn set(
         &mut self,
+        number: u32,
         step: &Step,
-        number: Option<u32>,
         fill: Fill,
-        is_hot: bool,
-        stores: impl Fn(bool) -> bool,
+        lacking: Sizes,
+        until_s: (Option<u32>, u32),
     ) {
-        if number.is_none() && !stores(false) {
-            return;
-        }
-        let Some(charged) = self.slabs.charged_bytes(item_bytes(step.key_bytes, fill.value_bytes))
-        else {
-            // memcached removes what an item that is too large was to replace.
-            return number.map_or((), |number| self.forget(number));
-        };
-        let number = number.unwrap_or_else(|| self.new_key(step.hash, is_hot));
-        let first = self.first_size(number);
-        self.refresh(number, first, step.at_s, fill.ttl_s, stores);
-        if self.longest_s(number) <= step.at_s {
+        self.renew(number, lacking, until_s);
+        let charged = self.slabs.charged_bytes(item_bytes(step.key_bytes, fill.value_bytes));
+        // memcached removes what an item that is too large was to replace.
+        let Some(charged) = charged.filter(|_| self.longest_s(number) > step.at_s) else {
             return self.forget(number);
-        }
+        };
         self.leave_place(number);
         self.keys[number as usize].charged = charged;
         self.enter_place(number);
         self.look_later(number);
     }
 
-    /// A new deadline for the sizes that `stores` says.
-    fn refresh(
-        &mut self,
-        number: u32,
-        first: usize,
-        now_s: u32,
-        ttl_s: u32,
-        stores: impl Fn(bool) -> bool,
-    ) {
+    /// New deadlines: of the sizes that have the key (`None`: the old one stays), and of those that lack it.
+    fn renew(&mut self, number: u32, lacking: Sizes, (having_s, lacking_s): (Option<u32>, u32)) {
         let count = self.sizes.len();
-        let until = &mut self.until_s[number as usize * count..][..count];
-        for (size, until_s) in until.iter_mut().enumerate() {
-            let has = size >= first && *until_s > now_s;
-            if stores(has) {
-                *until_s = deadline_s(now_s, ttl_s);
-            } else if !has {
-                *until_s = ABSENT;
+        let key = &mut self.keys[number as usize];
+        if key.until_s != MIXED {
+            let having_s = having_s.unwrap_or(key.until_s);
+            if lacking.is_empty() || lacking == Sizes::first(count) || having_s == lacking_s {
+                key.until_s = if lacking.is_empty() { having_s } else { lacking_s };
+                return;
             }
+            key.until_s = MIXED;
+            let end = (number as usize + 1) * count;
+            self.until_s.resize(self.until_s.len().max(end), ABSENT);
+            self.until_s[end - count..end].fill(having_s);
+        }
+        let row = &mut self.until_s[number as usize * count..][..count];
+        for (size, until_s) in row.iter_mut().enumerate() {
+            *until_s = if lacking.has(size) { lacking_s } else { having_s.unwrap_or(*until_s) };
+        }
+        if row.iter().all(|until_s| *until_s == row[0]) {
+            key.until_s = row[0];
         }
     }
 
-    /// Sizes that lost a key must not have it again when it is used.
-    fn lose_below(&mut self, number: u32, first: usize) {
-        self.until_s[number as usize * self.sizes.len()..][..first].fill(ABSENT);
+    fn longest_s(&self, number: u32) -> u32 {
+        let (key, count) = (&self.keys[number as usize], self.sizes.len());
+        match key.until_s {
+            MIXED => {
+                let row = &self.until_s[number as usize * count..][..count];
+                row.iter().copied().max().unwrap_or(ABSENT)
+            }
+            until_s => until_s,
+        }
     }
 
-    fn longest_s(&self, number: u32) -> u32 {
-        let count = self.sizes.len();
-        self.until_s[number as usize * count..][..count].iter().copied().max().unwrap_or(ABSENT)
+    /// The sizes that do not have the key: it expired, or too much was used since.
+    fn lacking(&self, number: u32, now_s: u32) -> Sizes {
+        let (key, count) = (&self.keys[number as usize], self.sizes.len());
+        let expired = match key.until_s {
+            MIXED => {
+                let row = &self.until_s[number as usize * count..][..count];
+                row.iter().enumerate().fold(Sizes::first(0), |sizes, (size, until_s)| {
+                    if *until_s <= now_s { sizes.with(size) } else { sizes }
+                })
+            }
+            until_s if until_s <= now_s => return Sizes::first(count),
+            _ => Sizes::first(0),
+        };
+        expired.or(Sizes::first(self.first_size(key)))
     }
 
     /// The first size that still has the key, by what was used since.
-    fn first_size(&self, number: u32) -> usize {
-        let key = self.keys[number as usize];
+    fn first_size(&self, key: &Key) -> usize {
         if key.charged == 0 {
             return self.sizes.len();
+        }
+        // All that entered since, twice if twice, is at least what lies behind it.
+        let most = self.entered - key.entered + u64::from(key.charged);
+        if most <= self.sizes[0] {
+            return 0;
         }
         let needed = self.order.behind(key.place as usize) + u64::from(key.charged);
         self.sizes.partition_point(|size| *size < needed)
@@ -224,81 +245,68 @@ impl LruCurve {
     }
 
     fn use_again(&mut self, number: u32) {
-        self.leave_place(number);
-        self.enter_place(number);
+        if self.keys[number as usize].charged > 0 {
+            self.leave_place(number);
+            self.enter_place(number);
+        }
     }
 
     fn leave_place(&mut self, number: u32) {
         let key = self.keys[number as usize];
         if key.charged > 0 {
             self.order.subtract(key.place as usize, self.weight_of(&key));
-            self.at_place[key.place as usize] = u32::MAX;
         }
     }
 
     fn enter_place(&mut self, number: u32) {
         if self.at_place.len() == self.order.places() {
-            self.close_gaps();
+            self.close_gaps(number);
         }
         let place = self.at_place.len();
         self.at_place.push(number);
-        self.keys[number as usize].place = place as u32;
         let weight = self.weight_of(&self.keys[number as usize]);
         self.order.add(place, weight);
+        self.entered += weight;
+        let key = &mut self.keys[number as usize];
+        (key.place, key.entered) = (place as u32, self.entered);
     }
 
-    /// Number the places anew, without those that no key has; with twice as many as there are keys.
-    fn close_gaps(&mut self) {
+    /// Number the places anew, without those that no key has. One key is at no place.
+    fn close_gaps(&mut self, without: u32) {
         let mut left = std::mem::take(&mut self.at_place);
-        left.retain(|number| *number != u32::MAX);
-        self.order = WeightTree::new((2 * left.len()).max(FIRST_PLACES));
-        for (place, number) in left.iter().enumerate() {
+        let mut place = 0;
+        left.retain(|number| {
+            let key = &self.keys[*number as usize];
+            place += 1;
+            *number != without && key.charged > 0 && key.place == place - 1
+        });
+        let weights = left.iter().enumerate().map(|(place, number)| {
             self.keys[*number as usize].place = place as u32;
-            let weight = self.weight_of(&self.keys[*number as usize]);
-            self.order.add(place, weight);
-        }
+            self.weight_of(&self.keys[*number as usize])
+        });
+        let weights: Vec<u64> = weights.collect();
+        self.order = WeightTree::of((PLACES_OF_KEY * left.len()).max(FIRST_PLACES), weights);
         self.at_place = left;
-    }
-
-    fn new_key(&mut self, hash: u64, is_hot: bool) -> u32 {
-        let key = Key { hash, is_hot, ..Key::default() };
-        let count = self.sizes.len();
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.keys[number as usize] = key;
-                self.until_s[number as usize * count..][..count].fill(ABSENT);
-                number
-            }
-            None => {
-                self.keys.push(key);
-                self.until_s.resize(self.keys.len() * count, ABSENT);
-                self.keys.len() as u32 - 1
-            }
-        };
-        self.numbers.insert(hash, number);
-        number
     }
 
     fn forget(&mut self, number: u32) {
         self.leave_place(number);
-        self.numbers.remove(&self.keys[number as usize].hash);
-        self.keys[number as usize].charged = 0;
-        self.free.push(number);
+        let key = &mut self.keys[number as usize];
+        (key.charged, key.until_s) = (0, ABSENT);
     }
 
     fn look_later(&mut self, number: u32) {
         if !self.keys[number as usize].has_look {
             let longest_s = self.longest_s(number);
-            let key = &mut self.keys[number as usize];
-            key.has_look = longest_s != crate::deadlines::NEVER_S;
-            self.deadlines.look_at(longest_s, key.hash);
+            self.keys[number as usize].has_look = longest_s != NEVER_S;
+            self.deadlines.look_at(longest_s, u64::from(number));
         }
     }
 
     fn drop_expired(&mut self, now_s: u32) {
-        while let Some(hashes) = self.deadlines.due(now_s) {
-            for hash in hashes {
-                let Some(&number) = self.numbers.get(&hash) else { continue };
+        while let Some(numbers) = self.deadlines.due(now_s) {
+            for number in numbers {
+                let number = number as u32;
                 self.keys[number as usize].has_look = false;
                 if self.longest_s(number) <= now_s {
                     self.forget(number);

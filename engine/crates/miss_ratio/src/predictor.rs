@@ -1,15 +1,12 @@
 //! All curves of a trace, in one pass over its requests.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
 use serde::Serialize;
 
 use crate::choice::Choice;
-use crate::deadlines::deadline_s;
 use crate::embedded::Embedded;
-use crate::fills::{FillCounts, Fills, Step, Task};
+use crate::fills::{FillCounts, Fills, Step};
 use crate::hottest::Population;
+use crate::lasting::{LastingItems, LastingKeys};
 use crate::lru_curve::LruCurve;
 use crate::memcached::Memcached;
 use crate::request::{Operation, Request};
@@ -22,8 +19,8 @@ const LEAST_STORED_BYTES: f64 = (8 << 20) as f64;
 /// With a part of the keys, slab classes have room for few items, and pages move at other times. With half of this memory
 /// for the part, misses were 0.8 points off, with a quarter 3, with less up to 11: more than the standard error says.
 const LEAST_MEMCACHED_BYTES: f64 = (100 << 20) as f64;
-/// In a miniature, a key is never evicted if what is used between two of its requests is this part of the memory.
-const NEVER_EVICTED: f64 = 1.0 / 8.0;
+/// Requests that are played together.
+const BATCH: usize = 64;
 
 /// The rule that decides which item gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -98,6 +95,9 @@ pub struct Predictor {
     /// Whom any policy follows.
     widest: Choice,
     fills: Fills,
+    lasting: LastingKeys,
+    /// Requests that wait for a batch, and whether they count.
+    waiting: Vec<(Request, bool)>,
     lru_choice: Choice,
     lru: Option<LruCurve>,
     simulations: Vec<Simulation>,
@@ -112,10 +112,6 @@ impl Predictor {
     /// A predictor for a trace with this population.
     pub fn new(plan: Plan, population: Population) -> Predictor {
         let lru_choice = Choice::new(plan.part, &population.hot);
-        let weight = 1.0 / lru_choice.part();
-        let of_trace = |size: &u64| size / u64::from(plan.sampled);
-        let sizes: Vec<u64> = plan.sizes.iter().map(of_trace).collect();
-        let lru = plan.policies.contains(&Policy::Lru).then(|| LruCurve::new(&sizes, weight));
         let simulated = plan.policies.iter().filter(|policy| **policy != Policy::Lru);
         let simulations: Vec<Simulation> = simulated
             .flat_map(|policy| plan.sizes.iter().map(|size| (*policy, *size)))
@@ -123,6 +119,17 @@ impl Predictor {
             .collect();
         let parts = simulations.iter().map(|simulation| simulation.choice.part());
         let widest = Choice::new(parts.fold(plan.part, f64::max), &population.hot);
+        let of_trace = |size: &u64| size / u64::from(plan.sampled);
+        let smallest = plan.sizes.first().map_or(0, of_trace) as f64;
+        // A cache that follows all keys plays the hottest as any other.
+        let lasting = match widest.part() < 1.0 {
+            true => LastingKeys::new(&population.lasting(smallest)),
+            false => LastingKeys::new(&[]),
+        };
+        let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
+        let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
+        let has_lru = plan.policies.contains(&Policy::Lru);
+        let lru = has_lru.then(|| LruCurve::new(&sizes, 1.0 / lru_choice.part()));
         Predictor {
             first_counted: (population.requests as f64 * plan.warm_up) as u64,
             plan,
@@ -130,6 +137,8 @@ impl Predictor {
             widest,
             lru_choice,
             fills: Fills::default(),
+            lasting,
+            waiting: Vec::with_capacity(BATCH),
             lru,
             simulations,
             seen: 0,
@@ -149,31 +158,51 @@ impl Predictor {
             self.recorded_hits += u64::from(request.succeeded == Some(true));
             self.recorded_misses += u64::from(request.succeeded == Some(false));
         }
-        if self.widest.follows(request.hash).is_some() {
-            self.follow(request, counts);
+        match self.widest.hot_number(request.hash) {
+            Some(number) if self.lasting.has(number) => {
+                self.lasting.play(number, request, &mut self.fills.counts, counts);
+            }
+            None if !self.widest.takes(request.hash) => {}
+            _ => {
+                self.waiting.push((*request, counts));
+                if self.waiting.len() == BATCH {
+                    self.play_waiting();
+                }
+            }
         }
     }
 
     #[inline(never)]
-    fn follow(&mut self, request: &Request, counts: bool) {
-        let Some(step) = self.fills.step(request) else { return };
-        if let (Some(lru), Some(is_hot)) = (&mut self.lru, self.lru_choice.follows(step.hash)) {
-            lru.play(&step, is_hot, counts);
+    fn play_waiting(&mut self) {
+        self.fills.approach(self.waiting.iter().map(|(request, _)| request.hash));
+        let fills = &mut self.fills;
+        let step = |(request, counts): (Request, bool)| Some((fills.step(&request)?, counts));
+        let steps: Vec<(Step, bool)> = self.waiting.drain(..).filter_map(step).collect();
+        if let Some(lru) = &mut self.lru {
+            lru.approach(steps.iter().map(|(step, _)| step.number));
+            for (step, counts) in &steps {
+                if let Some(is_hot) = self.lru_choice.follows(step.hash) {
+                    lru.play(step.number, step, is_hot, *counts);
+                }
+            }
         }
         for simulation in &mut self.simulations {
-            simulation.play(&step, counts);
+            steps.iter().for_each(|(step, counts)| simulation.play(step, *counts));
         }
     }
 
-    pub fn prediction(&self) -> Prediction {
+    /// The result so far.
+    pub fn prediction(&mut self) -> Prediction {
+        self.play_waiting();
+        let all = |tally: Tally| tally.with_hot(&self.lasting.tally);
         let curve = |policy: &Policy| match (policy, &self.lru) {
             (Policy::Lru, Some(lru)) => {
                 let part = self.lru_choice.part();
-                self.curve(*policy, lru.tallies().iter().map(|tally| (part, *tally)))
+                self.curve(*policy, lru.tallies().into_iter().map(|tally| (part, all(tally))))
             }
             _ => {
                 let own = self.simulations.iter().filter(|simulation| simulation.policy == *policy);
-                self.curve(*policy, own.map(|each| (each.choice.part(), each.tally)))
+                self.curve(*policy, own.map(|each| (each.choice.part(), all(each.tally))))
             }
         };
         Prediction {
@@ -222,7 +251,7 @@ struct Simulation {
     policy: Policy,
     choice: Choice,
     cache: Cache,
-    hot: HotItems,
+    hot: LastingItems,
     tally: Tally,
 }
 
@@ -242,7 +271,7 @@ impl Simulation {
             }
             _ => plan.part,
         };
-        let hot = population.hotter(population.mean_charged_bytes / (memory * NEVER_EVICTED));
+        let hot = population.lasting(memory);
         let choice = Choice::new(part, &hot);
         // The hottest keys are not in the miniature. They have their room first.
         let hot_bytes: u64 = hot.iter().map(|key| u64::from(key.charged_bytes)).sum();
@@ -254,7 +283,7 @@ impl Simulation {
             Policy::Embedded => Cache::Embedded(Box::new(Embedded::new(left, of_memory))),
             _ => Cache::Memcached(Box::new(Memcached::new(left, of_memory))),
         };
-        Simulation { policy, choice, cache, hot: HotItems::default(), tally: Tally::default() }
+        Simulation { policy, choice, cache, hot: LastingItems::default(), tally: Tally::default() }
     }
 
     fn play(&mut self, step: &Step, counts: bool) {
@@ -274,31 +303,4 @@ impl Simulation {
 fn stored_part(part: f64, memory: f64, population: &Population) -> f64 {
     let held = memory.min(population.keys * population.mean_charged_bytes).max(1.0);
     part.max(LEAST_STORED_BYTES / memory).min(MOST_STORED_BYTES / held).min(1.0)
-}
-
-/// The hottest items: they are never evicted, only expire or are deleted.
-#[derive(Default)]
-struct HotItems {
-    until_s: HashMap<u64, u32, FixedState>,
-}
-
-impl HotItems {
-    fn play(&mut self, step: &Step) -> Option<bool> {
-        let until_s = self.until_s.get(&step.hash).copied().filter(|until_s| *until_s > step.at_s);
-        let stored = match (step.task, until_s.is_some()) {
-            (Task::Set(fill), _)
-            | (Task::Add(fill) | Task::Get(Some(fill)), false)
-            | (Task::Replace(fill), true) => Some(fill.ttl_s),
-            (Task::Touch(ttl_s), true) => Some(ttl_s),
-            (Task::Delete, _) => {
-                self.until_s.remove(&step.hash);
-                None
-            }
-            _ => None,
-        };
-        if let Some(ttl_s) = stored {
-            self.until_s.insert(step.hash, deadline_s(step.at_s, ttl_s));
-        }
-        matches!(step.task, Task::Get(_)).then_some(until_s.is_some())
-    }
 }

@@ -31,16 +31,123 @@ fn group_of(hash: u64) -> usize {
     (hash as usize >> 8) % GROUPS
 }
 
+/// Some of the sizes of memory, by their numbers: at most 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes(u64);
+
+impl Sizes {
+    /// The first ones.
+    #[inline]
+    pub fn first(count: usize) -> Sizes {
+        Sizes(if count == 64 { u64::MAX } else { (1 << count) - 1 })
+    }
+
+    #[inline]
+    pub fn with(self, size: usize) -> Sizes {
+        Sizes(self.0 | 1 << size)
+    }
+
+    #[inline]
+    pub fn or(self, other: Sizes) -> Sizes {
+        Sizes(self.0 | other.0)
+    }
+
+    #[inline]
+    pub fn has(self, size: usize) -> bool {
+        self.0 >> size & 1 == 1
+    }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sizes that differ from the size before, the first from none.
+    #[inline]
+    fn edges(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0 ^ self.0 << 1;
+        std::iter::from_fn(move || {
+            let size = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (size < 64).then_some(size)
+        })
+    }
+}
+
+/// Tallies of many sizes. A read is counted where it begins to miss and where it ceases to: mostly at one size.
+#[derive(Clone, Debug)]
+pub(crate) struct Tallies {
+    /// Misses, and their bytes, of a size less those of the size before, modulo 2^64.
+    steps: Vec<Tally>,
+    /// Reads of every size.
+    all: Tally,
+}
+
+impl Tallies {
+    pub fn new(sizes: usize) -> Tallies {
+        assert!(sizes <= 64, "{sizes} sizes");
+        // Sizes that all lack a key have an edge behind the last one.
+        Tallies { steps: vec![Tally::default(); sizes + 1], all: Tally::default() }
+    }
+
+    /// Count a read of `bytes`, if they are known, that misses in the sizes that lack the key.
+    #[inline]
+    pub fn count(&mut self, hash: u64, is_hot: bool, lacking: Sizes, bytes: Option<u32>) {
+        let bytes = u64::from(bytes.unwrap_or(0));
+        let reads = self.all.reads_of(hash, is_hot);
+        reads.reads += 1;
+        reads.bytes += bytes;
+        for size in lacking.edges() {
+            let step = self.steps[size].reads_of(hash, is_hot);
+            let (one, bytes) =
+                if lacking.has(size) { (1, bytes) } else { (u64::MAX, bytes.wrapping_neg()) };
+            step.misses = step.misses.wrapping_add(one);
+            step.missed_bytes = step.missed_bytes.wrapping_add(bytes);
+        }
+    }
+
+    /// The tally of each size.
+    pub fn of_sizes(&self) -> Vec<Tally> {
+        let mut tally = self.all;
+        let steps = &self.steps[..self.steps.len() - 1];
+        steps
+            .iter()
+            .map(|step| {
+                let groups = tally.groups.iter_mut().zip(&step.groups);
+                groups.chain([(&mut tally.hot, &step.hot)]).for_each(|(reads, step)| {
+                    reads.misses = reads.misses.wrapping_add(step.misses);
+                    reads.missed_bytes = reads.missed_bytes.wrapping_add(step.missed_bytes);
+                });
+                tally
+            })
+            .collect()
+    }
+}
+
 impl Tally {
+    #[inline]
+    fn reads_of(&mut self, hash: u64, is_hot: bool) -> &mut Reads {
+        if is_hot { &mut self.hot } else { &mut self.groups[group_of(hash)] }
+    }
+
     /// Count a read of `bytes`, if they are known.
     #[inline]
     pub fn count(&mut self, hash: u64, is_hot: bool, missed: bool, bytes: Option<u32>) {
-        let reads = if is_hot { &mut self.hot } else { &mut self.groups[group_of(hash)] };
+        let reads = self.reads_of(hash, is_hot);
         let (missed, bytes) = (u64::from(missed), u64::from(bytes.unwrap_or(0)));
         reads.reads += 1;
         reads.misses += missed;
         reads.bytes += bytes;
         reads.missed_bytes += bytes * missed;
+    }
+
+    /// With the reads of hot keys of another tally.
+    pub(crate) fn with_hot(mut self, other: &Tally) -> Tally {
+        self.hot.reads += other.hot.reads;
+        self.hot.misses += other.hot.misses;
+        self.hot.bytes += other.hot.bytes;
+        self.hot.missed_bytes += other.hot.missed_bytes;
+        self
     }
 
     /// The part of all reads that missed. `hot_reads` and `reads` are those of the whole trace; `is_part`: of other keys

@@ -23,6 +23,18 @@ impl WeightTree {
         }
     }
 
+    /// A tree of `places` places, the first of them with these weights.
+    pub fn of(places: usize, weights: Vec<u64>) -> WeightTree {
+        let mut tree = WeightTree::new(places);
+        tree.levels[0][..weights.len()].copy_from_slice(&weights);
+        for level in 1..tree.levels.len() {
+            let (below, above) = tree.levels.split_at_mut(level);
+            let sums = below[level - 1].chunks(WIDTH).map(|part| part.iter().sum());
+            above[0].iter_mut().zip(sums).for_each(|(sum, of)| *sum = of);
+        }
+        tree
+    }
+
     pub fn places(&self) -> usize {
         self.levels[0].len()
     }
@@ -43,6 +55,14 @@ impl WeightTree {
             level[at] -= weight;
             at /= WIDTH;
         }
+    }
+
+    /// A value of each line of memory that a change or a sum at this place needs of the largest levels.
+    #[inline]
+    pub fn near(&self, place: usize) -> u64 {
+        let begin = place / WIDTH * WIDTH;
+        let lines = self.levels[0][begin..begin + WIDTH].iter().step_by(8);
+        lines.fold(self.levels.get(1).map_or(0, |level| level[place / WIDTH]), |a, b| a ^ b)
     }
 
     /// The weight of all places behind this one.

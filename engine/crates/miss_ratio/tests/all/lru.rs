@@ -64,7 +64,7 @@ fn until(now_s: u32, ttl_s: u32) -> u32 {
 }
 
 fn step(hash: u64, at_s: u32, task: Task) -> Step {
-    Step { hash, at_s, key_bytes: KEY_BYTES, value_bytes: Some(100), task }
+    Step { hash, number: 0, at_s, key_bytes: KEY_BYTES, value_bytes: Some(100), task }
 }
 
 /// Steps as (key, task): gets with and without fills, sets, deletes. All values are of one size.
@@ -86,7 +86,10 @@ fn steps(kinds: std::ops::Range<u8>, ttls: &'static [u32]) -> impl Strategy<Valu
                     10 => Task::Delete,
                     _ => Task::Get(None),
                 };
-                step(key.wrapping_mul(0x9e37_79b9_7f4a_7c15), at_s, task)
+                Step {
+                    number: key as u32,
+                    ..step(key.wrapping_mul(0x9e37_79b9_7f4a_7c15), at_s, task)
+                }
             })
             .collect()
     })
@@ -99,18 +102,18 @@ fn misses_of_both(steps: &[Step], sizes: &[u64]) -> Vec<(f64, f64)> {
     let mut misses = vec![0u64; sizes.len()];
     let mut gets = 0;
     for step in steps {
-        curve.play(step, false, true);
+        curve.play(step.number, step, false, true);
         for (cache, missed) in naive.iter_mut().zip(&mut misses) {
             *missed += u64::from(cache.play(step) == Some(false));
         }
         gets += u64::from(matches!(step.task, Task::Get(_)));
     }
-    let of = |(tally, missed): (&cachemark_miss_ratio::Tally, u64)| {
+    let of = |(tally, missed): (cachemark_miss_ratio::Tally, u64)| {
         assert_eq!(tally.reads(), (0, gets));
         let ratio = if gets == 0 { 0.0 } else { missed as f64 / gets as f64 };
         (tally.miss_ratio((gets, 0), false).value, ratio)
     };
-    curve.tallies().iter().zip(misses).map(of).collect()
+    curve.tallies().into_iter().zip(misses).map(of).collect()
 }
 
 // 100 bytes and a key of 10 take a chunk of 192.

@@ -219,7 +219,7 @@ fn played(cache: &mut Memcached, request: Request, fill_bytes: Option<u32>) -> O
         _ => Task::Get(fill),
     };
     let Request { hash, at_s, key_bytes, .. } = request;
-    cache.play(&Step { hash, at_s, key_bytes, value_bytes: fill_bytes, task })
+    cache.play(&Step { hash, number: 0, at_s, key_bytes, value_bytes: fill_bytes, task })
 }
 
 /// Keys are read three times every 10 s, and meanwhile more than fits is read once: an LRU would keep none of them.
