@@ -39,6 +39,7 @@ def test_uniform_keys_need_memory_for_their_part(inside: Inside) -> None:
     _check_uniform(_answer(inside, "embedded", "uniform"))
 
 
+@pytest.mark.slow("it plays two tables")
 def test_popular_keys_need_less_memory_than_uniform_ones(inside: Inside) -> None:
     uniform = _answer(inside, "memcached", "uniform")
     _check_uniform(uniform)

@@ -86,6 +86,7 @@ def test_bash_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path
     assert offered(script, "cachemark", "completion", "") == {"bash", "zsh", "fish"}
 
 
+@pytest.mark.slow("it starts cachemark for each of 18 command lines")
 def test_bash_completes_names_that_only_this_machine_knows(inside: Inside, tmp_path: Path) -> None:
     script = tmp_path / "cachemark"
     script.write_text(inside("completion", "bash").stdout, encoding="utf-8")

@@ -63,11 +63,12 @@ def test_a_server_that_drops_values_which_nobody_reads_is_invalid(
     servers = ["memcached", "embedded", liar(f"short {KEYS}")]
     text = TRIALS.replace(*PATIENT)
     work = changed(KEYS, 1000, "ops = 2000") | {"mix": "{ set = 1 }\nops = 2000", "blocks": "1"}
-    clients = json.dumps(["native", *OTHERS])
-    work |= {"clients": clients, "servers": json.dumps(servers)}
+    # The server's own account of its memory accuses it, whoever writes.
+    clients = ["native", *OTHERS[:2]]
+    work |= {"clients": json.dumps(clients), "servers": json.dumps(servers)}
     inside("run", write(tmp_path, text, **work))
     found = {(o.trial.cell.client, o.trial.cell.server): o for o in read_outcomes(tmp_path)}
-    assert len(found) == len(servers) * (1 + len(OTHERS))
+    assert found.keys() == set(product(clients, servers))
     for (_, server), outcome in found.items():
         accused = "server-bytes" in {finding.rule for finding in outcome.findings}
         assert accused == (server not in {"memcached", "embedded"}), outcome

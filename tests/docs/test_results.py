@@ -33,11 +33,13 @@ def _drawn() -> dict[Path, bytes]:
     return _book().draw([name for name in _book().SUITES if _book().archive_of(name).exists()])
 
 
+@pytest.mark.slow("it draws all pictures of the book")
 @pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
 def test_page_says_what_its_archives_say(page: str) -> None:
     assert (ROOT / page).read_text(encoding="utf-8") == _drawn()[ROOT / page].decode()
 
 
+@pytest.mark.slow("it draws all pictures of the book")
 def test_each_picture_is_drawn_from_an_archive() -> None:
     pictures = {path for path in _drawn() if path.suffix == ".png"}
     assert pictures == set((DOCS / "pictures").iterdir())
@@ -59,6 +61,7 @@ def test_archives_are_small_and_name_no_home_folder() -> None:
             assert not re.search(rb"/home/|/work/", opened.read("run.json"))
 
 
+@pytest.mark.slow("it draws all pictures of the book")
 def test_changed_figure_changes_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a report whose answers differ must not give the stored page."""
     book = _book()

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from cachemark.checks.fidelity.tools import TOOLS
-from tests.conftest import ROOT, Cli
+from tests.cli.in_process import Inside
+from tests.conftest import ROOT
 
 SERVERS = ("null", "embedded")
 DEPTHS = (1, 16)
@@ -95,10 +96,10 @@ def test_a_spinning_thread_is_late_by_its_gaps() -> None:
     assert lags.lateness_us({1_000: 7}, (10, 50, 90)) == [pytest.approx(x) for x in (0.1, 0.5, 0.9)]
 
 
-def test_suites_of_the_book_can_be_planned(cli: Cli) -> None:
+def test_suites_of_the_book_can_be_planned(inside: Inside) -> None:
     suites = importlib.import_module("results").SUITES
     for name, suite in suites.items():
-        ended = cli("run", name, *suite.options, "--dry-run")
+        ended = inside("run", name, *suite.options, "--dry-run")
         assert ended.returncode == 0, ended.stderr
         if "design=rounds" in suite.options:
             assert "in turns of" in ended.stderr

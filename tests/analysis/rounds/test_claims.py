@@ -17,6 +17,7 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("claims")
 
 
+@pytest.mark.slow("it plays each claim 60 times")
 def test_every_claim_holds_as_often_as_it_says(claims: ModuleType) -> None:
     """All draws are seeded; a claim fails that is wrong three times as often as it says."""
     played = [(of, claims.share(of, RUNS)) for of in claims.claims()]
