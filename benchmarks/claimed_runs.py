@@ -12,8 +12,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from cachemark.analysis.rate_interval import rate_interval
-from cachemark.analysis.rate_search import Play, Search, bounds
+from cachemark.analysis.rate_search import Play, Search, bounds, rate_interval
 from cachemark.analysis.rounds.comparing import (
     Looked,
     answer_questions,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.cli.new import answered
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.run_options import RunOptions
 from cachemark.model import suites
 from cachemark.model.experiment_file import load, parse

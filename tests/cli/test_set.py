@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from cachemark import cli
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.run_options import RunOptions
 from cachemark.cli.set_option import ENGINE_PATHS, paths, typed_settings
 from cachemark.cli.work_options import WorkOptions

@@ -12,14 +12,14 @@ from cachemark.analysis.statistics import Interval
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Sample
 from cachemark.report import conclusions
-from cachemark.report.factors import factors
 from cachemark.report.model import ClientRow, Report, TimelinePoint
 from cachemark.report.plots import Style, plot_files, plots, summary_png
 from cachemark.report.plots.bar_chart import BarItem, axis_end, bar_chart, clipped_note
+from cachemark.report.plots.effects import factors
 from cachemark.report.plots.images import svg
 from cachemark.report.plots.layout import SI_LABEL
+from cachemark.report.plots.overview import server_groups
 from cachemark.report.plots.palette import ROLES, identity
-from cachemark.report.plots.server_groups import server_groups
 from cachemark.report.plots.summary_picture import summary_picture, ticks, title_lines
 from cachemark.report.plots.timeline import rate
 from cachemark.report.tables import share_text

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cachemark.model.outcome import Outcome
-from cachemark.report.slice_bias import bias_texts, turns_text
+from cachemark.report.rounds import bias_texts, turns_text
 from tests.builders import rounds as made
 
 

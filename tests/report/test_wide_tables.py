@@ -2,9 +2,8 @@
 
 import pytest
 
-from cachemark.report import wide_tables
 from cachemark.report.document import Document, DocumentPart, Table, plain_table
-from cachemark.report.terminal import draw
+from cachemark.report.terminal import draw, narrow_parts
 
 NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
 FIGURES = [f"{number}.123456" for number in range(12)]
@@ -29,14 +28,14 @@ def test_each_figure_is_whole_at_any_width(width: int) -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_each_part_has_the_names_and_no_column_is_lost(width: int) -> None:
-    found = wide_tables.parts(WIDE, width)
+    found = narrow_parts(WIDE, width)
     assert len(found) > 1
     assert [column for part in found for column in part.titles[1:]] == WIDE.titles[1:]
     assert all([row[0] for row in part.rows] == NAMES for part in found)
 
 
 def test_what_fits_is_one_table_with_whole_headings() -> None:
-    (part,) = wide_tables.parts(WIDE, 400)
+    (part,) = narrow_parts(WIDE, 400)
     assert part == WIDE
     assert "column 11 of twelve" in printed(WIDE, 400)
 
@@ -50,5 +49,5 @@ def test_a_long_text_among_figures_is_folded() -> None:
 
 
 def test_a_table_without_rows_has_its_headings() -> None:
-    assert wide_tables.parts(plain_table(columns=["cell", "ops/s"], rows=[]), 80)
+    assert narrow_parts(plain_table(columns=["cell", "ops/s"], rows=[]), 80)
     assert "ops/s" in printed(plain_table(columns=["cell", "ops/s"], rows=[]), 80)

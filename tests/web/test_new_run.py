@@ -10,8 +10,7 @@ import pytest
 from cachemark.host import beside
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
-from cachemark.runs.events.log import EventLog
-from cachemark.runs.events.web_time import WEB_PID, with_web_time
+from cachemark.runs.events.log import WEB_PID, EventLog, with_web_time
 from cachemark.web.pages.new_run import RunForm, form_problems
 from cachemark.web.player import CommandedRun, RunPlayer
 from cachemark.web.verbs import error_of
@@ -188,7 +187,7 @@ def test_what_the_server_used_is_in_the_outcomes(monkeypatch: pytest.MonkeyPatch
 
     assert with_web_time(played) == [outcome]
     times = {7: iter([100, 350]), 8: iter([None, None])}
-    monkeypatch.setattr("cachemark.runs.events.web_time.cpu_ns", lambda pid: next(times[pid]))
+    monkeypatch.setattr("cachemark.runs.events.log.cpu_ns", lambda pid: next(times[pid]))
     monkeypatch.setenv(WEB_PID, "7")
     assert with_web_time(played) == [msgspec.structs.replace(outcome, web_cpu_ns=250)]
     monkeypatch.setenv(WEB_PID, "8")  # it has ended

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cachemark.web import connections, guard
+from cachemark.web import guard, server
 from tests.web.serving import RUN, Visitor, made_store, served
 
 _LONG_S = 60
@@ -58,7 +58,7 @@ def test_many_silent_connections_keep_nobody_out(
 
 
 def test_a_head_has_a_time_limit(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", 0.1)
+    monkeypatch.setattr(server, "HEAD_S", 0.1)
     with connected(visitor, b"GET / HTTP/1.1\r\n") as peer:
         assert peer.recv(1) == b""
 

@@ -1,9 +1,10 @@
-"""Failures that repeat: which of them are the same, and which cells are not tried again. Pure."""
+"""Trials that failed: which may be replayed, and which cells are not tried again. Pure."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
+from cachemark.analysis.verdict.noise import OUTSIDE_RULES
 from cachemark.model.outcome import Cell, Outcome
 
 # The same reason so often in a cell is no accident, and more trials would only take time.
@@ -32,4 +33,27 @@ def given_up(outcomes: Sequence[Outcome]) -> frozenset[Cell]:
         cell
         for (cell, _), count in failures.items()
         if count >= FAILURES_TO_GIVE_UP and cell not in measured
+    )
+
+
+# Of trials over several hosts: their clocks.
+_CLOCK_RULES = frozenset({"clock-jump", "start-skew", "void-slices"})
+_PAUSES = frozenset({"long-pause"})
+
+
+def may_be_replayed(outcome: Outcome) -> bool:
+    """Whether a trial that does not count was spoiled by the machine alone.
+
+    To replay a trial because of its figures would select figures: no rate and no time decides here.
+    A trial may be replayed if something from outside disturbed the machine beyond its limit, or if
+    it failed before its worker was ready, so that nothing had been played.
+    """
+    if outcome.state == "failed":
+        return outcome.worker is None
+    # These percentiles were withheld because of how long operations took.
+    by_times = {each.rule for each in outcome.withheld}
+    return any(
+        finding.weight == "INVALID"
+        and finding.rule in (OUTSIDE_RULES | _CLOCK_RULES | _PAUSES) - by_times
+        for finding in outcome.findings
     )

@@ -31,6 +31,8 @@ app = cyclopts.App(
     version=_version,
     version_flags=["--version"],
     help_format="plaintext",
+    # Options have no --no-OPTION or --empty-OPTION, unless they name one.
+    default_parameter=cyclopts.Parameter(negative=""),
     help_epilogue="Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted. "
     "`cachemark VERB --help` says what 1 and 3 mean for a verb. `cachemark-engine --help` has "
     "tools that need no Python, such as `stampede`: many callers of one key that expires.",

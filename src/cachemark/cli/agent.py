@@ -17,8 +17,7 @@ def agent(
     name: Annotated[str, Parameter(help="this host's name in the file")],
     *,
     once: Annotated[
-        bool,
-        Parameter(negative="", help="exit after the first run, instead of waiting for another"),
+        bool, Parameter(help="exit after the first run, instead of waiting for another")
     ] = False,
     port: Annotated[
         int | None, Parameter(help="the coordinator's port; default: the one in the file")

@@ -31,8 +31,7 @@ _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
 def calibrate(
     *clients: Annotated[
-        str,
-        Parameter(completer=completers.clients, help="clients; `cachemark clients` lists them"),
+        str, Parameter(completer=completers.clients, help="clients; `cachemark clients` lists them")
     ],
     threads: _Count = 1,
     connections: Annotated[
@@ -48,7 +47,7 @@ def calibrate(
     runs: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
         "results"
     ),
-    json: Annotated[bool, Parameter(negative="", help="print the results as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the results as JSON")] = False,
 ) -> int:
     """Measure the clients' own cost, and the highest rate at which they are on time.
 

@@ -16,8 +16,7 @@ from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import CheckedTrace
-from cachemark.model.trace_statistics import ShownTrace, TraceOrigin
-from cachemark.model.trace_words import ToldTrace
+from cachemark.model.trace_statistics import ShownTrace, ToldTrace, TraceOrigin
 from cachemark.model.units import MIB
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
@@ -86,7 +85,7 @@ def capacity(
         Path | None,
         Parameter(help="a page, .html: with what the traffic is, and the curve of its misses"),
     ] = None,
-    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
     """Count the servers that a trace needs: by memory, rate, network, and with one server lost.
 

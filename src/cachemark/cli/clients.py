@@ -35,14 +35,10 @@ def clients(
     notes: Annotated[
         bool,
         Parameter(
-            negative="",
-            help="show a note on each client, its own settings, and why it has no TLS or no logins",
+            help="show a note on each client, its own settings, and why it has no TLS or no logins"
         ),
     ] = False,
-    check: Annotated[
-        bool,
-        Parameter(negative="", help="start each worker, and ask it again"),
-    ] = False,
+    check: Annotated[bool, Parameter(help="start each worker, and ask it again")] = False,
 ) -> None:
     """List the clients: library and version as the worker reports them, or how to install them.
 

@@ -27,11 +27,7 @@ from cachemark.report.formats import fits_together
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
 CompareForm = Literal["table", "markdown", "csv", "json", "junit"]
-_STATUS: dict[GateAnswer, int] = {
-    "passed": OK,
-    "failed": FAILED,
-    "inconclusive": INCONCLUSIVE,
-}
+_STATUS: dict[GateAnswer, int] = {"passed": OK, "failed": FAILED, "inconclusive": INCONCLUSIVE}
 GateFigure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
 _RUNS = (
@@ -40,7 +36,6 @@ _RUNS = (
 )
 _WITH = Parameter(
     name="--with",
-    negative="",
     consume_multiple=True,
     completer=completers.runs,
     help="runs to compare with the baseline runs; an answer needs "
@@ -59,21 +54,18 @@ class Cells:
     """The cells to compare."""
 
     client: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", completer=completers.clients_to_compare, help=_ONLY),
+        tuple[str, ...], Parameter(completer=completers.clients_to_compare, help=_ONLY)
     ] = ()
     server: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", completer=completers.in_run("servers"), help=_ONLY),
+        tuple[str, ...], Parameter(completer=completers.in_run("servers"), help=_ONLY)
     ] = ()
     load: Annotated[
-        tuple[str, ...], Parameter(negative="", completer=completers.in_run("loads"), help=_ONLY)
+        tuple[str, ...], Parameter(completer=completers.in_run("loads"), help=_ONLY)
     ] = ()
     workload: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", completer=completers.in_run("workloads"), help="only these"),
+        tuple[str, ...], Parameter(completer=completers.in_run("workloads"), help="only these")
     ] = ()
-    cell: Annotated[tuple[str, ...], Parameter(negative="", help=_CELL)] = ()
+    cell: Annotated[tuple[str, ...], Parameter(help=_CELL)] = ()
 
 
 @dataclass(frozen=True)
@@ -81,19 +73,17 @@ class GateOptions:
     """The options that decide the exit status."""
 
     fail_on_regression: Annotated[
-        bool,
-        Parameter(negative="", help="exit with status 1 if a gated figure is worse or missing"),
+        bool, Parameter(help="exit with status 1 if a gated figure is worse or missing")
     ] = False
     fail_on_inconclusive: Annotated[
         bool,
         Parameter(
-            negative="",
-            help="--fail-on-regression, and exit with status 3 if a gated figure is not settled",
+            help="--fail-on-regression, and exit with status 3 if a gated figure is not settled"
         ),
     ] = False
     gate: Annotated[
         tuple[GateFigure, ...],
-        Parameter(negative="", help="figures that decide (may be repeated), each tested by itself; "
+        Parameter(help="figures that decide (may be repeated), each tested by itself; "
                   "default: all compared figures (--play: rate, client-cpu and server-cpu)"),
     ] = ()  # fmt: skip
 
@@ -127,7 +117,7 @@ def compare(
     cells: Annotated[Cells | None, Parameter(name="*")] = None,
     figure: Annotated[
         tuple[GateFigure, ...],
-        Parameter(negative="", help="figures to compare (may be repeated), instead of rate and "
+        Parameter(help="figures to compare (may be repeated), instead of rate and "
                   "p99 (open loop: p50 and p99)"),
     ] = (),
     margin: Annotated[
@@ -137,7 +127,7 @@ def compare(
     gating: Annotated[GateOptions | None, Parameter(name="*")] = None,
     play: Annotated[
         bool,
-        Parameter(negative="", help="play two clients or servers now, in turns: first the base, "
+        Parameter(help="play two clients or servers now, in turns: first the base, "
                   "then the head; exit with status 1 if the head is worse"),
     ] = False,
     max: Annotated[str | None, Parameter(help="with --play: longest time, such as 10m")] = None,

@@ -34,9 +34,7 @@ Completer = Callable[[CompletionContext], Offers]
 
 def repeated(completer: Completer, what: str, group: Group | None = None) -> Parameter:
     """An option that may be repeated, whose values a shell offers."""
-    return Parameter(
-        negative="", completer=completer, group=group, help=f"{what} (may be repeated)"
-    )
+    return Parameter(completer=completer, group=group, help=f"{what} (may be repeated)")
 
 
 def runs(context: CompletionContext) -> Offers:

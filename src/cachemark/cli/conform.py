@@ -28,10 +28,8 @@ _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicab
 
 def conform(
     *clients: Annotated[str, Parameter(completer=completers.clients)],
-    case: Annotated[
-        tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
-    ] = (),
-    verbose: Annotated[bool, Parameter(negative="", help="also show cases that passed")] = False,
+    case: Annotated[tuple[str, ...], Parameter(help="only these cases (may be repeated)")] = (),
+    verbose: Annotated[bool, Parameter(help="also show cases that passed")] = False,
 ) -> int:
     """Run the conformance cases on clients: `python/pymemcache`, or `command:PROGRAM ARGS`.
 
@@ -56,10 +54,7 @@ def _check_client(
     if missing := spec.client.missing():
         raise UsageError(missing, spec.client.setup)
     counts: Counter[str] = Counter()
-    with (
-        temporary_folder() as folder,
-        WorkerDriver(spec, folder) as driver,
-    ):
+    with temporary_folder() as folder, WorkerDriver(spec, folder) as driver:
         for name, check in wanted.items():
             for finding in find(driver, name, check):
                 counts[finding.state] += 1

@@ -17,8 +17,8 @@ _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red
 
 def doctor(
     *,
-    limits: Annotated[bool, Parameter(negative="", help="show the limits of each check")] = False,
-    json: Annotated[bool, Parameter(negative="", help="print the checks as JSON")] = False,
+    limits: Annotated[bool, Parameter(help="show the limits of each check")] = False,
+    json: Annotated[bool, Parameter(help="print the checks as JSON")] = False,
     target: Annotated[
         tuple[str, ...],
         Parameter(help="HOST:PORT of a remote server: also measure the round trip to it"),

@@ -8,8 +8,7 @@ import msgspec
 from cyclopts import Parameter, validators
 
 from cachemark.cli import completers
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.play import planned_shown
 from cachemark.cli.run import play_and_show
 from cachemark.cli.web import check_packages
@@ -79,12 +78,8 @@ def drive(
     out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
         "results"
     ),
-    web: Annotated[
-        bool, Parameter(negative="", help="show the run in a browser while it goes on")
-    ] = False,
-    details: Annotated[
-        bool, Parameter(negative="", help="print every table, not only the answers")
-    ] = False,
+    web: Annotated[bool, Parameter(help="show the run in a browser while it goes on")] = False,
+    details: Annotated[bool, Parameter(help="print every table, not only the answers")] = False,
 ) -> int:
     """Load one server with the native client, and keep the results as a run.
 

@@ -42,25 +42,23 @@ _COLUMNS = ("case", "client", "result", "error of each percentile", "tolerance")
 
 def fidelity(
     *clients: Annotated[str, Parameter(completer=completers.clients)],
-    case: Annotated[
-        tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
-    ] = (),
-    quick: Annotated[bool, Parameter(negative="", help="only the quick cases")] = False,
+    case: Annotated[tuple[str, ...], Parameter(help="only these cases (may be repeated)")] = (),
+    quick: Annotated[bool, Parameter(help="only the quick cases")] = False,
     tries: Annotated[
         int, Parameter(help="number of attempts for a case if the host is too noisy")
     ] = 3,
     tool: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="",
-            help="also another load generator on PATH, or `all` of them (may be repeated)",
-        ),
+        Parameter(help="also another load generator on PATH, or `all` of them (may be repeated)"),
     ] = (),
     awake: Annotated[
         bool,
-        Parameter(help="keep idle CPUs awake during the cases, so that more of them can be judged"),
+        Parameter(
+            negative="--no-awake",
+            help="keep idle CPUs awake during the cases, so that more of them can be judged",
+        ),
     ] = True,
-    json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the findings as JSON")] = False,
 ) -> int:
     """Compare what clients report with a scripted server's own log and with analytic answers.
 

@@ -23,10 +23,10 @@ _ONLY = "only these (may be repeated; * matches anything)"
 class Where:
     """The cells and the machines to show."""
 
-    server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    workload: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    load: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
-    host: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    server: Annotated[tuple[str, ...], Parameter(help=_ONLY)] = ()
+    workload: Annotated[tuple[str, ...], Parameter(help=_ONLY)] = ()
+    load: Annotated[tuple[str, ...], Parameter(help=_ONLY)] = ()
+    host: Annotated[tuple[str, ...], Parameter(help=_ONLY)] = ()
 
 
 def history(
@@ -40,12 +40,12 @@ def history(
     where: Annotated[Where | None, Parameter(name="*")] = None,
     figure: Annotated[
         tuple[HistoryFigure, ...],
-        Parameter(negative="", help="figures (may be repeated), instead of rate and p99 (open "
+        Parameter(help="figures (may be repeated), instead of rate and p99 (open "
                   "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),
     last: Annotated[int | None, Parameter(help="only this number of runs of each cell")] = None,
     rebuild: Annotated[
-        bool, Parameter(negative="", help="read all runs again, not only new ones")
+        bool, Parameter(help="read all runs again, not only new ones")
     ] = False,
     form: Annotated[HistoryForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,

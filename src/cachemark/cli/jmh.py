@@ -44,24 +44,21 @@ class Calls:
     operation: Annotated[
         tuple[JmhOperation, ...],
         Parameter(
-            negative="",
-            help="may be repeated; set-get sets and gets four keys: eight commands [get, set]",
+            help="may be repeated; set-get sets and gets four keys: eight commands [get, set]"
         ),
     ] = ()
-    mode: Annotated[tuple[Mode, ...], Parameter(negative="", help="repeat it for both")] = (
+    mode: Annotated[tuple[Mode, ...], Parameter(help="repeat it for both")] = (
         "throughput",
         "latency",
     )
     wire: Annotated[
         tuple[Wire, ...],
-        Parameter(negative="", help="protocol of the network clients; repeat it for both [text]"),
+        Parameter(help="protocol of the network clients; repeat it for both [text]"),
     ] = ()
     value_size: Annotated[
         tuple[int, ...],
         Parameter(
-            negative="",
-            help="size of the values in bytes (may be repeated) [100]",
-            validator=Number(gte=0),
+            help="size of the values in bytes (may be repeated) [100]", validator=Number(gte=0)
         ),
     ] = ()
     keys: Annotated[
@@ -78,11 +75,12 @@ class Calls:
         ),
     ] = None
     same_keys: Annotated[
-        bool | None, Parameter(help="set-get: all threads use the same four keys [no]")
+        bool | None,
+        Parameter(
+            negative="--no-same-keys", help="set-get: all threads use the same four keys [no]"
+        ),
     ] = None
-    threads: Annotated[
-        tuple[int, ...], Parameter(negative="", help="JMH's -t (may be repeated) [1]")
-    ] = ()
+    threads: Annotated[tuple[int, ...], Parameter(help="JMH's -t (may be repeated) [1]")] = ()
     connection: Annotated[
         Literal["shared", "own"],
         Parameter(help="one client for all threads, instead of one for each"),
@@ -99,12 +97,11 @@ class Iterations:
     original: Annotated[
         bool,
         Parameter(
-            negative="",
             help="the benchmarks of memcached-java-clients-benchmark: set-get and mget of 50, on "
-            "5000 keys, text and binary, 32 and 128 threads, 20 + 20 iterations; time-out 10 s",
+            "5000 keys, text and binary, 32 and 128 threads, 20 + 20 iterations; time-out 10 s"
         ),
     ] = False
-    quick: Annotated[bool, Parameter(negative="", help="3 + 3 iterations")] = False
+    quick: Annotated[bool, Parameter(help="3 + 3 iterations")] = False
     forks: Annotated[int, Parameter(help="JMH's -f", validator=_ONE)] = 1
     warmups: Annotated[int | None, Parameter(help="JMH's -wi [5]", validator=Number(gte=0))] = None
     iterations: Annotated[int | None, Parameter(help="JMH's -i [5]", validator=_ONE)] = None
@@ -112,8 +109,7 @@ class Iterations:
     profiler: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="",
-            help="JMH's -prof, such as gc or stack (may be repeated); shows JMH's own output",
+            help="JMH's -prof, such as gc or stack (may be repeated); shows JMH's own output"
         ),
     ] = ()
 
@@ -130,11 +126,10 @@ class Output:
     resume: Annotated[
         bool,
         Parameter(
-            negative="",
-            help="with --json: play only what this file does not have yet; nothing if it has all",
+            help="with --json: play only what this file does not have yet; nothing if it has all"
         ),
     ] = False
-    verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False
+    verbose: Annotated[bool, Parameter(help="show JMH's own output")] = False
 
 
 def jmh(

@@ -50,7 +50,7 @@ def memory(
         str,
         Parameter(help="with --hit-ratio: how keys are drawn: uniform, zipf:1, hotspot:0.1:0.9"),
     ] = "zipf:1",
-    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 

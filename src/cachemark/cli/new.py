@@ -9,8 +9,7 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.cli.output import print_text, write_out
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.run_options import RunOptions
 from cachemark.cli.set_option import named_by_path
 from cachemark.endpoints.servers import parse_spec
@@ -28,7 +27,7 @@ def new(
     file: Annotated[Path, Parameter(help="the file to write, such as mine.toml")],
     *,
     options: Annotated[RunOptions | None, Parameter(name="*")] = None,
-    force: Annotated[bool, Parameter(negative="", help="replace the file if it exists")] = False,
+    force: Annotated[bool, Parameter(help="replace the file if it exists")] = False,
 ) -> None:
     """Write an experiment file with comments. On a terminal it asks for what no option says.
 

@@ -2,20 +2,31 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from cachemark.cli.set_option import with_others
-from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
-from cachemark.cli.typed_search import searched
-from cachemark.cli.typed_window import replaced, with_end, without_none, without_own_warmup
+from cachemark.cli.typed_experiment import (
+    own_question,
+    replaced,
+    searched,
+    suited_design,
+    typed_workloads,
+    with_end,
+    without_none,
+    without_own_warmup,
+)
 from cachemark.cli.work_options import WorkOptions, typed_work
+from cachemark.endpoints.clients import matching_clients, parse_client, registry
+from cachemark.host import process
+from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Workload
 from cachemark.model.experiment_checks import check
+from cachemark.model.presets import expand
 from cachemark.model.work_settings import WorkSettings, load_settings
 
 
@@ -281,3 +292,20 @@ def _renamed_loads(loads: list[str] | None, new_loads: dict[str, list[Load]]) ->
         return None
     replaced = (old for old in loads if old in new_loads)
     return list(dict.fromkeys(new.name for old in replaced for new in new_loads[old]))
+
+
+def planned_experiment(name: str, overrides: Overrides) -> Experiment:
+    """The suite or file of that name, with the typed options. Raises UsageError."""
+    return changed_experiment(suites.find(name, quick=overrides.quick), overrides)
+
+
+def changed_experiment(experiment: Experiment, overrides: Overrides) -> Experiment:
+    """An experiment with the typed options. Raises UsageError."""
+    engine = process.binary_path()
+    known = registry(engine)
+    return apply(
+        expand(experiment, engine),
+        replace(overrides, client=matching_clients(overrides.client, known)),
+        lambda text: parse_client(text, known).client.in_process,
+        engine,
+    )

@@ -14,7 +14,7 @@ from cachemark.cli.trace import TraceReading, show_document
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import CheckedTrace, PredictedTrace, PredictionCheck
-from cachemark.model.trace_words import ToldTrace
+from cachemark.model.trace_statistics import ToldTrace
 from cachemark.runs.trace_files import predicted_source, predicted_trace
 
 _MOST_CHECKS = 10
@@ -35,9 +35,8 @@ class CheckOptions:
     server: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="",
             help="the servers of --check: memcached and embedded, with their options; default: "
-            "the servers of --policies",
+            "the servers of --policies"
         ),
     ] = ()
 
@@ -79,7 +78,7 @@ def predict(
     reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
     checking: Annotated[CheckOptions | None, Parameter(name="*")] = None,
     out: Annotated[Path | None, Parameter(help="a page with the curve, .html")] = None,
-    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
     """Predict how many reads miss with more or less memory, by simulating servers on a trace.
 

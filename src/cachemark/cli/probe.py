@@ -32,9 +32,7 @@ def probe(
     ],
     /,
     *more: Annotated[str, Parameter(completer=completers.servers)],
-    show_all: Annotated[
-        bool, Parameter(name="--all", negative="", help="also show checks that passed")
-    ] = False,
+    show_all: Annotated[bool, Parameter(name="--all", help="also show checks that passed")] = False,
     suite: Annotated[
         str,
         Parameter(
@@ -42,7 +40,7 @@ def probe(
             help="the suite or experiment file that decides the exit status",
         ),
     ] = "quick",
-    json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the findings as JSON")] = False,
 ) -> int:
     """Check whether servers behave like memcached, each with a fresh instance.
 

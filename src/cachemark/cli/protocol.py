@@ -11,7 +11,7 @@ from cachemark.model.protocol_docs import document, schema
 def protocol(
     *,
     json_schema: Annotated[
-        bool, Parameter(name="--schema", negative="", help="print the JSON Schema instead")
+        bool, Parameter(name="--schema", help="print the JSON Schema instead")
     ] = False,
 ) -> None:
     """Print the worker protocol with all fields, for authors of workers."""

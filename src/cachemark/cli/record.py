@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cachemark.cli.output import print_text
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
-from cachemark.report.written_trace import lines_of
+from cachemark.report.trace.told import lines_of
 from cachemark.runs.trace_files import written_trace
 
 
@@ -39,14 +39,12 @@ def record(
         str, Parameter(help="record a part of the keys, with all their requests, such as 1/100")
     ] = "1/1",
     snapshot: Annotated[
-        bool,
-        Parameter(negative="", help="record the items that it holds now, instead of its traffic"),
+        bool, Parameter(help="record the items that it holds now, instead of its traffic")
     ] = False,
     plain_keys: Annotated[
-        bool,
-        Parameter(negative="", help="write keys as they are, instead of an irreversible hash"),
+        bool, Parameter(help="write keys as they are, instead of an irreversible hash")
     ] = False,
-    json: Annotated[bool, Parameter(negative="", help="print what was recorded as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print what was recorded as JSON")] = False,
 ) -> None:
     """Record the traffic of a running memcached, by its `watch`, as a trace for --trace.
 

@@ -17,13 +17,7 @@ from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, Resilience
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
-from cachemark.endpoints.clients import (
-    Client,
-    ClientSpec,
-    matching_clients,
-    parse_client,
-    registry,
-)
+from cachemark.endpoints.clients import Client, ClientSpec, matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
 from cachemark.model.errors import UsageError
@@ -91,7 +85,7 @@ class Playing:
         ),
     ] = 1
     dry_run: Annotated[
-        bool, Parameter(negative="", help="only print what would be played, and how long it takes")
+        bool, Parameter(help="only print what would be played, and how long it takes")
     ] = False
 
 
@@ -110,20 +104,19 @@ def resilience(
     profile: Annotated[
         tuple[Literal["common", "defaults", "tuned"], ...],
         Parameter(
-            negative="",
             help="the settings that all clients share, the library's own, or the ones that its "
-            "documents recommend (default: all)",
+            "documents recommend (default: all)"
         ),
     ] = (),
     quick: Annotated[
-        bool, Parameter(negative="", help="only the quick faults and the best-known clients, once")
+        bool, Parameter(help="only the quick faults and the best-known clients, once")
     ] = False,
     sittings: Annotated[
         int | None, Parameter(help="number of times to play each cell; default: 3, with --quick 1")
     ] = None,
     playing: Annotated[Playing | None, Parameter(name="*")] = None,
     storage: Annotated[ResilienceStorage | None, Parameter(name="*")] = None,
-    json: Annotated[bool, Parameter(negative="", help="print the outcomes as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the outcomes as JSON")] = False,
 ) -> int:
     """Find out what clients do when their server freezes, dies or answers wrongly.
 

@@ -14,13 +14,11 @@ from cachemark.cli.exit_status import OK
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
 from cachemark.cli.lengthened import lengthen
 from cachemark.cli.output import print_text, terminal_width
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.pages import pages_of
-from cachemark.cli.planned_experiment import planned_experiment
+from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.play import exit_status, planned_shown, play_shown, say, tapes_of_traces, warn
 from cachemark.cli.run_options import PLAY, RunOptions
 from cachemark.cli.set_option import named_by_path
-from cachemark.cli.web import check_packages
+from cachemark.cli.web import check_packages, pages_of
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -50,17 +48,13 @@ class StorageOptions:
     resume: Annotated[
         bool,
         Parameter(
-            negative="",
             group=PLAY,
             help="continue a stopped run (its id; default: the latest), or, with more --blocks "
             "(sittings, or searches) or a longer --max, one that has ended",
         ),
     ] = False
     trust_commands: Annotated[
-        bool,
-        Parameter(
-            negative="", group=PLAY, help="with --resume: start the programs of an imported run"
-        ),
+        bool, Parameter(group=PLAY, help="with --resume: start the programs of an imported run")
     ] = False
 
 
@@ -79,17 +73,13 @@ def run(
         Path | None, Parameter(group=PLAY, help="play over the hosts of this file (docs/hosts.md)")
     ] = None,
     web: Annotated[
-        bool, Parameter(negative="", group=PLAY, help="show the run in a browser while it goes on")
+        bool, Parameter(group=PLAY, help="show the run in a browser while it goes on")
     ] = False,
-    dry_run: Annotated[
-        bool, Parameter(negative="", group=PLAY, help="only print the plan")
-    ] = False,
+    dry_run: Annotated[bool, Parameter(group=PLAY, help="only print the plan")] = False,
     details: Annotated[
         bool,
         Parameter(
-            negative="",
-            group=PLAY,
-            help="print every table, or with --dry-run every trial, not only a summary",
+            group=PLAY, help="print every table, or with --dry-run every trial, not only a summary"
         ),
     ] = False,
 ) -> int:

@@ -21,7 +21,7 @@ def _repeated(completer: completers.Completer, what: str) -> Parameter:
 
 
 def _work(text: str) -> Parameter:
-    return Parameter(negative="", group=_WORK, help=text)
+    return Parameter(group=_WORK, help=text)
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,9 @@ class RunOptions:
         _repeated(completers.in_suite("workloads"), "only this workload of the experiment"),
     ] = ()
     load: Annotated[
-        tuple[str, ...],
-        _repeated(completers.in_suite("loads"), "only this load of the experiment"),
+        tuple[str, ...], _repeated(completers.in_suite("loads"), "only this load of the experiment")
     ] = ()
-    quick: Annotated[bool, Parameter(negative="", group=_GRID, help="the suite's small grid")] = (
-        False
-    )
+    quick: Annotated[bool, Parameter(group=_GRID, help="the suite's small grid")] = False
     blocks: Annotated[
         int | None,
         Parameter(group=_GRID, help="repetitions of the grid; rounds: the most sittings"),
@@ -58,8 +55,7 @@ class RunOptions:
     max: Annotated[
         str | None,
         Parameter(
-            group=_GRID,
-            help="rounds: begin no sitting that would end after this time, such as 10m",
+            group=_GRID, help="rounds: begin no sitting that would end after this time, such as 10m"
         ),
     ] = None
     mix: Annotated[str | None, _work("operations and their weights: get=95,set=5")] = None
@@ -86,7 +82,6 @@ class RunOptions:
     set: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="",
             group=_WORK,
             completer=set_paths,
             help="any setting of an experiment file (docs/experiment.md), such as "

@@ -26,8 +26,7 @@ _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 def setup(
     *languages: Annotated[str, Parameter(completer=completers.languages)],
     install: Annotated[
-        bool,
-        Parameter(negative="", help="first install missing Debian packages (with sudo apt-get)"),
+        bool, Parameter(help="first install missing Debian packages (with sudo apt-get)")
     ] = False,
 ) -> int:
     """Build the workers of all languages, or of some, each inside its own folder.

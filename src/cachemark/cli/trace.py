@@ -10,7 +10,7 @@ from cachemark.cli.exit_status import OK
 from cachemark.cli.output import print_text, terminal_width, write_out
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
-from cachemark.report.written_trace import lines_of
+from cachemark.report.trace.told import lines_of
 from cachemark.runs.trace_files import fitted_trace, shown_trace, written_trace
 
 if TYPE_CHECKING:
@@ -43,14 +43,10 @@ class Conversion:
     """The part of a trace that `convert` keeps."""
 
     anonymous: Annotated[
-        bool,
-        Parameter(
-            negative="", help="convert: replace keys by a keyed hash, whose key is thrown away"
-        ),
+        bool, Parameter(help="convert: replace keys by a keyed hash, whose key is thrown away")
     ] = False
     sample: Annotated[
-        str | None,
-        Parameter(help="convert: keep a part of the keys, with all operations: 1/100"),
+        str | None, Parameter(help="convert: keep a part of the keys, with all operations: 1/100")
     ] = None
 
 
@@ -77,7 +73,7 @@ def trace(
         str | None,
         Parameter(help="show: follow at most this number of keys, or a part of them, such as 1m"),
     ] = None,
-    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
     """Write a trace of any format in cachemark's own, or as CSV; or show what the traffic is.
 

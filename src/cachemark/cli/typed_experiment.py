@@ -1,11 +1,14 @@
 """Typed work, put into an experiment: its workloads, its question, its design. Pure."""
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from cachemark.model.experiment import Experiment, Workload
-from cachemark.model.work_length import plays_to_an_end
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.search_steps import parse_objective
+from cachemark.model.work_length import ending_after, filling_to, plays_to_an_end, scaled
 from cachemark.model.work_settings import WorkSettings, with_settings
 
 # A window of a trial, where the experiment's own is only long enough for turns.
@@ -63,3 +66,110 @@ def suited_design(experiment: Experiment, *, window_typed: bool) -> Experiment:
     if not window_typed and timing.measure_ms < MIN_WINDOW_MS:
         timing = msgspec.structs.replace(timing, measure_ms=MIN_WINDOW_MS)
     return msgspec.structs.replace(experiment, design="trials", timing=timing)
+
+
+# Searches of each cell, where no number of blocks is typed: enough to see how far they scatter.
+_BLOCKS = 3
+
+
+def searched(
+    experiment: Experiment,
+    text: str,
+    typed: WorkSettings,
+    *,
+    blocks: int | None,
+    window_typed: bool,
+    twice: str | None,
+    design: str | None,
+) -> Experiment:
+    """The experiment as a search. Raises UsageError for options that contradict it."""
+    parse_objective(text, "--search")
+    if "rate" in typed.load:
+        raise UsageError("--search tries rates itself", "leave out --rate")
+    schedule = str(typed.load.get("schedule", ""))
+    if schedule == "closed" or schedule.startswith("replay"):
+        raise UsageError(
+            "--search tries rates, but a closed loop or a replay has no rate",
+            "leave out --schedule, or use poisson, uniform, gpareto or bursts",
+        )
+    if typed.load.get("think"):
+        raise UsageError("--search plays open loops, which have no think time", "leave out --think")
+    if design == "rounds":
+        raise UsageError("--search plays trials, not rounds", "leave out --design rounds")
+    timing = experiment.timing
+    if not window_typed and timing.measure_ms < MIN_WINDOW_MS:
+        timing = msgspec.structs.replace(timing, measure_ms=MIN_WINDOW_MS)
+    return msgspec.structs.replace(
+        experiment,
+        search=text,
+        question=f"Which is the highest rate with {text}?",
+        analysis="",
+        design="trials",
+        blocks=blocks or _BLOCKS,
+        timing=timing,
+        twice=twice or "",
+        loads=[_opened(load) for load in experiment.loads],
+    )
+
+
+def _opened(load: Load) -> Load:
+    """Poisson arrivals in the place of a closed loop, or of a fixed rate."""
+    schedule = "poisson" if load.schedule == "closed" else load.schedule
+    return msgspec.structs.replace(load, schedule=schedule, rate=None, think=None)
+
+
+_MAX_SCALE = 1000
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+def with_end(
+    workloads: Sequence[Workload], *, ops: int | None, fill: float | None, scale: float | None
+) -> list[Workload]:
+    """The workloads with the typed end. Raises UsageError."""
+    if fill is not None and all(one.fill_percent is None for one in workloads):
+        raise UsageError("--fill: no workload fills a server", "one with fill_percent does")
+    return [_with_end(workload, ops, fill, scale) for workload in workloads]
+
+
+def _with_end(
+    workload: Workload, ops: int | None, fill: float | None, scale: float | None
+) -> Workload:
+    changed = workload
+    if ops is not None:
+        changed = ending_after(changed, ops)
+    if fill is not None:
+        if not 0 < fill < 100:
+            raise UsageError(
+                f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100"
+            )
+        changed = filling_to(changed, fill)
+    if scale is not None:
+        if not 0 < scale <= _MAX_SCALE:
+            remedy = f"write a number above 0, and at most {_MAX_SCALE}"
+            raise UsageError(f"--scale {scale:g}: out of range", remedy)
+        changed = scaled(changed, scale)
+    return replaced(changed)
+
+
+def without_own_warmup(workloads: Sequence[Workload]) -> list[Workload]:
+    """The workloads with the experiment's warm-up, which was typed."""
+    return [msgspec.structs.replace(workload, warmup_ms=None) for workload in workloads]
+
+
+def without_none(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def replaced(value: _Struct, **fields: Any) -> _Struct:
+    """Change the given fields, and check the result as if it were read from a file.
+
+    Raises UsageError, which names the option.
+    """
+    changed = msgspec.structs.replace(value, **without_none(**fields))
+    try:
+        return msgspec.convert(msgspec.to_builtins(changed), type(value))
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        option = place.rstrip("`").replace("_", "-")
+        raise UsageError(f"--{option}: {what}") from error

@@ -1,17 +1,29 @@
 """`cachemark web`: serve pages of the runs of a store."""
 
 import importlib.util
+import os
+import re
+import select
+import subprocess
 import sys
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 from cyclopts import Parameter
 
+from cachemark import host
 from cachemark.cli.output import print_text
 from cachemark.cli.standard_streams import flush
+from cachemark.host import process
 from cachemark.model.errors import UsageError
+from cachemark.report.console import plain_console, print_words
+from cachemark.runs.events.log import WEB_PID
+from cachemark.runs.storage.store import Run
 from cachemark.web.settings import WebSettings, is_loopback, new_token
+from cachemark.web.verbs import error_of, verb_command
 
 _PACKAGES = ("starlette", "uvicorn")
 _HELP_DRIVE = (
@@ -26,13 +38,13 @@ def web(
     host: Annotated[str, Parameter(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, Parameter(help="port to listen on; 0: any free port")] = 5770,
     read_only: Annotated[
-        bool, Parameter(negative="", help="only show runs: no imports, no measurements")
+        bool, Parameter(help="only show runs: no imports, no measurements")
     ] = False,
-    drive: Annotated[bool, Parameter(negative="", help=_HELP_DRIVE)] = False,
+    drive: Annotated[bool, Parameter(help=_HELP_DRIVE)] = False,
     trust_commands: Annotated[
-        bool, Parameter(negative="", help="pages may start runs that name programs and files")
+        bool, Parameter(help="pages may start runs that name programs and files")
     ] = False,
-    token: Annotated[bool, Parameter(negative="", help=_HELP_TOKEN)] = False,
+    token: Annotated[bool, Parameter(help=_HELP_TOKEN)] = False,
     tls_cert: Annotated[Path | None, Parameter(help="certificate for HTTPS (PEM)")] = None,
     tls_key: Annotated[Path | None, Parameter(help="key of the certificate (PEM)")] = None,
 ) -> None:
@@ -90,3 +102,42 @@ def check_packages() -> None:
     """Refuse to serve pages without their packages. Raises UsageError."""
     if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
         raise UsageError("pages need packages that are an extra", "pip install 'cachemark[web]'")
+
+
+_START_MS = 60_000
+# Viewers are still told how the run ended.
+_GRACE_S = 5.0
+_ADDRESS = re.compile(rb" is shown at (\S+)/; it ends")
+
+
+@contextmanager
+def pages_of(run: Run) -> Generator[None]:
+    """Serve the store of a run, and leave a core to the server. Raises UsageError."""
+    usable = host.usable_cpus()
+    measured, cpus = host.beside(host.cores(usable))
+    command = verb_command("web", f"--runs={run.folder.parent}", "--port=0", "--read-only")
+    child = process.start(command, cpus=cpus, stdout=subprocess.PIPE)
+    try:
+        address = f"{_address(child)}/runs/{quote(run.folder.name)}/live"
+        print_words(plain_console(stderr=True), f"shown at {address}")
+        os.environ[WEB_PID] = str(child.pid)
+        if measured:
+            host.run_on(process.parse_cpus(measured))
+        yield
+    finally:
+        os.environ.pop(WEB_PID, None)
+        host.run_on(usable)
+        child.stop(_GRACE_S)
+
+
+def _address(child: process.Child) -> str:
+    """Where the server listens. Raises UsageError if it does not start."""
+    stdout = child.popen.stdout
+    assert stdout is not None
+    poll = select.poll()
+    poll.register(stdout, select.POLLIN)
+    match = _ADDRESS.search(stdout.readline()) if poll.poll(_START_MS) else None
+    if match is None:
+        child.stop()
+        raise error_of(child.log_tail(), child.popen.returncode)
+    return match[1].decode()

@@ -14,8 +14,7 @@ from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import progress_lines, terminal_width, write_text
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.planned_experiment import changed_experiment, planned_experiment
+from cachemark.cli.overrides import Overrides, changed_experiment, planned_experiment
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry

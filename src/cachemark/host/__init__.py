@@ -4,15 +4,3 @@ from cachemark.host.awake import awake
 from cachemark.host.facts import facts
 from cachemark.host.noise import NoiseMonitor
 from cachemark.host.placement import apart, beside, cores, placement, run_on, usable_cpus
-
-__all__ = [
-    "NoiseMonitor",
-    "apart",
-    "awake",
-    "beside",
-    "cores",
-    "facts",
-    "placement",
-    "run_on",
-    "usable_cpus",
-]

@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.model.trace_statistics import TraceOrigin, TraceSummary
-from cachemark.model.trace_words import ToldTrace
+from cachemark.model.trace_statistics import ToldTrace, TraceOrigin, TraceSummary
 
 CachePolicy = Literal["memcached", "embedded", "lru"]
 

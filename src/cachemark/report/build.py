@@ -28,14 +28,10 @@ from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
     default_settings,
-    generators,
     hosts,
     noise_report,
     round_sections,
     rounds,
-    slice_bias,
-    within_trial,
-    worker_overhead,
 )
 from cachemark.report.absences import find_absences
 from cachemark.report.cells import cell_title
@@ -44,7 +40,7 @@ from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.search_answer import search_answer
 from cachemark.report.server_loads import server_lines, server_sections
-from cachemark.report.trials import replay_lines, trial_rows
+from cachemark.report.trials import replay_lines, trial_rows, within_sections
 
 # A number that is no part of a name such as p99.
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
@@ -80,7 +76,7 @@ def _grid_report(
     groups = make_groups(summaries, answers, experiment)
     trials = trial_rows(outcomes)
     said = _sentences(answers, groups, outcomes, experiment)
-    turns = slice_bias.turns_text(outcomes, experiment.rounds.slice_ms)
+    turns = rounds.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
@@ -97,13 +93,13 @@ def _grid_report(
         sections=[
             *default_settings.sections(experiment, summaries, outcomes, own_settings),
             *round_sections.sections(in_turns),
-            *within_trial.sections(summaries),
+            *within_sections(summaries),
             *server_sections(experiment, summaries, outcomes),
             *_published_sections(header, outcomes, summaries),
-            *worker_overhead.sections(experiment, summaries),
+            *calibration.overhead_sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
-            *generators.sections(outcomes),
+            *hosts.generator_sections(outcomes),
             *hosts.sections(header, outcomes),
         ],
         trials=trials,
@@ -167,7 +163,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         sections=[
             *answer.sections,
             *audited.sections(audit),
-            *generators.sections(outcomes),
+            *hosts.generator_sections(outcomes),
             *hosts.sections(header, outcomes),
         ],
         trials=trial_rows(outcomes),

@@ -5,8 +5,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cachemark.analysis.number_format import number, time
-from cachemark.analysis.rate_interval import rate_interval
-from cachemark.analysis.rate_search import Bounds, Cause, Play, Search, bounds, decisive_play
+from cachemark.analysis.rate_search import (
+    Bounds,
+    Cause,
+    Play,
+    Search,
+    bounds,
+    decisive_play,
+    rate_interval,
+)
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
 from cachemark.model.search_steps import Objective

@@ -9,7 +9,6 @@ from rich.table import Table as RichTable
 
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.document import Document, DocumentPart, Table, Toned, plain_table
-from cachemark.report.wide_tables import parts, widths
 
 # Columns of a name that is never folded.
 _SHORT = 32
@@ -66,7 +65,7 @@ def _print_part(console: Console, part: DocumentPart, *, wrapped: bool) -> None:
 
 
 def _print_whole(console: Console, table: Table) -> None:
-    for number, part in enumerate([table] if table.prose else parts(table, console.width)):
+    for number, part in enumerate([table] if table.prose else narrow_parts(table, console.width)):
         if number:
             console.print()
         console.print(rich_table(part, None) if part.prose else _figures(part, console.width))
@@ -129,3 +128,61 @@ def _is_short(table: Table, index: int) -> bool:
 
 def _column_width(table: Table, index: int) -> int:
     return max(len(cells[index]) for cells in [table.titles, *table.rows])
+
+
+# Between two columns.
+_GAP = 2
+# A longer cell is a text, which may be folded.
+_LONGEST_FIGURE = 24
+# A name, or a word of one, is not folded up to this length; never more than half of the width.
+_SHORT_NAME = 40
+
+
+def narrow_parts(table: Table, width: int) -> list[Table]:
+    """The table, or tables with fewer columns each that fit into `width`. Pure."""
+    needed = _needed(table, width)
+    groups: list[list[int]] = [[]]
+    for index in range(1, len(table.columns)):
+        taken = sum(needed[at] + _GAP for at in [0, *groups[-1], index]) - _GAP
+        if groups[-1] and taken > width:
+            groups.append([])
+        groups[-1].append(index)
+    return [table.only([0, *group]) for group in groups]
+
+
+def widths(table: Table, width: int) -> list[int]:
+    """The width of each column: what it needs; what is left goes to the first columns. Pure."""
+    needed = _needed(table, width)
+    whole = [max(map(len, cells)) for cells in _cells(table)]
+    left = width - sum(needed) - _GAP * (len(needed) - 1)
+    found: list[int] = []
+    for least, most in zip(needed, whole, strict=True):
+        more = max(0, min(most - least, left))
+        left -= more
+        found.append(least + more)
+    return found
+
+
+def _needed(table: Table, width: int) -> list[int]:
+    """The least width of each column, in characters."""
+    names, *figures = _cells(table)
+    whole, limit = max(map(len, names)), min(_SHORT_NAME, width // 2)
+    name = whole if whole <= limit else max(_longest_word(each, limit) for each in names)
+    return [name, *[max([_least(heading), *map(_figure, cells)]) for heading, *cells in figures]]
+
+
+def _cells(table: Table) -> list[list[str]]:
+    """The cells of each column, its heading first."""
+    return [list(cells) for cells in zip(table.titles, *table.rows, strict=True)]
+
+
+def _figure(cell: str) -> int:
+    return len(cell) if len(cell) <= _LONGEST_FIGURE else _least(cell)
+
+
+def _least(text: str) -> int:
+    return _longest_word(text, _LONGEST_FIGURE)
+
+
+def _longest_word(text: str, limit: int) -> int:
+    return min(limit, max(map(len, text.split()), default=0))

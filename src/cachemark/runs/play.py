@@ -25,7 +25,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.run_header import HostsOfRun, RunHeader
 from cachemark.runs.audit import Auditor
-from cachemark.runs.events.web_time import with_web_time
+from cachemark.runs.events.log import with_web_time
 from cachemark.runs.next_trials.schedule import Part, schedule
 from cachemark.runs.planning.data_fit import (
     check_sitting_memory,

@@ -5,8 +5,7 @@ import msgspec
 from cachemark.host.engine_output import engine_output
 from cachemark.model.errors import UsageError
 from cachemark.model.miss_ratio import PredictedTrace
-from cachemark.model.trace_statistics import ShownTrace, WrittenTrace
-from cachemark.model.trace_words import ToldTrace
+from cachemark.model.trace_statistics import ShownTrace, ToldTrace, WrittenTrace
 
 _REMEDY = (
     "docs/trace-format.md has the formats, docs/replay-a-trace.md the way from a server to a run"

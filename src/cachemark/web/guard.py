@@ -11,12 +11,12 @@ import secrets
 import time
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -160,3 +160,33 @@ def _within(limit_s: float, receive: Receive) -> Receive:
         return message
 
     return limited
+
+
+_MOST_BYTES = 256 * 1024
+_MOST_FIELDS = 100
+_CSRF_HEADER = "x-cachemark-csrf"
+
+
+async def form_of(request: Request, settings: WebSettings) -> dict[str, str]:
+    """The fields of a form of our own pages. Raises HTTPException for any other."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise HTTPException(413, f"the form has more than {_MOST_BYTES // 1024} KiB")
+    try:
+        fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        raise HTTPException(400, f"the form cannot be read: {error}") from error
+    _check_csrf(fields.pop("csrf", ""), settings)
+    return fields
+
+
+def check_csrf_header(request: Request, settings: WebSettings) -> None:
+    """Check a request of a script of our own pages. Raises HTTPException for any other."""
+    _check_csrf(request.headers.get(_CSRF_HEADER, ""), settings)
+
+
+def _check_csrf(given: str, settings: WebSettings) -> None:
+    if not same(given, settings.csrf):
+        raise HTTPException(403, "the form is of another page, or of a server that has ended")

@@ -21,8 +21,7 @@ from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.events import Started
-from cachemark.runs.events.log import EventReader, process_start
-from cachemark.runs.events.web_time import WEB_PID
+from cachemark.runs.events.log import WEB_PID, EventReader, process_start
 from cachemark.runs.storage.store import run_names
 from cachemark.web.verbs import error_of, verb_command
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from cachemark.analysis import verdict
 from cachemark.analysis.verdict.explanations import explanations
-from cachemark.analysis.verdict.generators import LOAD_MISSED
 from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
+from cachemark.analysis.verdict.open_loop import LOAD_MISSED
 from cachemark.analysis.verdict.withholding import GENERATOR_LAG
 from cachemark.model.outcome import Verdict
 from cachemark.runs.trials import judging

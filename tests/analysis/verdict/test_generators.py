@@ -5,7 +5,7 @@ import pytest
 
 from cachemark.analysis.rate_search import judge_play
 from cachemark.analysis.statistics.figures import server_cpu_us, window_rate
-from cachemark.analysis.verdict.generators import (
+from cachemark.analysis.verdict.open_loop import (
     LOAD_MISSED,
     generated_findings,
     generators_were_late,

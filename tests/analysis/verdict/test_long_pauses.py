@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from cachemark.analysis.giving_up import may_be_replayed
 from cachemark.analysis.verdict.long_pauses import long_pause_findings
-from cachemark.analysis.verdict.replay import may_be_replayed
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.analysis.giving_up import given_up, reason_without_ports
-from cachemark.analysis.verdict.replay import may_be_replayed
+from cachemark.analysis.giving_up import given_up, may_be_replayed, reason_without_ports
 from cachemark.host.process import binary_path
 from cachemark.model.outcome import Finding, Outcome, Verdict, Withheld
 from cachemark.model.plan import Plan, make_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cachemark.analysis.giving_up import may_be_replayed
 from cachemark.analysis.statistics.figures import window_rate
-from cachemark.analysis.verdict.replay import may_be_replayed
 from cachemark.analysis.verdict.void_slices import judge_void
 from cachemark.host import process
 from cachemark.model.outcome import Outcome

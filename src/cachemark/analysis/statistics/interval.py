@@ -12,7 +12,12 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from cachemark.analysis.statistics.quantiles import t_quantile, two_sided_p
+from cachemark.analysis.statistics.quantiles import (
+    beta_quantile,
+    binomial_cdf,
+    t_quantile,
+    two_sided_p,
+)
 
 CONFIDENCE = 0.95
 # No figure is more exact than a bucket of a histogram, relative to its value.
@@ -86,3 +91,50 @@ def t_interval(
     p = two_sided_p(mean / error, degrees_of_freedom) if error > 0 else float(mean == 0)
     value, low, high = (float(np.exp(at)) for at in (mean, mean - half_width, mean + half_width))
     return Interval(value=value, low=low, high=high, p=p)
+
+
+def median_interval(
+    values: Sequence[float], confidence: float = CONFIDENCE
+) -> tuple[float, float, float] | None:
+    """The median, and two order statistics between which the true median lies; None without values.
+
+    The number of values below the true median is binomial(n, 1/2). So the k-th smallest and the
+    k-th largest value enclose it with probability 1 − 2 · P(B < k). k is the largest number that
+    keeps the confidence; if there is none (n < 6 at 95 %), the interval is infinite.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))
+    count = len(ordered)
+    if not count:
+        return None
+    # P(B < k) = P(B ≤ k − 1) for k = 1, 2, …
+    below = binomial_cdf(np.arange(count // 2), count, 0.5)
+    ranks = int(np.searchsorted(below, (1 - confidence) / 2, side="right"))
+    middle = float(np.median(ordered))
+    if ranks == 0:
+        return middle, -float("inf"), float("inf")
+    return middle, float(ordered[ranks - 1]), float(ordered[-ranks])
+
+
+LimitAnswer = Literal["within", "above", "unknown"]
+
+
+def percentile_against_limit(count: int, above: int, percent: float) -> LimitAnswer:
+    """Whether a percentile is within a limit that `above` of `count` times exceed.
+
+    Of n independent times, the number above the p99.9 has a binomial distribution with a mean of
+    n/1000. `within` or `above` if the 95 % interval of the part that exceeds the limit shows it.
+    """
+    allowed = 1 - percent / 100
+    low, high = proportion_interval(above, count)
+    if high <= allowed:
+        return "within"
+    return "above" if low > allowed else "unknown"
+
+
+def proportion_interval(successes: int, count: int) -> tuple[float, float]:
+    """The exact 95 % interval of a proportion: Clopper and Pearson, Biometrika 26 (1934)."""
+    tail = (1 - CONFIDENCE) / 2
+    failures = count - successes
+    low = beta_quantile(tail, successes, failures + 1) if successes else 0.0
+    high = beta_quantile(1 - tail, successes + 1, failures) if failures else 1.0
+    return low, high

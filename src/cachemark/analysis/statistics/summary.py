@@ -11,12 +11,6 @@ from cachemark.analysis.statistics.figures import (
     is_withheld,
     kind_rate,
 )
-from cachemark.analysis.statistics.group_summary import (
-    group_length,
-    group_name,
-    group_operations,
-    group_rate,
-)
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
@@ -24,7 +18,7 @@ from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.analysis.verdict.tape_repeats import hits_withheld
 from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.protocol import Operation
+from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 
 # Even steps on the axis 1 / (1 − q): ten for each further nine of the percentile.
@@ -318,3 +312,36 @@ def _notes(trial: Outcome) -> list[str]:
     """A trial's notes, without those on its stationarity, which the report counts instead."""
     counted = {found.text for found in trial.findings if found.rule in STATIONARITY_RULES}
     return [note for note in trial.notes if note not in counted]
+
+
+def group_length(windows: Sequence[Done]) -> int:
+    """The number of operations in a group; 0 unless all windows have groups."""
+    lengths = {window.groups.length if window.groups else 0 for window in windows}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def group_name(length: int) -> str:
+    """How tables name groups, beside the kinds of operation."""
+    return f"group of {length}"
+
+
+def group_operations(window: Done) -> list[Operation]:
+    """A window's groups as operations. In a closed loop, response and service time are the same."""
+    groups = window.groups
+    if groups is None:
+        return []
+    return [Operation(attempts=groups.ok, ok=groups.ok, response=groups.time, service=groups.time)]
+
+
+def group_rate(operations: Interval, length: int) -> Interval:
+    """Groups per second, from all operations per second: cut groups are part of the rate too."""
+
+    def per_group(of: float | None) -> float | None:
+        return None if of is None else of / length
+
+    return msgspec.structs.replace(
+        operations,
+        value=operations.value / length,
+        low=per_group(operations.low),
+        high=per_group(operations.high),
+    )

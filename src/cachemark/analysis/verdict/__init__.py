@@ -16,10 +16,14 @@ from cachemark.analysis.verdict.conservation import (
     executed_commands,
     idle_servers,
 )
-from cachemark.analysis.verdict.generators import generated_findings, with_generated
 from cachemark.analysis.verdict.long_pauses import long_pause_findings
 from cachemark.analysis.verdict.noise import noise_delays, noise_findings
-from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
+from cachemark.analysis.verdict.open_loop import (
+    generated_findings,
+    generator_delay,
+    open_loop_findings,
+    with_generated,
+)
 from cachemark.analysis.verdict.own_times import own_time_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
 from cachemark.analysis.verdict.tape_repeats import (
@@ -39,22 +43,6 @@ from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import CommandCount, HostNoise
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
-
-__all__ = [
-    "TAPE_REPEATED",
-    "Judged",
-    "TrialVerdict",
-    "check_stationarity",
-    "commands_per_server",
-    "conclude",
-    "hits_withheld",
-    "invalid_finding",
-    "judge",
-    "own_time_findings",
-    "repeated_tape",
-    "stationarity_findings",
-    "with_more",
-]
 
 
 def judge(

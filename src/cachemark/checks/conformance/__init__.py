@@ -20,5 +20,3 @@ tape_values.py    the commands on a tape, read independently of any worker
 from cachemark.checks.conformance.cases import ConformanceCase
 from cachemark.checks.conformance.runner import ConformanceResult, checks, find
 from cachemark.checks.conformance.worker_driver import WorkerDriver
-
-__all__ = ["ConformanceCase", "ConformanceResult", "WorkerDriver", "checks", "find"]

@@ -7,16 +7,3 @@ for workers in every language, with real sockets and the kernel. See docs/method
 from cachemark.checks.fidelity.cases import Case, cases
 from cachemark.checks.fidelity.judge import FidelityResult, TimeFloor, milliseconds, percentile_name
 from cachemark.checks.fidelity.play import ClientUnderTest, find, findings, retry_until_judged
-
-__all__ = [
-    "Case",
-    "ClientUnderTest",
-    "FidelityResult",
-    "TimeFloor",
-    "cases",
-    "find",
-    "findings",
-    "milliseconds",
-    "percentile_name",
-    "retry_until_judged",
-]

@@ -16,8 +16,6 @@ from cachemark.endpoints.servers import (
 from cachemark.model.audit import EVERYTHING, EVICTIONS, ProbeResult, excluded
 from cachemark.model.errors import TrialError
 
-__all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe_new_server"]
-
 _MAX_FILL = 0.5
 
 

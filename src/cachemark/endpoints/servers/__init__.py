@@ -19,25 +19,3 @@ from cachemark.endpoints.servers.registry import (
 from cachemark.endpoints.servers.remote import used_elsewhere
 from cachemark.endpoints.servers.running import ProcessUse, RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
-
-__all__ = [
-    "Kind",
-    "MemoryLimit",
-    "Missing",
-    "ProcessUse",
-    "RunningServer",
-    "ServerSpec",
-    "io_mode",
-    "kinds",
-    "listening_on",
-    "memory_limit",
-    "missing",
-    "options_for",
-    "parse_spec",
-    "readiness",
-    "running",
-    "running_unencrypted",
-    "used_elsewhere",
-    "with_memory",
-    "with_small_memory",
-]

@@ -6,9 +6,8 @@ from contextlib import ExitStack, contextmanager
 
 from cachemark.endpoints.servers import login, tls
 from cachemark.endpoints.servers.engine_process import EngineProcess, Listening
-from cachemark.endpoints.servers.memory_option import check_memory
 from cachemark.endpoints.servers.running import Member, RunningServer, wait_ready
-from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
+from cachemark.endpoints.servers.spec import ServerSpec, check_memory, positive, read_options
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError

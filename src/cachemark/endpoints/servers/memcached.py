@@ -9,9 +9,16 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from cachemark.endpoints.servers import login, tls
-from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
-from cachemark.endpoints.servers.spec import LOOPBACK, Missing, ServerSpec, positive, read_options
+from cachemark.endpoints.servers.spec import (
+    LOOPBACK,
+    Missing,
+    ServerSpec,
+    check_memory,
+    memory_mib,
+    positive,
+    read_options,
+)
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder, temporary_socket
 from cachemark.model.errors import TrialError, UsageError

@@ -19,9 +19,14 @@ from cachemark.endpoints.servers import (
     remote,
     third_party,
 )
-from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, memory_bytes
 from cachemark.endpoints.servers.running import RunningServer
-from cachemark.endpoints.servers.spec import Missing, ServerSpec
+from cachemark.endpoints.servers.spec import (
+    MEMORY_OPTION,
+    MemoryModel,
+    Missing,
+    ServerSpec,
+    memory_bytes,
+)
 from cachemark.endpoints.servers.tls_tunnel import unencrypted
 from cachemark.model.errors import UsageError, similar_name
 
@@ -177,7 +182,7 @@ def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
         return with_memory(spec.inner, memory)
     if _kind(spec.kind).memory is None:
         return None
-    options = {**spec.options, OPTION: memory}
+    options = {**spec.options, MEMORY_OPTION: memory}
     return parse_spec(
         f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
     )
@@ -220,7 +225,7 @@ def memory_limit(spec: ServerSpec) -> MemoryLimit | None:
     model = _kind(spec.kind).memory
     if model is None:
         return None
-    text = spec.options.get(OPTION, model.default)
+    text = spec.options.get(MEMORY_OPTION, model.default)
     return MemoryLimit(limit_bytes=memory_bytes(text), members=1, model=model)
 
 

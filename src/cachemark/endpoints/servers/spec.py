@@ -1,10 +1,12 @@
 """Server specifications, as experiments write them: `kind` or `kind:details`."""
 
+import math
 import re
 
 import msgspec
 
 from cachemark.model.errors import UnsupportedError, UsageError, similar_name
+from cachemark.model.units import MIB, parse_memory
 
 # A number that no computer can reach is refused.
 _POSITIVE = re.compile("0*[1-9][0-9]{0,17}")
@@ -67,3 +69,45 @@ def positive(spec: ServerSpec, name: str) -> str | None:
     if value is not None and not _POSITIVE.fullmatch(value):
         raise UsageError(f"server {spec.text!r}: {name}={value}", "write an integer of at least 1")
     return value
+
+
+MEMORY_OPTION = "memory"
+
+
+class MemoryModel(msgspec.Struct, frozen=True, kw_only=True):
+    """How much memory a server needs for items: an estimate, within about 10 %.
+
+    `default` is the limit without the option. An item takes its key and value and `item_bytes`,
+    times `rounding`. `cachemark memory` measures the true figures.
+    """
+
+    default: str = "64m"
+    # memcached's: header, cas number, line ends; then chunks of sizes that grow by a quarter.
+    item_bytes: int = 57
+    rounding: float = 1.1
+
+    def needed_bytes(self, items: int, data_bytes: int) -> int:
+        """The memory for items whose keys and values have `data_bytes` in all."""
+        return math.ceil((data_bytes + items * self.item_bytes) * self.rounding)
+
+
+def check_memory(spec: ServerSpec, *, least: int) -> None:
+    """Refuse a `memory` that is no size, or below `least` bytes. Raises UsageError."""
+    text = spec.options.get(MEMORY_OPTION)
+    if text is None:
+        return
+    if parse_memory(text, f"server {spec.text!r}: {MEMORY_OPTION}") < least:
+        raise UsageError(
+            f"server {spec.text!r}: {MEMORY_OPTION}={text} is too little",
+            f"at least {least // 1024}k" if least < MIB else f"at least {least // MIB}m",
+        )
+
+
+def memory_bytes(text: str) -> int:
+    """A checked `memory` in bytes."""
+    return parse_memory(text, MEMORY_OPTION)
+
+
+def memory_mib(text: str) -> int:
+    """A checked `memory` in whole MiB, for servers that take nothing else."""
+    return memory_bytes(text) // MIB

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, check_memory, memory_mib
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,
@@ -14,7 +13,16 @@ from cachemark.endpoints.servers.port_process import (
     which,
 )
 from cachemark.endpoints.servers.running import RunningServer
-from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
+from cachemark.endpoints.servers.spec import (
+    MEMORY_OPTION,
+    MemoryModel,
+    Missing,
+    ServerSpec,
+    check_memory,
+    memory_mib,
+    positive,
+    read_options,
+)
 from cachemark.model.errors import UsageError
 from cachemark.model.units import MIB
 
@@ -58,7 +66,7 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     @property
     def memory(self) -> MemoryModel | None:
         """How items fill it; None if it has no limit that can be set."""
-        option = self.options.get(OPTION)
+        option = self.options.get(MEMORY_OPTION)
         return MemoryModel(default=option.default) if option and option.default else None
 
     def parse(self, text: str, details: str) -> ServerSpec:

@@ -38,22 +38,3 @@ RENDERERS: dict[str, Callable[[ComparisonReport, int | None], str]] = {
     "json": _json,
     "junit": junit.render,
 }
-
-__all__ = [
-    "RENDERERS",
-    "CellFilter",
-    "ComparisonReport",
-    "ComparisonRow",
-    "Gate",
-    "GateAnswer",
-    "Side",
-    "check_gate",
-    "compare_cells",
-    "compare_in_turns",
-    "compare_runs",
-    "compare_stored",
-    "compare_within_run",
-    "gate_answer",
-    "gate_line",
-    "gated",
-]

@@ -16,13 +16,3 @@ RENDERERS: dict[str, Callable[[History, int | None], str]] = {
     "csv": csv_file.render,
     "json": versioned(SCHEMA),
 }
-
-__all__ = [
-    "RENDERERS",
-    "CellHistory",
-    "Entry",
-    "History",
-    "HistoryQuery",
-    "RunIndex",
-    "query_history",
-]

@@ -12,12 +12,3 @@ from cachemark.report.html.render import (
     render_page,
     script_text,
 )
-
-__all__ = [
-    "column_classes",
-    "content_policy",
-    "render",
-    "render_page",
-    "script_text",
-    "style_sheet",
-]

@@ -14,11 +14,10 @@ from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
 from cachemark.report.document import Table, plain_table
 from cachemark.report.html import descriptions
-from cachemark.report.html.inline_svg import inline_svg
 from cachemark.report.json_text import stamped
 from cachemark.report.model import SCHEMA, Group, Report, Section, TrialRow
 from cachemark.report.plots import plots
-from cachemark.report.plots.images import svg
+from cachemark.report.plots.images import inline_svg, svg
 from cachemark.report.plots.layout import NARROW, WIDE
 from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import leader

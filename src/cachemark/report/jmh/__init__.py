@@ -16,5 +16,3 @@ RENDERERS: dict[str, Callable[[JmhReport, int | None], str]] = {
     "json": versioned(SCHEMA),
     "html": html.render,
 }
-
-__all__ = ["RENDERERS", "JmhReport", "build"]

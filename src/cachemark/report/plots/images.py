@@ -2,6 +2,7 @@
 
 import importlib
 from types import ModuleType
+from xml.etree import ElementTree
 
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean_all
@@ -35,3 +36,52 @@ def _optional(name: str) -> ModuleType:
             f"plots are drawn with {name}, which is not installed",
             "install it: pip install 'cachemark[export]'",
         ) from error
+
+
+# Written on every element, although they say what holds anyway, or what the page says itself.
+_NEEDLESS = frozenset(
+    {"pointer-events", "aria-hidden", "role", "aria-roledescription", "font-family", "class"}
+)
+
+
+def inline_svg(svg: str, *, name: str, alt: str) -> str:
+    """The drawing as an image with a text: its size is the page's affair.
+
+    What Vega says of a mark for screen readers becomes its tooltip: the image as a whole has a
+    text alternative, and its figures a table.
+    """
+    root = ElementTree.fromstring(svg)
+    family = next((node.get("font-family") for node in root.iter() if node.get("font-family")), "")
+    _tidy(root)
+    for attribute in ("version", "stroke-miterlimit"):
+        root.attrib.pop(attribute, None)
+    root.set("role", "img")
+    root.set("class", name)
+    root.set("aria-label", alt)
+    if family:
+        root.set("font-family", family)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _tidy(node: ElementTree.Element) -> None:
+    # Inside a page elements of SVG need no namespace.
+    node.tag = node.tag.rpartition("}")[2]
+    label = node.attrib.pop("aria-label", "")
+    is_mark = node.get("role") == "graphics-symbol" and not node.get("class")
+    for attribute in _NEEDLESS & node.attrib.keys():
+        del node.attrib[attribute]
+    if node.get("opacity") == "1":
+        del node.attrib["opacity"]
+    for child in list(node):
+        if child.get("display") == "none" or not _shows(child):
+            node.remove(child)
+        else:
+            _tidy(child)
+    if label and is_mark:
+        title = ElementTree.SubElement(node, "title")
+        title.text = label
+
+
+def _shows(node: ElementTree.Element) -> bool:
+    """Remove Vega's background and foreground marks of groups, which are invisible here."""
+    return node.get("class") not in ("background", "foreground")

@@ -1,8 +1,10 @@
-"""The engine's answers in words: a fit, a snapshot, the servers that a trace needs."""
+"""The engine's answers in words: a fit, a snapshot, the servers that a trace needs, a new trace."""
+
+from collections.abc import Iterator
 
 import msgspec
 
-from cachemark.model.trace_words import ToldTrace
+from cachemark.model.trace_statistics import ToldTrace, WrittenTrace
 from cachemark.report.trace.document import TraceDocument, TracePart
 
 
@@ -16,3 +18,28 @@ def document(of: ToldTrace, source: msgspec.Struct | None = None) -> TraceDocume
         parts=[TracePart(s.title, s.columns, s.rows, s.notes, prose=s.prose) for s in of.sections],
         source=source or of,
     )
+
+
+_KEYS = {"plain": "keys as they were", "anonymous": "keys by an irreversible hash"}
+
+
+def lines_of(written: WrittenTrace, path: str) -> Iterator[str]:
+    """Lines about a written trace: its records, its source, and the missing operations."""
+    origin, summary = written.origin, written.summary
+    yield f"{path}: {written.records:,} records, {written.bytes:,} bytes, from {origin.source}"
+    yield f"  {_KEYS.get(origin.keys, origin.keys)}"
+    if origin.sampled > 1:
+        yield f"  one key of {origin.sampled:,}, with all its operations"
+    yield f"  read: {_counts(summary.operations)}"
+    if summary.server:
+        yield f"  the server counted: {_counts(summary.server)}"
+    if summary.other_lines:
+        yield f"  not requests: {_counts(summary.other_lines)}"
+    yield f"  left out: {_counts(summary.left_out)}"
+    if summary.reconnects:
+        yield f"  connected again {summary.reconnects} times: requests in between are missing"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    shown = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return ", ".join(shown) or "nothing"

@@ -21,8 +21,6 @@ from cachemark.runs.audit.fitness import skip_reason, stored_bytes, unused_wires
 from cachemark.runs.audit.levels import Scene, prove
 from cachemark.runs.tapes import TapeCache
 
-__all__ = ["Audit", "Auditor", "Fitness", "Level", "Restrictions", "skip_reason"]
-
 
 class Auditor:
     """Checks the servers and levels of a plan, and says what that rules out for each cell."""

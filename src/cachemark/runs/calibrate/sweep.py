@@ -12,7 +12,7 @@ import msgspec
 from cachemark import __version__
 from cachemark.analysis.percentiles import min_sample_size
 from cachemark.analysis.statistics.figures import ok, rate, response_ns
-from cachemark.analysis.statistics.proportion import percentile_against_limit
+from cachemark.analysis.statistics.interval import percentile_against_limit
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.endpoints.servers.engine_process import EngineProcess, Listening

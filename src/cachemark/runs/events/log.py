@@ -3,10 +3,15 @@
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from cachemark.host.files import open_regular, open_to_append, read
+from cachemark.host.process import cpu_ns
 from cachemark.model import events
+from cachemark.model.outcome import Outcome
 
 # Of the fields of /proc/PID/stat, counted from the one after the name.
 _START_FIELD = 19
@@ -72,3 +77,20 @@ def process_start(pid: int) -> str:
 def own_identity() -> tuple[int, str]:
     """The number of this process, and when it began."""
     return os.getpid(), process_start(os.getpid())
+
+
+# The environment variable with the process id of the server that belongs to a run.
+WEB_PID = "CACHEMARK_WEB_PID"
+
+
+def with_web_time(play: Callable[[], list[Outcome]]) -> list[Outcome]:
+    """Play, and note in each outcome what the server used meanwhile, if there is one."""
+    pid = os.environ.get(WEB_PID, "")
+    if not pid.isdecimal():
+        return play()
+    before = cpu_ns(int(pid))
+    outcomes = play()
+    after = cpu_ns(int(pid))
+    if before is None or after is None:
+        return outcomes
+    return [msgspec.structs.replace(outcome, web_cpu_ns=after - before) for outcome in outcomes]

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.analysis.giving_up import given_up
+from cachemark.analysis.giving_up import given_up, may_be_replayed
 from cachemark.analysis.rate_search import (
     Search,
     begun_search,
@@ -19,7 +19,6 @@ from cachemark.analysis.rate_search import (
     searches,
     wants_closed,
 )
-from cachemark.analysis.verdict.replay import may_be_replayed
 from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Cell, Outcome, Trial

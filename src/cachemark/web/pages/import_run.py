@@ -11,7 +11,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
 from cachemark.runs.storage.archive import MAX_BYTES, SUFFIX
 from cachemark.web.context import context
-from cachemark.web.forms import check_csrf_header
+from cachemark.web.guard import check_csrf_header
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
 

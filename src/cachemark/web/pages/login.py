@@ -4,8 +4,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cachemark.web.context import context
-from cachemark.web.forms import form_of
-from cachemark.web.guard import COOKIE, same
+from cachemark.web.guard import COOKIE, form_of, same
 from cachemark.web.layout import page
 
 

@@ -9,7 +9,7 @@ from cachemark.model.machine_limits import Check
 from cachemark.report.document import Table, plain_table
 from cachemark.runs.parties import all_clients, client_state, server_kinds
 from cachemark.web.context import context
-from cachemark.web.forms import form_of
+from cachemark.web.guard import form_of
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
 

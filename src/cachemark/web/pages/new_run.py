@@ -16,7 +16,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.runs.parties import check_servers, known_clients, named_clients, server_names
 from cachemark.runs.storage.run_limits import named_programs
 from cachemark.web.context import Context, context
-from cachemark.web.forms import form_of
+from cachemark.web.guard import form_of
 from cachemark.web.layout import page
 from cachemark.web.player import CommandedRun, write_experiment
 from cachemark.web.stored import stored_run

@@ -16,5 +16,3 @@ TOOLS = {
     module.TOOL.name: module.TOOL
     for module in (memtier, mutilate, mc_crusher, rpc_perf, cachecannon, memaslap, ycsb)
 }
-
-__all__ = ["TOOLS", "Tool", "ToolJob", "ToolResult", "tool_results"]
