@@ -157,8 +157,9 @@ def test_a_running_server_becomes_one_page(inside: Inside, tmp_path: Path) -> No
             )
             load.kill()
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("kept.trace: ")
+    assert told.stdout.startswith(f"{address}: ")
     page = (tmp_path / "page.html").read_text()
+    assert f"<title>{address}: " in page
     for title in ("Servers that are needed", "Reads that miss", "Hottest keys"):
         assert title in page
     assert (tmp_path / "kept.trace").stat().st_size > 0

@@ -98,7 +98,11 @@ def capacity(
         path, name = Path(source), Path(source).name
         if not path.exists() and _is_address(source):
             folder = stack.enter_context(temporary_folder())
-            path, name = _recorded(source, duration, keep or folder / "recorded.trace"), source
+            # A title is the name of the file.
+            path, name = folder / source, source
+            _record(source, duration, keep or path)
+            if keep is not None:
+                path.symlink_to(keep.resolve())
         elif duration or keep:
             raise UsageError(
                 "--duration, --keep: they are for a running memcached", "leave them out"
@@ -121,14 +125,13 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _recorded(server: str, duration: str | None, into: Path) -> Path:
+def _record(server: str, duration: str | None, into: Path) -> None:
     """Record a running memcached."""
     if duration is None:
         raise UsageError(f"{server}: for how long?", "add --duration 60s")
     tell = plain_console(stderr=True, soft_wrap=True)
     tell.print(f"recording {server} for {duration}", markup=False, highlight=False)
     written_trace(["record", f"--duration={duration}", f"--out={into}", "--", server])
-    return into
 
 
 def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Path) -> TraceCapacity:
