@@ -4,6 +4,7 @@ import base64
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from cachemark.model.errors import TrialError, UnsupportedError, WorkerCrashedEr
 from cachemark.model.faults import Fault
 from cachemark.runs.resilience.injection import Injection, impossible, injection
 from cachemark.runs.resilience.window import FaultWindow
+from cachemark.runs.trials.prefill import run_prefill
 
 KEYS = 1009  # a prime, so that each caller uses each key
 _RATE = 400
@@ -105,7 +107,7 @@ class CellPlayer:
                 if not fault.needs_cluster:
                     raise
                 return replace(outcome, not_applicable=error.text)
-            _prefill(worker)
+            run_prefill(partial(_prefill, worker))
             outcome = replace(
                 outcome,
                 library=ready.library,
@@ -219,13 +221,13 @@ def _check_claims(ready: protocol.Ready, request: protocol.Prepare) -> None:
         raise UnsupportedError(reason)
 
 
-def _prefill(worker: Worker) -> None:
+def _prefill(worker: Worker) -> protocol.Done:
     worker.send(protocol.RunRequest(phase="prefill"))
     until = time.monotonic() + _READY_S
     while (left := until - time.monotonic()) > 0:
         answer = worker.receive(left)
-        if isinstance(answer, protocol.Done) and answer.operations["set"].ok == KEYS:
-            return
+        if isinstance(answer, protocol.Done):
+            return answer
         if answer is not None and not isinstance(answer, protocol.Progress):
             raise TrialError(f"{worker.name}: the keys could not be stored")
     raise TrialError(f"{worker.name}: the keys were not stored within {_READY_S:g} s")
