@@ -98,8 +98,8 @@ def test_a_load_is_what_the_server_counted(address: str, tmp_path: Path) -> None
     assert written.summary.left_out == {}
     operations, server = written.summary.operations, written.summary.server
     assert operations["get"] - server["cmd_get"] in (0, 1)
-    assert server["cmd_get"] > 500
-    assert operations["set"] == server["cmd_set"] > 100
+    assert server["cmd_get"] > 0
+    assert operations["set"] == server["cmd_set"] > 0
     assert written.records == operations["get"] + operations["set"]
 
 
