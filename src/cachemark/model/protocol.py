@@ -5,7 +5,7 @@ them. A worker reads requests from stdin and writes answers to stdout, one JSON 
 line. Its stderr is its log.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -300,17 +300,8 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
 Request = Hello | Prepare | RunRequest | BeginSlices | Slice | EndSlices | Stop | Bye
 WorkerAnswer = Ready | Progress | SliceDone | Done | Unsupported | Failure
 
-REQUESTS: tuple[type[Message], ...] = (
-    Hello,
-    Prepare,
-    RunRequest,
-    BeginSlices,
-    Slice,
-    EndSlices,
-    Stop,
-    Bye,
-)
-ANSWERS: tuple[type[Message], ...] = (Ready, Progress, SliceDone, Done, Unsupported, Failure)
+REQUESTS: tuple[type[Message], ...] = get_args(Request)
+ANSWERS: tuple[type[Message], ...] = get_args(WorkerAnswer)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
