@@ -6,6 +6,7 @@ import re
 import msgspec
 import pytest
 
+from cachemark.analysis.number_format import hidden_by
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment_file import parse
@@ -97,6 +98,8 @@ def test_a_lead_within_the_instruments_own_error_is_no_answer(rate: int, answer:
     assert group.lead is not None
     assert (group.lead.first.client, group.lead.answer) == ("b", answer)
     assert "are within the instrument's own error" in self_comparison(group)
+    assert hidden_by(1.0321) == "differences below 3.2 %"
+    assert hidden_by(3416.5) == "even differences by a factor of 2"
 
 
 STEAL = "steal, time that the hypervisor gave to others"

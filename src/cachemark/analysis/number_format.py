@@ -11,6 +11,12 @@ def number(value: float) -> str:
     return _three(value)
 
 
+def hidden_by(bound: float) -> str:
+    """The differences that an instrument's own error, a factor, hides."""
+    below = f"differences below {100 * bound - 100:.1f} %"
+    return below if bound < 2 else "even differences by a factor of 2"
+
+
 def _three(value: float) -> str:
     if abs(value) >= 99.95:
         return f"{value:.0f}"

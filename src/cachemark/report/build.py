@@ -11,7 +11,6 @@ from cachemark.analysis.statistics import (
     PERCENTILES,
     CellSummary,
     ends_by_time,
-    has_timeline,
     min_sample_size,
     rejections,
     summarise,
@@ -259,7 +258,7 @@ def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
         outcome.trial.cell.client
         for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index)
         if outcome.verdict == "VALID" and outcome.rounds is None
-        if ends_by_time(outcome) and not has_timeline(outcome)
+        if ends_by_time(outcome) and outcome.measure and outcome.measure.timeline is None
     )
     if not clients:
         return []

@@ -4,6 +4,7 @@ from cachemark.analysis.number_format import (
     count_of,
     counted,
     cpu_with_error,
+    hidden_by,
     interval,
     percentile_with_error,
     rate_with_error,
@@ -219,8 +220,7 @@ def self_comparison(group: Group) -> str:
     text = f"A/A test: {name}, played twice, has {ratio_words(itself.ratio)} × its own {what}"
     if group.itself_bound <= 1:
         return f"{text} (within {count_of(itself.count, itself.unit)}, so no bound)."
-    own_error = 100 * group.itself_bound - 100
-    return f"{text}; differences below {own_error:.1f} % are within the instrument's own error."
+    return f"{text}; {hidden_by(group.itself_bound)} are within the instrument's own error."
 
 
 def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:

@@ -8,6 +8,10 @@ from cachemark.runs.tapes import Generations
 
 # Behind it, what came over one connection need not keep its order.
 _PROXY = "nutcracker"
+# Only these reads are compared with the caller's last set.
+_READS, _SETS = frozenset({"get", "gets", "gat"}), frozenset({"set", "set_noreply"})
+_UNREAD = ": no get, gets or gat reads what a set stored"
+_WRITES = _SETS | {"add", "append", "cas", "fetch", "mset", "mset_noreply", "prepend", "replace"}
 
 
 def generations_of(
@@ -42,10 +46,13 @@ def no_generations(load: Load) -> str:
 def lines_about_order(plan: Plan) -> list[str]:
     """Lines before a run begins: where it does not see lost and stale writes. Pure."""
     experiment = plan.experiment
-    if not any(one.trace or kinds(one) & {"set", "set_noreply"} for one in experiment.workloads):
-        return []
-    known = [(load.name, _not_seen(load, experiment)) for load in experiment.loads]
-    return [f"{name}: lost and stale writes are not seen{text}" for name, text in known if text]
+    works = [(one.name, kinds(one), bool(one.trace)) for one in experiment.workloads]
+    seen = {name for name, of, trace in works if trace or (of & _READS and of & _SETS)}
+    unread = ", ".join(name for name, of, _ in works if of & _WRITES and name not in seen)
+    told = [(unread, _UNREAD)] if unread else []
+    if seen:
+        told += [(load.name, _not_seen(load, experiment)) for load in experiment.loads]
+    return [f"{name}: lost and stale writes are not seen{text}" for name, text in told if text]
 
 
 def _not_seen(load: Load, experiment: Experiment) -> str:

@@ -216,6 +216,11 @@ def test_a_plan_says_where_the_order_is_not_certain() -> None:
         f"{start}: a caller's operations go over several connections"
     ]
     assert order_lines(["memcached"], mixed, depth=8) == [unclaimed]
+    for unread in ({"set": 1.0}, {"mget": 1.0, "set": 1.0}, {"get": 1.0, "mset": 1.0}):
+        (line,) = order_lines(["memcached"], unread)
+        assert line.endswith(
+            ": lost and stale writes are not seen: no get, gets or gat reads what a set stored"
+        )
     assert order_lines(["memcached"], quiet) == [unclaimed]
     assert order_lines(["nutcracker:memcached"], mixed, depth=8) == [
         f"{unclaimed}, and through nutcracker"

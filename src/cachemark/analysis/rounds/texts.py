@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import count_of, interval
+from cachemark.analysis.number_format import count_of, hidden_by, interval
 from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
 from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
@@ -236,9 +236,8 @@ def twice_text(ranking: Ranking, question: Question) -> str:
     text = f"{question.name(twice.second)} played twice: {ratio_words(twice.ratio)} × itself"
     if twice.scope == "within" or ranking.bound <= 1:
         return f"{text}, within {count_of(twice.count, twice.unit)}."
-    own_error = 100 * ranking.bound - 100
     return (
-        f"{text}. Differences below {own_error:.1f} % are within the instrument's own error on"
+        f"{text}. {hidden_by(ranking.bound).capitalize()} are within the instrument's own error on"
         f" this machine{_lead_and_bound(ranking)}."
     )
 

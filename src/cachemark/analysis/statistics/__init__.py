@@ -12,7 +12,6 @@ from cachemark.analysis.statistics.figures import (
     cpu_parts_us,
     ends_by_time,
     figures_of,
-    has_timeline,
     kind_rate,
     ok,
     rate,

@@ -128,11 +128,6 @@ def ends_by_time(trial: Outcome) -> bool:
     return not plays_to_an_end(trial.workload)
 
 
-def has_timeline(trial: Outcome) -> bool:
-    """Whether the worker reported the progress of the window."""
-    return trial.measure is not None and trial.measure.timeline is not None
-
-
 def kind_rate(trial: Outcome, kinds: Sequence[str]) -> float | None:
     """The part of `window_rate` that some kinds of operations have."""
     whole, window = window_rate(trial), trial.measure

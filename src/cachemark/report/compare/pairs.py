@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cachemark.analysis.number_format import hidden_by
 from cachemark.analysis.rounds.looks import MAX_SITTINGS
 from cachemark.analysis.statistics import FIGURES, Comparison
 from cachemark.analysis.stored_runs import MIN_RUNS, NOT_IN_TURNS
@@ -139,8 +140,8 @@ def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
     known = [(row, of) for row, of in unclear if of.needed]
     within = [(row, of) for row, of in unclear if of.within_own_error]
     lines = [
-        f"{FIGURES[of.figure].title} of {cell_title(row.other)}: differences below "
-        f"{100 * of.bound - 100:.1f} % are within the instrument's own error (A/A test)"
+        f"{FIGURES[of.figure].title} of {cell_title(row.other)}: {hidden_by(of.bound)} "
+        "are within the instrument's own error (A/A test)"
         for row, of in within
     ]
     if known:
