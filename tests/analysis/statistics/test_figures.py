@@ -1,5 +1,7 @@
 """The rate of a trial: by which time its operations are divided, and which of them count."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -51,6 +53,15 @@ def test_what_ends_by_time_is_divided_by_that_time() -> None:
     counts = [10] * 100 + [3]
     done = trial(Workload(name="w"), counts, Operation(attempts=1003, ok=1003))
     assert window_rate(done) == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("load", [{"rate": 15}, {"think": "60ms"}], ids=["rate", "think"])
+def test_a_sparse_loop_is_divided_by_the_whole_window(load: dict[str, Any]) -> None:
+    """The last of 15 operations ended after 0.87 s: then nothing was due."""
+    counts = [0, 0, 1] * 15 + [0] * 42
+    done = trial(Workload(name="w"), counts, Operation(attempts=15, ok=15))
+    paced = msgspec.structs.replace(done, load=msgspec.structs.replace(done.load, **load))
+    assert window_rate(paced) == pytest.approx(15)
 
 
 def test_a_refused_cas_is_no_success_and_no_hit() -> None:

@@ -14,7 +14,8 @@ from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.model.work_length import plays_to_an_end
 
-# A window that ended earlier than this part of its length was stopped.
+# A closed loop without pauses was stopped if its last reply came before this part of the window.
+# Others may have nothing to do at the end.
 _WHOLE = 0.9
 
 
@@ -140,7 +141,8 @@ def kind_rate(trial: Outcome, kinds: Sequence[str]) -> float | None:
 def _timeline_rate(trial: Outcome, window: Done) -> float | None:
     """The rate by the timeline; None if it does not show the end of a window by time."""
     timeline, length_ns = window.timeline, trial.timing.measure_ms * 1_000_000
-    stopped = window.elapsed_ns < _WHOLE * length_ns
+    pauses = trial.load.rate is not None or trial.load.think is not None
+    stopped = not pauses and window.elapsed_ns < _WHOLE * length_ns
     if timeline is None or not ends_by_time(trial) or stopped:
         return None
     whole = length_ns // timeline.slice_ns
