@@ -8,7 +8,7 @@
 //	kinds.go     the kinds of operation      timeline.go   the window in slices and sections
 //	client.go    what a client file offers   connect.go    how clients connect
 //	slices.go    short turns of a player     script.go    what a lane plays next
-//	groups.go    the times of whole groups   heap.go        what a run allocates and collects
+//	groups.go    the times of whole groups   heap.go, sampler.go  what a run allocates; samples of it
 //	hello.go     who this worker is          renewal.go    connections that are opened again as asked
 //	*_client.go  one file for each library   README.md     what a client file has to hold
 //
@@ -200,7 +200,7 @@ func (w *Worker) run(request *Request) any {
 	var err error
 	over := make(chan struct{}, 1)
 	go func() {
-		done, err = player.play(request, window)
+		done, err = sampled(request, func() (*Done, error) { return player.play(request, window) })
 		over <- struct{}{}
 	}()
 	lost := w.wait(player, over, true)

@@ -8,7 +8,7 @@
 //   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
 //   sockets.mjs  the connections                window.mjs      when a run begins and ends
 //   run.mjs      what the loops share           slices.mjs      the tape played in short turns
-//   heap.mjs     what a run collects            renewal.mjs     connections that are opened again as asked
+//   heap.mjs, sampler.mjs  what a run collects  renewal.mjs     connections that are opened again as asked
 //   clients/     one file for each library      README.md       what a client file has to hold
 //
 // A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
@@ -21,6 +21,7 @@ import { Console } from 'node:console';
 import { isOwnError, loadClient } from './client.mjs';
 import { KINDS } from './kinds.mjs';
 import { BadRequest, ConnectError, LostCall, refuse, Prepare, Unsupported } from './prepare.mjs';
+import { sampled } from './sampler.mjs';
 import { Tape, TapeError } from './tape.mjs';
 
 const PROGRESS_MS = 1000;
@@ -144,7 +145,7 @@ class Worker {
     if (request.stop) run.window.stop();
     const progress = setInterval(() => send({ type: 'progress', ...run.progress }), PROGRESS_MS);
     try {
-      return await player.play(request.phase);
+      return await sampled(request, () => player.play(request.phase));
     } finally {
       clearInterval(progress);
       if (this.pendingRun === request) this.pendingRun = null;

@@ -10,6 +10,7 @@ slices.py     slices in turn with others      histogram.py     HdrHistogram
 groups.py     the times of whole groups       call_log.py      a record of each call
 give_up.py    callers that give up calls      clients/         one file for each library
 main_thread.py  the thread of the first lane  heap.py          what a run collects
+sampler.py    samples of its functions
 README.md     what a client file has to hold
 """
 
@@ -31,6 +32,7 @@ import give_up
 from client import describe, load_client, log
 from main_thread import MAIN_THREAD
 from prepare import Prepare, Unsupported, check
+from sampler import sampled
 from tape import KINDS, Tape, TapeError
 from window import clock
 
@@ -127,6 +129,10 @@ class Worker:
         """Play a phase, and tell progress each second."""
         if self._player is None:
             return failed("protocol", "run before prepare")
+        with sampled(request):
+            return self._run(request)
+
+    def _run(self, request):
         player, results = self._player, queue.SimpleQueue()
         calls_path = request.get("calls", "")
         self._slices = None

@@ -5,7 +5,7 @@
 #   worker.rb        requests in, answers out       lib/lane.rb         the measured loops
 #   lib/prepare.rb   the request `prepare`        lib/window.rb       when a run begins and ends
 #   lib/client.rb    the base of a client file   lib/verify.rb       the result of a reply
-#   lib/player.rb    one prepared trial             lib/{recorder,heap}.rb  the records, and their sums
+#   lib/player.rb    one prepared trial             lib/{recorder,heap,sampler}.rb  the records, sums, samples
 #   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
 #   lib/groups.rb    the times of whole groups      lib/slices.rb       the tape played in turns
@@ -26,7 +26,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up heap slices renewal lane player].each { |part| require_relative "lib/#{part}" }
+%w[operation generations tape verify histogram prepare client window timeline library_log recorder groups call_log give_up heap sampler slices renewal lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0

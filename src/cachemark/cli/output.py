@@ -78,10 +78,15 @@ def write_out(out: Path, content: str | bytes, *, option: str = "--out") -> None
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> None:
     """Write the files of a folder that the option --out names, or none. Raises UsageError."""
+    write_contents({name: _with_line_end(text) for name, text in texts.items()}, folder, "--out")
+
+
+def write_contents(contents: Mapping[str, bytes | str], folder: Path, option: str) -> None:
+    """Write the files of a folder that an option names, or none. Raises UsageError."""
     try:
-        write_files(folder, {name: _with_line_end(text) for name, text in texts.items()})
+        write_files(folder, contents)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--out {folder}: cannot be written: {error}") from error
+        raise UsageError(f"{option} {folder}: cannot be written: {error}") from error
 
 
 def _with_line_end(text: str) -> str:

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.analysis.why.profile import shares_of
 from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import progress_lines, terminal_width, write_text
+from cachemark.cli.output import progress_lines, terminal_width, write_contents, write_text
 from cachemark.cli.overrides import Overrides, changed_experiment, planned_experiment
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry
 from cachemark.host import process, system_calls
-from cachemark.model.counts import CountedWork
+from cachemark.model.counts import CountedWork, FoldedStacks
 from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
+from cachemark.report.why.profiles import profile_files
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
 
 # Few keys: each pass stores them anew.
@@ -43,6 +45,8 @@ _OWN_WORK = Experiment(
     loads=[Load(name="one-caller")],
 )
 LEAST_REPEAT, _MOST_REPEAT = 3, 100
+_PROFILE_MS = 5000
+_OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
 WhyForm = Literal["table", "markdown", "json"]
 
 
@@ -70,16 +74,17 @@ def why(
     repeat: Annotated[
         int, Parameter(help="how often to count; the error is found from the repetitions")
     ] = 5,
+    profile: Annotated[
+        Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
+    ] = None,
     form: Annotated[WhyForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
 ) -> int:
     """Count CPU time, system calls, segments and bytes of one operation of each client.
 
-    One caller plays each kind of operation of a mix by itself: CPU time, waits and page faults are
-    the kernel's account, system calls are counted under strace, and segments and bytes at the
-    embedded server. Sentences say which counts differ from those of the first client, and how much
-    of the CPU time between them that is. docs/why.md explains them. The exit status is 1 if a
-    client could not be counted.
+    One caller plays each kind of operation of a mix by itself. Sentences say which counts differ
+    from those of the first client, and how much of the CPU time between them that is. docs/why.md
+    explains them. The exit status is 1 if a client could not be counted.
     """
     if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
         raise UsageError(
@@ -93,7 +98,10 @@ def why(
         wire=wire,
     )
     planned = _planned(experiment, overrides)
-    report = counted_report(planned, repeat, _earlier(past) if past else [])
+    earlier = _earlier(past) if past else None
+    report = counted_report(planned, repeat, earlier, _PROFILE_MS if profile else 0)
+    if profile:
+        write_contents(profile_files(report.profiles), profile, "--profile")
     write_text(RENDERERS[form](report, terminal_width()), out)
     return FAILED if any(each.failure for each in report.counted) else OK
 
@@ -107,20 +115,31 @@ def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
     return planned_experiment(experiment, overrides)
 
 
-def _earlier(path: Path) -> list[CountedWork]:
-    """What an earlier answer counted, under names that tell it from today's. Raises UsageError."""
+def _earlier(path: Path) -> WhyReport:
+    """An earlier answer, under names that tell its clients from today's. Raises UsageError."""
     remedy = "write one: cachemark why … --format json --out FILE"
     with refusing(f"--past {path}", remedy, decodes=True):
-        counted = msgspec.json.decode(path.read_bytes(), type=WhyReport).counted
-    return [msgspec.structs.replace(of, client=f"{path.name}: {of.client}") for of in counted]
+        earlier = msgspec.json.decode(path.read_bytes(), type=WhyReport)
+    return msgspec.structs.replace(
+        earlier,
+        counted=[_renamed(of, path.name) for of in earlier.counted],
+        profiles=[_renamed(of, path.name) for of in earlier.profiles],
+    )
+
+
+def _renamed(of: _OfClient, file: str) -> _OfClient:
+    return msgspec.structs.replace(of, client=f"{file}: {of.client}")
 
 
 def counted_report(
-    planned: Experiment, repeat: int = LEAST_REPEAT, earlier: Sequence[CountedWork] = ()
+    planned: Experiment,
+    repeat: int = LEAST_REPEAT,
+    earlier: WhyReport | None = None,
+    profile_ms: int = 0,
 ) -> WhyReport:
-    """Count the experiment's clients. Raises UsageError.
+    """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
 
-    Everything is compared with the first of `earlier`, if it is not empty.
+    Everything is compared with the first client of `earlier`, if there is one.
     """
     engine = process.binary_path()
     known = registry(engine)
@@ -136,9 +155,11 @@ def counted_report(
             placement=planned.placement,
             repeat=repeat,
             seed=planned.seed,
+            profile_ms=profile_ms,
         )
         counted = count(plan, engine, progress)
-    works = [*earlier, *counted.works]
+    works = [*(earlier.counted if earlier else ()), *counted.works]
+    profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
         server="the embedded server",
         work=_work_in_words(workload),
@@ -147,6 +168,8 @@ def counted_report(
         differences=differences(works, counted.unit_costs),
         unit_costs=counted.unit_costs,
         missing=_missing(clients),
+        profiles=profiles,
+        shares=[shares_of(each) for each in profiles],
     )
 
 

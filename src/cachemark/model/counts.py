@@ -1,6 +1,15 @@
-"""The counts of one operation of a client, as the counting pass of `cachemark why` finds them."""
+"""The counts of one operation of a client, as the passes of `cachemark why` find them."""
+
+import re
 
 import msgspec
+
+from cachemark.model.errors import TrialError
+
+_HEAD = re.compile(r"# (sampler|missing): (.+)")
+# Beside the calls, the worker makes ready and adds up: functions of its own without a lane.
+_LANE = re.compile(r"\(cachemark/\S*lane", re.IGNORECASE)
+_STACK = re.compile(r"(\S.*) (\d+)")
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,3 +144,40 @@ class CountedWork(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     repetitions: list[Counts] = []
     failure: str = ""
+
+
+class FoldedStacks(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a sampler found each stack of functions, in one kind of operation of a client.
+
+    A stack has the frames from the outermost function to the innermost, with `;` between them. A
+    frame is `NAME (FILE:LINE)`, as far as the sampler knows them; the line is the function's first.
+    `failure` is the reason why there are no stacks.
+    """
+
+    client: str
+    kind: str
+    language: str
+    sampler: str = ""
+    stacks: dict[str, int] = {}
+    failure: str = ""
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return sum(self.stacks.values())
+
+
+def parse_stacks(text: str) -> tuple[str, dict[str, int], str]:
+    """A worker's file: the sampler, the stacks, and why there are none. Raises TrialError."""
+    head: dict[str, str] = {}
+    stacks: dict[str, int] = {}
+    for line in filter(None, text.split("\n")):
+        if found := _HEAD.fullmatch(line):
+            head[found[1]] = found[2]
+        elif found := _STACK.fullmatch(line):
+            if "(cachemark/" not in found[1] or _LANE.search(found[1]):
+                stacks[found[1]] = stacks.get(found[1], 0) + int(found[2])
+        else:
+            raise TrialError(f"a profile has a line that is no stack: {line[:80]!r}")
+    missing = head.get("missing", "" if stacks else "the sampler took no sample")
+    return head.get("sampler", ""), {} if missing else stacks, missing

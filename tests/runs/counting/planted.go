@@ -46,6 +46,8 @@ func (c *changed) Write(p []byte) (n int, err error) {
 		}
 		<-done
 		return n, err
+	case "a slow key check":
+		checkKey(p[:1])
 	case "garbage":
 		for i := 0; i < 50; i++ {
 			sink = make([]byte, 16)
@@ -64,4 +66,13 @@ func (c *Client) oneByOne(keys []string) (map[string]*Item, error) {
 		found[key] = item
 	}
 	return found, nil
+}
+
+//go:noinline
+func checkKey(letter []byte) {
+	for i := 0; i < 100_000; i++ {
+		if letter[0] > 127 {
+			panic("no ASCII")
+		}
+	}
 }

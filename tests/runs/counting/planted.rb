@@ -7,6 +7,7 @@ module Planted
   def write(data)
     case NAME
     when 'two writes' then return super(data[0, 3]) + super(data[3..])
+    when 'a slow key check' then check_key(data)
     when 'garbage' then 50.times { +'' }
     when 'another thread' then return in_thread(data)
     end
@@ -20,6 +21,8 @@ module Planted
   end
 
   private
+
+  def check_key(data) = 2000.times { data.length.positive? || raise }
 
   def in_thread(data)
     @tasks ||= Queue.new.tap do |tasks|

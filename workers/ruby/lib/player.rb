@@ -117,10 +117,12 @@ class Player
     heap = Heap.now if counts_heap
     before = Process.times
     @playing = true
+    Sampler.start(phase)
     threads = @lanes.map { |lane| Thread.new { play_lane(lane, window) } }
     Thread.new do
       Thread.current.report_on_exception = false
       threads.each(&:join)
+      Sampler.stop
       @playing = false
       after = Process.times
       heap &&= Heap.since(heap)

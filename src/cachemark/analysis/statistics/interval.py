@@ -131,9 +131,11 @@ def percentile_against_limit(count: int, above: int, percent: float) -> LimitAns
     return "above" if low > allowed else "unknown"
 
 
-def proportion_interval(successes: int, count: int) -> tuple[float, float]:
-    """The exact 95 % interval of a proportion: Clopper and Pearson, Biometrika 26 (1934)."""
-    tail = (1 - CONFIDENCE) / 2
+def proportion_interval(
+    successes: int, count: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """The exact interval of a proportion, 95 %: Clopper and Pearson, Biometrika 26 (1934)."""
+    tail = (1 - confidence) / 2
     failures = count - successes
     low = beta_quantile(tail, successes, failures + 1) if successes else 0.0
     high = beta_quantile(1 - tail, successes + 1, failures) if failures else 1.0

@@ -10,7 +10,7 @@ from cachemark.analysis.statistics.interval import mean_half_width
 from cachemark.model.counts import Counts
 
 # Many figures of many clients are compared, and none may differ by chance.
-_CONFIDENCE = 0.99
+CONFIDENCE = 0.99
 
 
 class CountEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,4 +56,4 @@ def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:
 def _error(values: Sequence[float]) -> float:
     if len(set(values)) == 1:
         return 0.0  # counts that are the same each time
-    return mean_half_width(values, _CONFIDENCE) or 0.0
+    return mean_half_width(values, CONFIDENCE) or 0.0

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.why.causes import WhyFinding, findings
+from cachemark.analysis.why.profile import ProfileShares
 from cachemark.analysis.why.shares import TimeShares, shares
-from cachemark.model.counts import CountedWork, UnitCosts
+from cachemark.model.counts import CountedWork, FoldedStacks, UnitCosts
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts, and the differences that the rules find between clients.
 
     `unit_costs` are those of each repetition. `missing` says what could not be counted here, and
-    the remedy.
+    the remedy. `shares` are those of the `profiles`, if clients were sampled.
     """
 
     work: str
@@ -40,6 +41,8 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     differences: list[Difference]
     unit_costs: list[UnitCosts] = []
     missing: list[str] = []
+    profiles: list[FoldedStacks] = []
+    shares: list[ProfileShares] = []
 
 
 def differences(

@@ -53,8 +53,14 @@ def script_text() -> str:
 
 def content_policy() -> str:
     """The content security policy of the page, for a server that sends it as a header."""
+    return script_policy(script_text())
+
+
+def script_policy(script: str) -> str:
+    """A content security policy that allows this script, and no other."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script_text())}'; "
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -67,9 +73,3 @@ def column_classes(table: Table) -> list[str]:
         else "figures"
         for n in range(len(table.columns))
     ]
-
-
-def _hash(script: str) -> str:
-    """The script's hash, for a content security policy that allows no other script."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return "sha256-" + base64.b64encode(digest).decode("ascii")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.analysis.why.causes import WhyFinding, number
 from cachemark.analysis.why.estimate import CountEstimate, estimate_of
+from cachemark.analysis.why.profile import ProfileShares
 from cachemark.analysis.why.report import Difference, WhyReport
 from cachemark.analysis.why.shares import TimeShares
 from cachemark.model.counts import CountedWork
@@ -39,7 +40,31 @@ def _parts(of: WhyReport, kind: str) -> list[DocumentPart]:
     return [
         DocumentPart(title=kind, table=_table(counts) if counts else None, whole=True),
         DocumentPart(items=[*failures, *found]),
+        *_profile([each for each in of.shares if each.kind == kind]),
     ]
+
+
+def _profile(shares: Sequence[ProfileShares]) -> list[DocumentPart]:
+    """The profiles of one kind: the share of each class, and the library's heaviest functions."""
+    taken = [each for each in shares if not each.failure]
+    classes = dict.fromkeys(name for each in taken for name in each.classes)
+    none = CountEstimate(value=0, error=0)
+    rows = [[name, *(_share(each.classes.get(name, none)) for each in taken)] for name in classes]
+    rows.append(["samples", *(f"{each.samples:,}" for each in taken)])
+    titles = ["CPU time in samples", *(f"{each.client} ({each.sampler})" for each in taken)]
+    heaviest = [
+        f"{each.client}: most of the library's time is in "
+        f"{', '.join(f'{name} {_share(share)}' for name, share in each.functions.items())}."
+        for each in taken
+        if each.functions
+    ]
+    failures = [f"{each.client} has no profile: {each.failure}." for each in shares if each.failure]
+    table = plain_table(titles, rows) if taken else None
+    return [DocumentPart(table=table, whole=True), DocumentPart(items=[*failures, *heaviest])]
+
+
+def _share(of: CountEstimate) -> str:
+    return f"{of.value:.0f} ±{of.error:.0f} %" if of.error else f"{of.value:.0f} %"
 
 
 def head(of: WhyReport) -> list[str]:

@@ -15,14 +15,14 @@ from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host import cores, placement, usable_cpus
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.counts import CountedWork, Counts, UnitCosts
+from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts, parse_stacks
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.allocations import count_allocations
 from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
-from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
+from cachemark.runs.counting.processor import NO_LOOP, count_processor, warmed_up, without_loop
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
@@ -39,6 +39,7 @@ class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients to count, and their work: each kind of the workload's mix by itself.
 
     `loops` are the clients `null` by runtime, such as `python`: what they take is no client's own.
+    Each kind is sampled for `profile_ms`; 0: not at all.
     """
 
     clients: list[ClientSpec]
@@ -48,6 +49,7 @@ class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     placement: Placement = Placement()
     repeat: int
     seed: int = 1
+    profile_ms: int = 0
 
 
 class _Tally(NamedTuple):
@@ -58,10 +60,11 @@ class _Tally(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The counts of each kind and client, and what single calls cost in each repetition."""
+    """The counts and profile of each kind and client, and unit costs of each repetition."""
 
     works: list[CountedWork]
     unit_costs: list[UnitCosts]
+    profiles: list[FoldedStacks]
 
 
 def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> Counted:
@@ -84,12 +87,48 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
                 progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
                 loop = loops.get(runtime_of(spec.client), {})
                 tallies[spec.text].append(_tally(spec, works, place, loop))
-    works = [
+        profiles: list[FoldedStacks] = []
+        for spec in plan.clients if plan.profile_ms else ():
+            progress(f"{spec.text}: profile")
+            profiles += _profiles(spec, works, place, plan.profile_ms)
+    counted = [
         _counted(spec.text, kind, tallies[spec.text])
         for kind in plan.workload.mix
         for spec in plan.clients
     ]
-    return Counted(works, units)
+    return Counted(counted, units, profiles)
+
+
+def _profiles(
+    client: ClientSpec, works: Sequence[Work], place: CountingPlace, length_ms: int
+) -> list[FoldedStacks]:
+    """Play each work for `length_ms` under the sampler; a failure is the profile's own."""
+    path = place.folder / "profile"
+    target = parse_spec("none" if client.client.in_process else "embedded")
+    profiles: list[FoldedStacks] = []
+    for work in works:
+        empty = FoldedStacks(client=client.text, kind=work.kind, language=client.client.language)
+        try:
+            with (
+                running(target, cpus=place.server_cpus) as server,
+                playing(client, place.worker_cpus, partial(_sampled, path)) as player,
+            ):
+                player.prepare(work, server)
+                warmed_up(player)
+                path.unlink(missing_ok=True)
+                player.play_for(length_ms)
+            sampler, stacks, failure = parse_stacks(path.read_text("utf-8", "replace"))
+        except TrialError as error:
+            sampler, stacks, failure = "", {}, error.text
+        except OSError:
+            sampler, stacks, failure = "", {}, "its worker has no sampler"
+        taken = {"sampler": sampler, "stacks": stacks, "failure": failure}
+        profiles.append(msgspec.structs.replace(empty, **taken))
+    return profiles
+
+
+def _sampled(path: Path, command: list[str]) -> list[str]:
+    return ["env", f"CACHEMARK_PROFILE={path}", *command]
 
 
 def runtime_of(client: Client) -> str:

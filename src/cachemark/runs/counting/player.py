@@ -94,7 +94,14 @@ class CountingPlayer:
 
         With `heap`, the worker reads the counters of its runtime before and after.
         """
-        done = self.fleet.run(RunRequest(phase="measure", ops=ops, heap=heap), _WATCH)
+        return self._play(RunRequest(phase="measure", ops=ops, heap=heap))
+
+    def play_for(self, length_ms: int) -> Done:
+        """Play for this time; all operations must succeed. Raises TrialError."""
+        return self._play(RunRequest(phase="measure", duration_ms=length_ms))
+
+    def _play(self, request: RunRequest) -> Done:
+        done = self.fleet.run(request, _WATCH)
         _check(done)
         return done
 

@@ -76,7 +76,7 @@ def count_processor(
 
 def _count(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
     player.prepare(work, server)
-    ops = _warmed_up(player)
+    ops = warmed_up(player)
     plays = _Plays(_play(player, _SHORT * ops), _play(player, _LONG * ops))
     longer = None
     if work.longer is not None and plays.long.allocated_bytes is not None:
@@ -111,7 +111,7 @@ def _copies(plays: _Plays, longer: _Plays | None) -> float | None:
     return allocated / value_bytes if value_bytes else None
 
 
-def _warmed_up(player: CountingPlayer) -> int:
+def warmed_up(player: CountingPlayer) -> int:
     """Play until the runtime is warm; how many operations a tenth of a second has."""
     ops, before_ns = _FIRST_OPS, 0.0
     for _ in range(_WARM_UPS):

@@ -70,7 +70,7 @@ public final class Worker {
             switch (request.get("type").getAsString()) {
                 case "hello" -> send(answer(this::hello));
                 case "prepare" -> send(answer(() -> prepare(request)));
-                case "run" -> send(answer(() -> run(request)));
+                case "run" -> send(answer(() -> Sampler.sampled(request, () -> run(request))));
                 case "begin_slices" -> send(answer(this::beginSlices));
                 case "slice" -> send(answer(() -> slice(request)));
                 case "end_slices" -> send(answer(this::endSlices));
