@@ -5,8 +5,6 @@ move by the clock. A longer trace is played faster, with expiry times as much sh
 prediction beside it is one for the trace as it is played.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`cachemark capacity`: how many servers a trace, or a running memcached, needs."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path

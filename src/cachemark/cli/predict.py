@@ -1,7 +1,5 @@
 """`cachemark predict`: how many reads of a trace miss with more or less memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`cachemark record`: record the traffic of a running memcached, or read captured packets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

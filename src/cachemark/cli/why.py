@@ -1,7 +1,5 @@
 """`cachemark why`: counts of one operation of some clients, and the differences they show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -71,9 +69,7 @@ def why(
     wire: Annotated[
         Literal["own", "text", "binary", "meta"] | None, Parameter(help="the protocol")
     ] = None,
-    repeat: Annotated[
-        int, Parameter(help="how often to count; the error is found from the repetitions")
-    ] = 5,
+    repeat: Annotated[int, Parameter(help="how often to count; the error is found from it")] = 5,
     profile: Annotated[
         Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
     ] = None,
@@ -82,9 +78,8 @@ def why(
 ) -> int:
     """Count CPU time, system calls, segments and bytes of one operation of each client.
 
-    One caller plays each kind of operation of a mix by itself. Sentences say which counts differ
-    from those of the first client, and how much of the CPU time between them that is. docs/why.md
-    explains them. The exit status is 1 if a client could not be counted.
+    One caller plays each kind of operation of a mix by itself. docs/why.md explains the sentences
+    about the differences to the first client. The exit status is 1 if a client is not counted.
     """
     if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
         raise UsageError(

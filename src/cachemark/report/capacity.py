@@ -3,8 +3,6 @@
 The connections can be those of several hosts, and their number can be part of the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

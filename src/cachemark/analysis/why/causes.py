@@ -1,7 +1,5 @@
 """The rules of causes.toml, and which of them two clients meet. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """A figure of one operation with its error, from a few repetitions. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

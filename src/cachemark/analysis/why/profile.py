@@ -1,7 +1,5 @@
 """What a client does in its CPU time: samples of functions by class, from classes.toml. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

@@ -1,7 +1,5 @@
 """The whole answer of `cachemark why`, as values. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

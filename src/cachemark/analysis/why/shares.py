@@ -1,7 +1,5 @@
 """How much of a difference in CPU time each cause makes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import hypot
 

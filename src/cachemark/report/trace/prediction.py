@@ -1,7 +1,5 @@
 """A prediction from a trace as a document. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

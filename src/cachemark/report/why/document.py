@@ -1,7 +1,5 @@
 """The answer of `cachemark why` as a document: sentences and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachemark.analysis.why.causes import WhyFinding, number

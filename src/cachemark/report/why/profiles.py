@@ -1,7 +1,5 @@
 """Profiles as files: folded stacks, speedscope's JSON, pprof, and a page with flame graphs."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Iterable, Sequence

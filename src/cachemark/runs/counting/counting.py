@@ -1,7 +1,5 @@
 """The counting pass over some clients: every kind of operation, several times, in turns."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

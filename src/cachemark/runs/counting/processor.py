@@ -1,7 +1,5 @@
 """CPU time, switches, page faults and memory of a client, in a pass that nothing slows down."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A client's traffic as the embedded server saw it: pieces, segments, bytes, connections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """CPU time of one system call of each kind, as the engine measures it where the client plays."""
 
-from __future__ import annotations
-
 import msgspec
 
 from cachemark.host.engine_output import engine_output
