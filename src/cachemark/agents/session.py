@@ -223,10 +223,7 @@ class Session:
         late_ns = max(0, time.time_ns() - planned_ns) if planned_ns else 0
         done = fleet.run(request.run, watch)
         return messages.HostPlayed(
-            done=done,
-            observed=fleet.observed,
-            began_unix_ns=fleet.began_unix_ns,
-            late_ns=late_ns,
+            done=done, observed=fleet.observed, began_unix_ns=fleet.began_unix_ns, late_ns=late_ns
         )
 
     def _play_sitting(self, request: messages.PlaySitting) -> list[Outcome]:

@@ -118,11 +118,7 @@ def memory_for_hits(
 
 
 def _searched(
-    spec: ServerSpec,
-    fetches: Fetches,
-    answer: MemoryForHits,
-    high_mib: int,
-    progress: FillProgress,
+    spec: ServerSpec, fetches: Fetches, answer: MemoryForHits, high_mib: int, progress: FillProgress
 ) -> MemoryForHits:
     """More memory until the ratio is reached, then halves. Raises TrialError."""
     for _ in range(_ATTEMPTS):

@@ -17,8 +17,7 @@ _ROOM_FOR_TABLE = 160
 
 
 def servers(
-    *,
-    setup: Annotated[str | None, Parameter(help="build this server (only some need it)")] = None,
+    *, setup: Annotated[str | None, Parameter(help="build this server (only some need it)")] = None
 ) -> None:
     """List the kinds of servers, or set one up."""
     if setup is not None:

@@ -73,8 +73,7 @@ class WorkOptions:
         Parameter(help="gets of a trace that miss: as-logged, or cache-aside (they are stored)"),
     ] = None
     left_out: Annotated[
-        str | None,
-        Parameter(help="part of a trace that may be left out, 0 to 1; default: 0.01"),
+        str | None, Parameter(help="part of a trace that may be left out, 0 to 1; default: 0.01")
     ] = None
     schedule: Annotated[
         str | None, Parameter(help="closed, uniform, poisson, gpareto:…, bursts:…, replay:SPEED")

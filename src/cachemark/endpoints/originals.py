@@ -27,8 +27,7 @@ ORIGINALS = (
     Original("ruby/memcached_rails", "tag memcached-1.8.0"),
     Original("ruby/memcached_store", "tag v2.3.4, with memcached 1.8.0"),
     Original(
-        "ruby/dalli_store",
-        "tag v2.7.10, with activesupport of the tag v5.2.8.1 of rails/rails",
+        "ruby/dalli_store", "tag v2.7.10, with activesupport of the tag v5.2.8.1 of rails/rails"
     ),
 )
 

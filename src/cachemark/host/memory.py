@@ -70,10 +70,7 @@ def check_memory(what: str, root: Path = Path("/")) -> None:
     """Raise UsageError if `what` has left too little memory."""
     left = available_bytes(root)
     if left is not None and left < MIN_FREE_BYTES:
-        raise UsageError(
-            f"{what}: only {left // 2**20} MiB of memory are left",
-            _REMEDY,
-        )
+        raise UsageError(f"{what}: only {left // 2**20} MiB of memory are left", _REMEDY)
 
 
 class Guarded:

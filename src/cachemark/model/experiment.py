@@ -98,8 +98,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("a get of a trace that misses does nothing, or stores the value"),
     ] = "as-logged"
     trace_left_out: Annotated[
-        float,
-        _is("part of a trace's operations that a tape may lack", 0.2, ge=0, le=1),
+        float, _is("part of a trace's operations that a tape may lack", 0.2, ge=0, le=1)
     ] = 0.01
     mix: Annotated[
         dict[str, Annotated[float, Meta(gt=0)]],
@@ -154,8 +153,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("warm-up, instead of the experiment's", 0),
     ] = None
     server_warmup_ops: Annotated[
-        int,
-        _is("operations that other workers play before: warm server, cold client", 600, ge=0),
+        int, _is("operations that other workers play before: warm server, cold client", 600, ge=0)
     ] = 0
     loads: Annotated[
         Annotated[list[str], Meta(min_length=1)] | None,
@@ -200,11 +198,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
     ] = "closed"
     think: Annotated[
         Annotated[str, Meta(pattern=_THINK)] | None,
-        _is(
-            "closed loop: the time from a reply to the caller's next operation",
-            "1ms",
-            "exp:1ms",
-        ),
+        _is("closed loop: the time from a reply to the caller's next operation", "1ms", "exp:1ms"),
     ] = None
     rate: Annotated[
         Annotated[float, Meta(gt=0)] | None,
@@ -226,8 +220,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
         _is("the protocol; `own` is the library's default"),
     ] = "own"
     measure: Annotated[
-        Measure | None,
-        _is("a measuring client beside this load: see `measure`", {"rate": 1000}),
+        Measure | None, _is("a measuring client beside this load: see `measure`", {"rate": 1000})
     ] = None
 
 
@@ -329,8 +322,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
         Positive, _is("repetitions of the whole grid; in rounds the most sittings", 12)
     ] = 5
     until_valid: Annotated[
-        Positive | None,
-        _is("trials: replay disturbed trials until each cell has N valid ones", 5),
+        Positive | None, _is("trials: replay disturbed trials until each cell has N valid ones", 5)
     ] = None
     margin_percent: Annotated[
         float, _is("the smallest difference that matters to you", 5.0, ge=0)
@@ -343,8 +335,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
         ),
     ] = "auto"
     twice: Annotated[
-        str,
-        _is("A/A test: a client to play twice; any difference is chance", "python/pymemcache"),
+        str, _is("A/A test: a client to play twice; any difference is chance", "python/pymemcache")
     ] = ""
     awake: Annotated[bool, _is("keep idle CPUs out of sleep states, with low-priority threads")] = (
         False

@@ -94,8 +94,7 @@ def _check_replays(experiment: Experiment, where: str) -> None:
         raise UsageError(f"{where}: a search repeats trials by itself", "leave out until_valid")
     if uses_rounds(experiment):
         raise UsageError(
-            f"{where}: until_valid replays trials, but these cells are played in rounds",
-            _AS_TRIALS,
+            f"{where}: until_valid replays trials, but these cells are played in rounds", _AS_TRIALS
         )
 
 

@@ -9,12 +9,7 @@ from cachemark.model.client_name import REPEAT_SUFFIX, parse_client_name
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.experiment_limits import check_limits, check_size
 from cachemark.model.outcome import Cell, Trial
-from cachemark.model.search_steps import (
-    MAX_SEARCHES,
-    MAX_TRIALS,
-    TYPICAL_TRIALS,
-    closed_experiment,
-)
+from cachemark.model.search_steps import MAX_SEARCHES, MAX_TRIALS, TYPICAL_TRIALS, closed_experiment
 from cachemark.model.sitting_plan import sittings_of
 from cachemark.model.work_length import plays_to_an_end
 

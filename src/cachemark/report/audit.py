@@ -67,7 +67,7 @@ def _levels(audit: Audit) -> list[Section]:
             rows=rows,
             notes=[
                 "before the trials, each level was played once and observed from the server's "
-                "side; a void level has no effect, and its cells are not measured",
+                "side; a void level has no effect, and its cells are not measured"
             ],
             topic="audit",
             prose=True,

@@ -23,11 +23,7 @@ from cachemark.analysis.rounds.estimate import (
     pooled_within,
 )
 from cachemark.analysis.rounds.looks import MIN_BLOCKS, MIN_SITTINGS
-from cachemark.analysis.rounds.sitting import (
-    SliceFigure,
-    ratio_of_totals,
-    total_rate,
-)
+from cachemark.analysis.rounds.sitting import SliceFigure, ratio_of_totals, total_rate
 from cachemark.analysis.statistics import (
     FIGURES,
     Figure,

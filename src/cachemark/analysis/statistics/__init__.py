@@ -51,8 +51,4 @@ from cachemark.analysis.statistics.summary import (
     summarise,
     trials_of_cells,
 )
-from cachemark.analysis.statistics.within_trial import (
-    WithinTrial,
-    min_section_size,
-    within,
-)
+from cachemark.analysis.statistics.within_trial import WithinTrial, min_section_size, within

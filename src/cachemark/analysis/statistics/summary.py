@@ -6,11 +6,7 @@ import msgspec
 
 from cachemark.analysis.percentiles import PERCENTILES, min_sample_size
 from cachemark.analysis.statistics.censored_times import CensoredTimes
-from cachemark.analysis.statistics.figures import (
-    FIGURES,
-    is_withheld,
-    kind_rate,
-)
+from cachemark.analysis.statistics.figures import FIGURES, is_withheld, kind_rate
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
 from cachemark.analysis.statistics.within_trial import WithinTrial, within

@@ -26,11 +26,7 @@ from cachemark.analysis.verdict.open_loop import (
 )
 from cachemark.analysis.verdict.own_times import own_time_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
-from cachemark.analysis.verdict.tape_repeats import (
-    TAPE_REPEATED,
-    hits_withheld,
-    repeated_tape,
-)
+from cachemark.analysis.verdict.tape_repeats import TAPE_REPEATED, hits_withheld, repeated_tape
 from cachemark.analysis.verdict.transferred_bytes import byte_findings
 from cachemark.analysis.verdict.trial_verdict import (
     TrialVerdict,

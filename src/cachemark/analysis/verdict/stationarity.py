@@ -169,9 +169,7 @@ def _unjudged(blank: Stationarity, why: str) -> Stationarity:
 def _judged(blank: Stationarity, slices: _Slices) -> Stationarity:
     logs = _logs(slices.values)
     min_length = max(
-        _MIN_POINTS,
-        round(_MIN_PART * len(logs)),
-        math.ceil(_MIN_LEVEL_NS / slices.slice_ns),
+        _MIN_POINTS, round(_MIN_PART * len(logs)), math.ceil(_MIN_LEVEL_NS / slices.slice_ns)
     )
     start_ms, slice_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
     levels = [

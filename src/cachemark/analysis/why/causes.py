@@ -6,12 +6,7 @@ from importlib import resources
 
 import msgspec
 
-from cachemark.analysis.why.estimate import (
-    CountEstimate,
-    difference_of,
-    estimate_of,
-    mean_of,
-)
+from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of, mean_of
 from cachemark.model.counts import CountedWork, UnitCosts
 
 

@@ -16,11 +16,7 @@ _HEAVIEST = 5
 
 
 class ClassRule(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename={"name": "class"},
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"name": "class"}
 ):
     """A rule; classes.toml explains its fields."""
 

@@ -289,10 +289,7 @@ def case_tape(case: Case, path: Path) -> Path:
 
 def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
     """Run each case on a client; yields each result as soon as it is known."""
-    with (
-        temporary_folder() as folder,
-        ClientUnderTest(spec, folder) as client,
-    ):
+    with temporary_folder() as folder, ClientUnderTest(spec, folder) as client:
         try:
             wire = client.wire()
         except UnsupportedError as error:

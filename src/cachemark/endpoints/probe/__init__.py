@@ -46,11 +46,7 @@ def _one(server: RunningServer, address: str, skip: Collection[str]) -> list[Pro
 
 
 def probe_new_server(
-    spec: ServerSpec,
-    *,
-    cpus: str = "",
-    skip: Collection[str] = (),
-    held_bytes: int | None = None,
+    spec: ServerSpec, *, cpus: str = "", skip: Collection[str] = (), held_bytes: int | None = None
 ) -> list[ProbeResult]:
     """Start a server and check it, then start a small one and check what it evicts.
 

@@ -52,10 +52,7 @@ class BinaryControl(Control):
 
 
 def open_control(
-    address: str,
-    timeout_s: float = TIMEOUT_S,
-    tls: Tls | None = None,
-    login: Login | None = None,
+    address: str, timeout_s: float = TIMEOUT_S, tls: Tls | None = None, login: Login | None = None
 ) -> Control:
     """Connect and log in. Raises TrialError, UsageError."""
     make = BinaryControl if login and login.sasl else Control

@@ -95,8 +95,7 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             return Missing(reason=f"{program} is not on this machine", remedy=self.remedy)
         if self.needs and not (FOLDER / self.needs).exists():
             return Missing(
-                reason=f"{self.name} is not set up",
-                remedy=f"cachemark servers --setup {self.name}",
+                reason=f"{self.name} is not set up", remedy=f"cachemark servers --setup {self.name}"
             )
         return None
 

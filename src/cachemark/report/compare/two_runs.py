@@ -52,11 +52,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_runs(
-    baseline: Side,
-    other: Side,
-    wanted: CellFilter,
-    figures: Sequence[str],
-    margin_percent: float,
+    baseline: Side, other: Side, wanted: CellFilter, figures: Sequence[str], margin_percent: float
 ) -> ComparisonReport:
     """Compare the other runs with the baseline, each cell with the one of the same name.
 

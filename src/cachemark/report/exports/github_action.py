@@ -27,10 +27,7 @@ def _bigger(series: Series, part: OperationSeries) -> list[ActionEntry]:
 
 def _smaller(series: Series, part: OperationSeries) -> list[ActionEntry]:
     times = part.summary.response.intervals if part.summary.response else {}
-    figures = [
-        ("p50", "us", 1e3, times.get(50.0)),
-        ("p99", "us", 1e3, times.get(99.0)),
-    ]
+    figures = [("p50", "us", 1e3, times.get(50.0)), ("p99", "us", 1e3, times.get(99.0))]
     if part.kind == ALL:
         figures += [
             ("client CPU", "us/op", 1.0, series.summary.client_cpu_us),

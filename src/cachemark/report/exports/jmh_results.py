@@ -101,12 +101,7 @@ def _benchmark(name: str, series: Series) -> str:
 
 def _params(series: Series, operation: str) -> dict[str, str]:
     cell = series.cell
-    return {
-        "client": cell.client,
-        "load": cell.load,
-        "operation": operation,
-        "server": cell.server,
-    }
+    return {"client": cell.client, "load": cell.load, "operation": operation, "server": cell.server}
 
 
 def percentile(result: JmhResult, percent: float) -> float | None:

@@ -23,13 +23,7 @@ from prometheus_client.utils import floatToGoString
 from cachemark.analysis.statistics import answered
 from cachemark.model import histogram
 from cachemark.report.cells import CELL_FIELDS
-from cachemark.report.series import (
-    ExportedRun,
-    OperationSeries,
-    Series,
-    all_operations,
-    cpu_us,
-)
+from cachemark.report.series import ExportedRun, OperationSeries, Series, all_operations, cpu_us
 
 # From 1 µs to beyond 60 s; the last bucket of all has no bound.
 _BOUNDS_NS = sorted(factor * 2**n - 1 for n in range(10, 36) for factor in (1, 1.5))

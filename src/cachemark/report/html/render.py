@@ -7,12 +7,7 @@ from markupsafe import Markup
 
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.document import Table
-from cachemark.report.html.environment import (
-    environment,
-    page_file,
-    plot_colour_rules,
-    style_sheet,
-)
+from cachemark.report.html.environment import environment, page_file, plot_colour_rules, style_sheet
 from cachemark.report.html.page import Download, page
 from cachemark.report.model import Report
 

@@ -104,10 +104,7 @@ def _section(
 
 
 def _columns(
-    table: PublishedTable,
-    trials: list[list[Outcome]],
-    here: list[float | None],
-    rates: list[str],
+    table: PublishedTable, trials: list[list[Outcome]], here: list[float | None], rates: list[str]
 ) -> list[tuple[str, list[str]]]:
     """Heading and cells of each column. A side column without a figure is left out."""
     sides = SIDE_COLUMNS[table.figure]

@@ -7,13 +7,7 @@ from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.report.document import Table, plain_table
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS
-from cachemark.report.plots.line_chart import (
-    ChartLine,
-    ChartPoint,
-    from_to,
-    line_plot,
-    rate_axis,
-)
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot, rate_axis
 from cachemark.report.plots.plot import Plot, slug
 
 

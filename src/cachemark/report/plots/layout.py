@@ -84,12 +84,7 @@ def specification(
         "$schema": SCHEMA,
         "width": area.width,
         "height": height,
-        "padding": {
-            "left": area.left or _EDGE,
-            "right": area.right,
-            "top": top,
-            "bottom": bottom,
-        },
+        "padding": {"left": area.left or _EDGE, "right": area.right, "top": top, "bottom": bottom},
         "autosize": "none",
         "background": light("paper"),
         "layer": layers,

@@ -26,10 +26,7 @@ class Auditor:
     """Checks the servers and levels of a plan, and says what that rules out for each cell."""
 
     def __init__(
-        self,
-        plan: Plan,
-        clients: Mapping[str, ClientSpec],
-        servers: Mapping[str, ServerSpec],
+        self, plan: Plan, clients: Mapping[str, ClientSpec], servers: Mapping[str, ServerSpec]
     ) -> None:
         self.plan = plan
         self._experiment = plan.experiment
@@ -82,9 +79,7 @@ class Auditor:
     def _fitness(self, spec: ServerSpec) -> Fitness:
         try:
             findings = probe_new_server(
-                spec,
-                skip=unused_wires(self._experiment),
-                held_bytes=stored_bytes(self._experiment),
+                spec, skip=unused_wires(self._experiment), held_bytes=stored_bytes(self._experiment)
             )
         except TrialError as error:
             return Fitness(server=spec.text, unseen=error.text)

@@ -9,13 +9,7 @@ from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.merging import merge_kinds
-from cachemark.model.outcome import (
-    CommandCount,
-    HostNoise,
-    Observed,
-    Sample,
-    ServerUse,
-)
+from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
 from cachemark.model.protocol import Done, Ready, RunRequest
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerLoad, ServerStats, SlabClass

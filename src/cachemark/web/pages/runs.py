@@ -16,13 +16,7 @@ from cachemark.report.absences import absence_text
 from cachemark.report.conclusions import headline
 from cachemark.report.formats import render_files
 from cachemark.report.history import RunIndex
-from cachemark.report.history.run_list import (
-    UNREADABLE,
-    ListedRun,
-    RunFilter,
-    list_runs,
-    matches,
-)
+from cachemark.report.history.run_list import UNREADABLE, ListedRun, RunFilter, list_runs, matches
 from cachemark.report.resilience.html import INDEX
 from cachemark.report.tables import group_title, ranking_table, self_comparison
 from cachemark.runs.resilience.stored import RunFolder, open_resilience_run, resilience_run_names
