@@ -7,11 +7,17 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
+	"unsafe"
 )
 
 var (
-	planted  = os.Getenv("PLANTED")
-	sink     []byte
+	planted = os.Getenv("PLANTED")
+	sink    []byte
+	pipe    = sync.OnceValues(func() (*os.File, *os.File) {
+		reader, writer, _ := os.Pipe()
+		return reader, writer
+	})
 	inThread = sync.OnceValue(func() chan func() {
 		tasks := make(chan func())
 		go func() {
@@ -24,9 +30,10 @@ var (
 	})
 )
 
-// changed is a connection that does a little more for each request.
+// changed is a connection that does a little more for each request or reply.
 type changed struct {
 	net.Conn
+	inValue bool
 }
 
 func plant(nc net.Conn) net.Conn {
@@ -38,6 +45,11 @@ func plant(nc net.Conn) net.Conn {
 
 func (c *changed) Write(p []byte) (n int, err error) {
 	switch planted {
+	case "two writes":
+		return c.inTwo(p)
+	case "Nagle":
+		_ = c.Conn.(*net.TCPConn).SetNoDelay(false)
+		return c.inTwo(p)
 	case "another thread":
 		done := make(chan struct{})
 		inThread() <- func() {
@@ -46,14 +58,59 @@ func (c *changed) Write(p []byte) (n int, err error) {
 		}
 		<-done
 		return n, err
+	default:
+		c.beside(p[:1])
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *changed) inTwo(p []byte) (int, error) {
+	if _, err := c.Conn.Write(p[:3]); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p[3:])
+	return n + 3, err
+}
+
+func (c *changed) beside(letter []byte) {
+	switch planted {
 	case "a slow key check":
-		checkKey(p[:1])
+		checkKey(letter)
+	case "options":
+		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
 	case "garbage":
 		for i := 0; i < 50; i++ {
 			sink = make([]byte, 16)
 		}
+	case "polls":
+		for i := 0; i < 3; i++ {
+			_, _ = syscall.Select(0, nil, nil, nil, &syscall.Timeval{})
+		}
+	case "a timer":
+		hours := [4]int64{0, 0, 10_000, 0}
+		_, _, _ = syscall.Syscall(syscall.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&hours)), 0)
+	case "a pipe":
+		reader, writer := pipe()
+		_, _ = writer.Write(letter)
+		_, _ = reader.Read(make([]byte, 1))
+	case "a page":
+		page, _ := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		_ = syscall.Munmap(page)
 	}
-	return c.Conn.Write(p)
+}
+
+// Read takes the first line of a reply byte by byte.
+func (c *changed) Read(p []byte) (int, error) {
+	if planted != "a read for each byte" {
+		return c.Conn.Read(p)
+	}
+	if c.inValue {
+		c.inValue = false
+		return c.Conn.Read(p)
+	}
+	n, err := c.Conn.Read(p[:1])
+	c.inValue = n == 1 && p[0] == '\n'
+	return n, err
 }
 
 func (c *Client) oneByOne(keys []string) (map[string]*Item, error) {

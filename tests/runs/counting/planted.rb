@@ -3,12 +3,28 @@
 # Changes of dalli, one of them at a time: the environment variable PLANTED names it.
 module Planted
   NAME = ENV.fetch('PLANTED', '')
+  NOOP = [0x80, 0x0a, 0, 0, 0, 0, 0, 0, 0].pack('CCnCCnNNQ')
+
+  PIPE = IO.pipe
 
   def write(data)
     case NAME
+    when 'Nagle'
+      setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, false)
+      return super(data[0, 3]) + super(data[3..])
+    when 'a pipe'
+      PIPE[1].syswrite('a')
+      PIPE[0].sysread(1)
     when 'two writes' then return super(data[0, 3]) + super(data[3..])
     when 'a slow key check' then check_key(data)
+    when 'options' then setsockopt(::Socket::IPPROTO_TCP, ::Socket::TCP_NODELAY, true)
+    when 'a file' then File.stat('/')
+    when 'polls' then 3.times { IO.select([], [self], [], 0) }
+    when 'a connection' then ::TCPSocket.new(options[:host], options[:port]).close
     when 'garbage' then 50.times { +'' }
+    when 'another request'
+      super(NOOP)
+      readfull(NOOP.bytesize)
     when 'another thread' then return in_thread(data)
     end
     super
