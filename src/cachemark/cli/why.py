@@ -82,10 +82,8 @@ def why(
     about the differences to the first client. The exit status is 1 if a client is not counted.
     """
     if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
-        raise UsageError(
-            f"--repeat {repeat}: {LEAST_REPEAT} to {_MOST_REPEAT}",
-            "fewer repetitions have no error",
-        )
+        allowed = f"{LEAST_REPEAT} to {_MOST_REPEAT}"
+        raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
     overrides = Overrides(
         **asdict(work or WorkOptions()),
         client=client,
