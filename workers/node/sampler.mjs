@@ -1,7 +1,6 @@
 // Samples of a run's functions by V8's profiler, the one behind `--cpu-prof`, for `cachemark why --profile`.
 
 import { writeFileSync } from 'node:fs';
-import { Session } from 'node:inspector';
 import { promisify } from 'node:util';
 
 const INTERVAL_US = 500;
@@ -12,6 +11,8 @@ const IDLE = new Set(['(idle)', '(root)']);
 export async function sampled(request, play) {
   const path = process.env.CACHEMARK_PROFILE;
   if (!path || request.phase !== 'measure') return play();
+  // Late, as each worker imports this file and few sample.
+  const { Session } = await import('node:inspector');
   const session = new Session();
   session.connect();
   const post = promisify(session.post.bind(session));

@@ -16,6 +16,7 @@ README.md     what a client file has to hold
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -32,9 +33,13 @@ import give_up
 from client import describe, load_client, log
 from main_thread import MAIN_THREAD
 from prepare import Prepare, Unsupported, check
-from sampler import sampled
 from tape import KINDS, Tape, TapeError
 from window import clock
+
+if os.environ.get("CACHEMARK_PROFILE"):  # it imports much, and few workers are sampled
+    from sampler import sampled
+else:
+    sampled = contextlib.nullcontext
 
 _HERE = Path(__file__).resolve().parent
 _PROGRESS_S = 1.0
