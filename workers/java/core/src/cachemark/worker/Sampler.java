@@ -32,8 +32,10 @@ final class Sampler {
             return play.call();
         } finally {
             profiler.execute("stop");
-            Files.writeString(path, "# sampler: async-profiler " + profiler.getVersion() + "\n"
-                    + named(profiler.dumpCollapsed(one.profiler.Counter.SAMPLES)));
+            Files.writeString(
+                    path,
+                    "# sampler: async-profiler " + profiler.getVersion() + "\n"
+                            + named(profiler.dumpCollapsed(one.profiler.Counter.SAMPLES)));
         }
     }
 
