@@ -23,7 +23,6 @@ from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
-from cachemark.report.why.profiles import profile_files
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
 
 # Few keys: each pass stores them anew.
@@ -94,9 +93,16 @@ def why(
     earlier = _earlier(past) if past else None
     report = counted_report(planned, repeat, earlier, _PROFILE_MS if profile else 0)
     if profile:
-        write_contents(profile_files(report.profiles), profile, "--profile")
+        _write_profiles(report, profile)
     write_text(RENDERERS[form](report, terminal_width()), out)
     return FAILED if any(each.failure for each in report.counted) else OK
+
+
+def _write_profiles(report: WhyReport, folder: Path) -> None:
+    # Late, as templates take a while to load.
+    from cachemark.report.why.profiles import profile_files  # noqa: PLC0415
+
+    write_contents(profile_files(report.profiles), folder, "--profile")
 
 
 def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
