@@ -37,6 +37,9 @@ WORK = {
         *["--keys", "500", "--measure-ms", "700"],
     ],
     "cas that others disturb": ["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
+    "cas of keys that others delete": [
+        *["--mix", "cas=3,delete=1,set=1", "--keys", "4", "--threads", "8", "--ops", "4000"],
+    ],
     "cas by time": ["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
     "add of what is there": ["--mix", "add=1,get=3", "--keys", "50", "--ops", "2000"],
     "misses": [

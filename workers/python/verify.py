@@ -67,10 +67,10 @@ def accepted(result, op):
 def swapped(answer, op):
     """A `cas`: the value that its `gets` brought, None for a miss, and whether it was stored.
 
-    An item that was gone by then is a miss, where the library tells by None.
+    It is not if the item was changed or deleted since.
     """
     value, result = answer
-    if value is None or result is None:
+    if value is None:
         return 0
     if not op.verify(0, value):
         return WRONG

@@ -240,15 +240,15 @@ static void store_if_same(struct session *s, const struct operation *op, struct 
 {
   const size_t length = op->key_length;
   fetch(s, &op->key, &length, 1, answer);
+  if (answer->status == DONE && answer->count == 0)
+    answer->status = MISSED;
   if (answer->status != DONE)
     return;
-  if (answer->count == 0) {
-    answer->status = MISSED;
-    return;
-  }
   uint64_t token = memcached_result_cas(&s->results[0]);
   answer->status = exact_status(
       s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length, op->exptime_s, 0, token));
+  if (answer->status == MISSED) /* deleted since it was read */
+    answer->status = NOT_STORED;
 }
 
 static memcached_return_t change(memcached_st *handle, const struct operation *op)

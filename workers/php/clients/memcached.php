@@ -249,7 +249,7 @@ final class Client extends BaseClient
                 !$right => WRONG,
                 $stored => Verify::done($op),
                 $this->client->getResultCode() === Memcached::RES_DATA_EXISTS => Verify::done($op) | REFUSED,
-                default => $this->missed(),
+                default => $this->missed() ?: Verify::done($op) | REFUSED,
             };
         };
         $this->calls($op, $swap, [], Verify::done($op), static fn (int $code) => $code);

@@ -147,7 +147,7 @@ class Session(BaseSession):
         if read is None:
             return self._sure(None, {_GONE: 0})
         code = swapped(answer, op)
-        return self._sure(code if result else None, {_EXISTS: code, _GONE: 0})
+        return self._sure(code if result else None, {_EXISTS: code, _GONE: code})
 
     def counted(self, number, op):
         return self._sure(None if self._lost else counted(number, op))

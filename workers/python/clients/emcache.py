@@ -123,9 +123,9 @@ class Session(BaseSession):
         except emcache.NotStoredStorageCommandError:
             return plain(item.value, item.flags), False
         except emcache.StorageCommandError as error:
-            if "NOT_FOUND" in str(error):
-                return None, None
-            raise
+            if "NOT_FOUND" not in str(error):
+                raise
+            return plain(item.value, item.flags), False
         return plain(item.value, item.flags), True
 
     def failure(self, error, op):

@@ -151,7 +151,10 @@ class Session(BaseSession):
     def swap(self, key, value, exptime_s):
         """Change a value as a program does: what it read, and whether its own was stored."""
         read, token = self.client.gets(key)
-        return read, read is not None and self.client.cas(key, value, token, exptime_s)
+        try:
+            return read, read is not None and self.client.cas(key, value, token, exptime_s)
+        except pylibmc.NotFound:
+            return read, False
 
     def failure(self, error, op):
         if isinstance(error, pylibmc.NotFound):

@@ -73,14 +73,15 @@ class Client < BaseClient
 
   # The value is verified between the two round trips, where a program uses it.
   def cas(op)
-    right = true
+    right = nil
     swap = lambda do
+      right = nil
       @handle.cas(op.key, op.exptime_s, @options) do |value|
         right = Verify.right?(@tape, op.numbers[0], value)
         op.value
       end
     end
-    calls(op, swap, [], VERIFIED, ->(answer, _) { right ? swapped(answer, op) : Verify::WRONG })
+    calls(op, swap, [], VERIFIED, ->(answer, _) { right == false ? Verify::WRONG : swapped(answer, op, right) })
   end
 
   def failure(error, _op) = DalliGem.failure(error)
@@ -101,11 +102,12 @@ class Client < BaseClient
 
   def missed(_answer, _op) = unless_failed(0)
 
-  # nil: there was no such key; false: another one has written it meanwhile.
-  def swapped(answer, op)
-    return unless_failed(0) if answer.nil?
+  # nil: there was no such key; false: another one has written it meanwhile; 0: it was deleted meanwhile.
+  def swapped(answer, op, was_read)
+    refused = was_read ? Verify.done(op) | Verify::REFUSED : 0
+    return unless_failed(refused) if answer.nil?
 
-    answer ? Verify.done(op) : Verify.done(op) | Verify::REFUSED
+    answer && answer != 0 ? Verify.done(op) : refused
   end
 
   # The meaning of an answer if nothing failed in the call.

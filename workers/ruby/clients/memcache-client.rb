@@ -105,9 +105,9 @@ class Client < BaseClient
   # The gem answers nil where there was no such key, before it has sent anything.
   def swapped(answer, op)
     case answer
-    when nil, "NOT_FOUND\r\n" then 0
+    when nil then 0
     when "STORED\r\n" then Verify.done(op)
-    when "EXISTS\r\n" then Verify.done(op) | Verify::REFUSED
+    when "EXISTS\r\n", "NOT_FOUND\r\n" then Verify.done(op) | Verify::REFUSED
     else Verify::PROTOCOL
     end
   end

@@ -198,8 +198,7 @@ public final class Folsom implements Client {
             MemcacheStatus status = client.set(op.key, op.value, op.exptimeS, found.getCas())
                     .toCompletableFuture()
                     .get(timeoutNs, TimeUnit.NANOSECONDS);
-            boolean gone = status == MemcacheStatus.KEY_NOT_FOUND;
-            return new Swap(found.getValue(), gone ? null : (Boolean) done(status));
+            return new Swap(found.getValue(), done(status));
         }
 
         @Override

@@ -221,8 +221,7 @@ public class Spymemcached implements Client {
                     (byte[]) found.getValue(),
                     switch (response) {
                         case OK -> true;
-                        case EXISTS -> false;
-                        case NOT_FOUND -> null;
+                        case EXISTS, NOT_FOUND -> false;
                         default -> throw new Failure(SERVER);
                     });
         }

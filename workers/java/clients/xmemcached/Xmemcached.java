@@ -195,7 +195,6 @@ public final class Xmemcached implements Client {
             }
         }
 
-        /** The library does not tell a refused cas from one whose key is gone. */
         private Object swap(Op op) throws Exception {
             GetsResponse<Object> found = client.gets(op.key);
             return found == null

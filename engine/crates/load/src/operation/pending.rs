@@ -122,12 +122,6 @@ impl Pending {
         self.counts.misses = u32::from(self.op.run) - self.counts.hits;
     }
 
-    /// The item of a cas was deleted between its read and its store.
-    pub(crate) fn vanished_before_store(&mut self) {
-        self.counts.hits = 0;
-        self.counts.misses = 1;
-    }
-
     #[inline]
     pub(crate) fn timestamps(&self, now_ns: u64) -> Timestamps {
         let from_due = self.open_loop && !injected(Bug::SendStamp);

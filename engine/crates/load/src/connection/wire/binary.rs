@@ -160,8 +160,7 @@ fn answer_cas_store(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Vi
     match reply.answer {
         _ if reply.opcode != opcode::SET => return Err(Violation),
         Answer::Done => {}
-        Answer::Exists => pending.counts.not_stored = 1,
-        Answer::NotFound => pending.vanished_before_store(),
+        Answer::Exists | Answer::NotFound => pending.counts.not_stored = 1,
         Answer::NotStored => pending.failure = Some(failure_of(ErrorKind::Server)),
         Answer::Error(kind) => pending.failure = Some(failure_of(kind)),
     }

@@ -123,9 +123,8 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
             keep_cas_token(pending, reply.cas.ok_or(Violation)?);
         }
         (Verb::Cas, Answer::Done) if pending.in_second_command => {}
-        (Verb::Cas, Answer::Exists) if pending.in_second_command => pending.counts.not_stored = 1,
-        (Verb::Cas, Answer::NotFound) if pending.in_second_command => {
-            pending.vanished_before_store()
+        (Verb::Cas, Answer::Exists | Answer::NotFound) if pending.in_second_command => {
+            pending.counts.not_stored = 1;
         }
         (Verb::Incr | Verb::Decr, Answer::Value(data)) => {
             unsigned(data).ok_or(Violation)?;

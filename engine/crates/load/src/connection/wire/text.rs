@@ -160,9 +160,9 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
             pending.counts.misses = 1 - pending.counts.hits;
         }
         (Verb::Cas, Reply::Stored) if pending.in_second_command => {}
-        (Verb::Cas, Reply::Exists) if pending.in_second_command => pending.counts.not_stored = 1,
-        (Verb::Cas, Reply::NotFound) if pending.in_second_command => {
-            pending.vanished_before_store()
+        // Not found: it was deleted since it was read.
+        (Verb::Cas, Reply::Exists | Reply::NotFound) if pending.in_second_command => {
+            pending.counts.not_stored = 1;
         }
         (Verb::Incr | Verb::Decr, Reply::Number(_)) => pending.counts.hits = 1,
         (Verb::Incr | Verb::Decr, Reply::NotFound) => pending.counts.misses = 1,

@@ -43,8 +43,8 @@ public final class Verify {
         }
     }
 
-    /** The value that a cas read, and whether it stored; null if the key was gone between the two. */
-    public record Swap(byte[] read, Boolean stored) {}
+    /** The value that a cas read, and whether it stored: not if the key was changed or deleted since. */
+    public record Swap(byte[] read, boolean stored) {}
 
     /** The result of a call: its answer, verified, or the exception. Throws OwnError. */
     static long of(Object answer, Throwable failure, Op op, Session session) {
@@ -117,9 +117,6 @@ public final class Verify {
     private static long swapped(Op op, Swap swap, long written) {
         if (!op.tape.matches(op.first, swap.read, 0)) {
             return WRONG;
-        }
-        if (swap.stored == null) {
-            return 0;
         }
         return swap.stored ? written | 1 : written | REFUSED | 1;
     }
