@@ -46,8 +46,7 @@ def _profile(shares: Sequence[ProfileShares]) -> list[DocumentPart]:
     """The profiles of one kind: the share of each class, and the library's heaviest functions."""
     taken = [each for each in shares if not each.failure]
     classes = dict.fromkeys(name for each in taken for name in each.classes)
-    none = CountEstimate(value=0, error=0)
-    rows = [[name, *(_share(each.classes.get(name, none)) for each in taken)] for name in classes]
+    rows = [[name, *(_share(each.classes.get(name)) for each in taken)] for name in classes]
     rows.append(["samples", *(f"{each.samples:,}" for each in taken)])
     titles = ["CPU time in samples", *(f"{each.client} ({each.sampler})" for each in taken)]
     heaviest = [
@@ -61,7 +60,10 @@ def _profile(shares: Sequence[ProfileShares]) -> list[DocumentPart]:
     return [DocumentPart(table=table, whole=True), DocumentPart(items=[*failures, *heaviest])]
 
 
-def _share(of: CountEstimate) -> str:
+def _share(of: CountEstimate | None) -> str:
+    """A share; a dash of no sample, as some samplers cannot see every class."""
+    if of is None:
+        return "–"
     return f"{of.value:.0f} ±{of.error:.0f} %" if of.error else f"{of.value:.0f} %"
 
 
