@@ -68,7 +68,7 @@ def why(
     wire: Annotated[
         Literal["own", "text", "binary", "meta"] | None, Parameter(help="the protocol")
     ] = None,
-    repeat: Annotated[int, Parameter(help="how often to count; the error is found from it")] = 5,
+    repeat: Annotated[int, Parameter(help="number of repetitions, which give the error")] = 5,
     profile: Annotated[
         Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
     ] = None,
@@ -92,9 +92,9 @@ def why(
     planned = _planned(experiment, overrides)
     earlier = _earlier(past) if past else None
     report = counted_report(planned, repeat, earlier, _PROFILE_MS if profile else 0)
+    write_text(RENDERERS[form](report, terminal_width()), out)
     if profile:
         _write_profiles(report, profile)
-    write_text(RENDERERS[form](report, terminal_width()), out)
     return FAILED if any(each.failure for each in report.counted) else OK
 
 

@@ -26,7 +26,7 @@ ALLOWED = {
     "report/resilience/known_issues.py": 1,  # cachemark's own list
     "runs/calibrate/sweep.py": 1,  # a method of this name, which opens no file
     "runs/counting/allocations.py": 3,  # a new temporary folder of the own user
-    "runs/counting/counting.py": 1,  # a new temporary folder of the own user
+    "runs/counting/profiles.py": 1,  # a new temporary folder of the own user
     "runs/counting/traffic.py": 1,  # a new temporary folder of the own user
     "runs/jmh.py": 5,  # a new temporary folder of the own user
     "runs/resilience/injection.py": 4,  # /etc/hosts, and a new temporary folder

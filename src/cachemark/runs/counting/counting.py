@@ -13,14 +13,21 @@ from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host import cores, placement, usable_cpus
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts, parse_stacks
+from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.allocations import count_allocations
-from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
-from cachemark.runs.counting.processor import NO_LOOP, count_processor, warmed_up, without_loop
+from cachemark.runs.counting.player import (
+    CountingPlace,
+    CountingPlayer,
+    Work,
+    playing,
+    server_of,
+)
+from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
+from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
@@ -88,45 +95,13 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
         profiles: list[FoldedStacks] = []
         for spec in plan.clients if plan.profile_ms else ():
             progress(f"{spec.text}: profile")
-            profiles += _profiles(spec, works, place, plan.profile_ms)
+            profiles += take_profiles(spec, works, place, plan.profile_ms)
     counted = [
         _counted(spec.text, kind, tallies[spec.text])
         for kind in plan.workload.mix
         for spec in plan.clients
     ]
     return Counted(counted, units, profiles)
-
-
-def _profiles(
-    client: ClientSpec, works: Sequence[Work], place: CountingPlace, length_ms: int
-) -> list[FoldedStacks]:
-    """Play each work for `length_ms` under the sampler; a failure is the profile's own."""
-    path = place.folder / "profile"
-    target = parse_spec("none" if client.client.in_process else "embedded")
-    profiles: list[FoldedStacks] = []
-    for work in works:
-        empty = FoldedStacks(client=client.text, kind=work.kind, language=client.client.language)
-        try:
-            with (
-                running(target, cpus=place.server_cpus) as server,
-                playing(client, place.worker_cpus, partial(_sampled, path)) as player,
-            ):
-                player.prepare(work, server)
-                warmed_up(player)
-                path.unlink(missing_ok=True)
-                player.play_for(length_ms)
-            sampler, stacks, failure = parse_stacks(path.read_text("utf-8", "replace"))
-        except TrialError as error:
-            sampler, stacks, failure = "", {}, error.text
-        except OSError:
-            sampler, stacks, failure = "", {}, "its worker has no sampler"
-        taken = {"sampler": sampler, "stacks": stacks, "failure": failure}
-        profiles.append(msgspec.structs.replace(empty, **taken))
-    return profiles
-
-
-def _sampled(path: Path, command: list[str]) -> list[str]:
-    return ["env", f"CACHEMARK_PROFILE={path}", *command]
 
 
 def runtime_of(client: Client) -> str:
@@ -175,9 +150,7 @@ def _tally(
     """One repetition of one client, or the reason why there is none."""
     in_process = client.client.in_process
     try:
-        with running(
-            parse_spec("none" if in_process else SERVER), cpus=place.server_cpus
-        ) as server:
+        with running(server_of(client), cpus=place.server_cpus) as server:
             with playing(client, place.worker_cpus) as player:
                 version = player.ready.library_version
                 lacking = {work.kind: player.lacking(work, server) for work in works}

@@ -11,7 +11,7 @@ import msgspec
 from cachemark.endpoints.capabilities import select_wire, unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.servers import RunningServer, options_for
+from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, parse_spec
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Done, Prepare, RunRequest
@@ -20,7 +20,7 @@ from cachemark.runs.trials.callers import callers_of, demand_of
 from cachemark.runs.trials.prefill import run_prefill
 
 # The server of all passes: only blocking connections have a log of their traffic.
-SERVER = "embedded:io=blocking"
+_SERVER = "embedded:io=blocking"
 _TIMEOUT_MS = 30_000
 _READY_S = 60.0
 _WATCH = RunMonitor(progress=lambda _ops: None, silence_timeout_s=120)
@@ -45,6 +45,11 @@ class CountingPlace(msgspec.Struct, frozen=True, kw_only=True):
     server_cpus: str
     worker_cpus: str
     folder: Path
+
+
+def server_of(client: ClientSpec) -> ServerSpec:
+    """The server of a client's passes; a cache in its process has none."""
+    return parse_spec("none" if client.client.in_process else _SERVER)
 
 
 class CountingPlayer:

@@ -6,11 +6,17 @@ from operator import attrgetter
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.servers import parse_spec, running
+from cachemark.endpoints.servers import running
 from cachemark.model.counts import Counts
 from cachemark.model.errors import DECODE_ERRORS, TrialError
 from cachemark.model.protocol_results import attempts_of
-from cachemark.runs.counting.player import SERVER, CountingPlace, CountingPlayer, Work, playing
+from cachemark.runs.counting.player import (
+    CountingPlace,
+    CountingPlayer,
+    Work,
+    playing,
+    server_of,
+)
 
 _OPS = 100
 
@@ -56,7 +62,7 @@ def _play(
     """Play against a server of its own; how many operations, and all connections that it had."""
     log = place.folder / "traffic"
     log.unlink(missing_ok=True)
-    spec = parse_spec(SERVER)
+    spec = server_of(player.client)
     observed = msgspec.structs.replace(spec, options={**spec.options, "traffic_log": str(log)})
     with running(observed, cpus=place.server_cpus) as server:
         player.prepare(work, server)
