@@ -39,15 +39,24 @@ CLIENTS = {
 }
 
 
+# Two processes on one CPU may not meet.
+_TRIES = 5
+
+
 @pytest.mark.parametrize("client", worker_driver.clients(CLIENTS))
 def test_the_server_refused_as_many(client: Client, inside: Inside, tmp_path: Path) -> None:
-    ended = inside(
-        *("run", "--client", client.id, "--server", "memcached"),
-        *("--mix", "cas=3,delete=1,set=1", "--keys", "4", "--ops", "3000", "--blocks", "1"),
-        *("--set", "loads.processes=2", "--set", "noise=note", "--set", "design=trials"),
-        *("--set", "timing.warmup_ms=0", "--set", f"loads.wire={CLIENTS[client.id]}"),
-    )
-    *_, outcome = read_outcomes(tmp_path)
-    assert outcome.verdict == "VALID", (outcome.reasons, ended.stderr)
-    assert outcome.measure is not None
-    assert outcome.measure.operations["cas"].not_stored > 0
+    for _ in range(_TRIES):
+        ended = inside(
+            *("run", "--client", client.id, "--server", "memcached"),
+            *("--mix", "cas=3,delete=1,set=1", "--keys", "4", "--ops", "3000", "--blocks", "1"),
+            *("--set", "loads.processes=2", "--set", "noise=note", "--set", "design=trials"),
+            *("--set", "timing.warmup_ms=0", "--set", f"loads.wire={CLIENTS[client.id]}"),
+        )
+        outcomes = read_outcomes(tmp_path)
+        for outcome in outcomes:
+            assert outcome.verdict == "VALID", (outcome.reasons, ended.stderr)
+        done = [outcome.measure for outcome in outcomes if outcome.measure]
+        if any(window.operations["cas"].not_stored for window in done):
+            return
+        shutil.rmtree(tmp_path / "results")
+    pytest.fail("no caller disturbed another one")
