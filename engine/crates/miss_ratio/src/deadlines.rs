@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// No item expires at this second.
 pub(crate) const NEVER_S: u32 = u32::MAX;
 
-/// The second at which an item expires that is stored now.
+/// The second at which an item expires that is stored now: never `NEVER_S - 1`.
 pub(crate) fn deadline_s(now_s: u32, ttl_s: u32) -> u32 {
     if ttl_s == 0 { NEVER_S } else { now_s.saturating_add(ttl_s).min(NEVER_S - 2) }
 }

@@ -17,7 +17,7 @@ use crate::weight_tree::WeightTree;
 /// The deadline of a size that does not have the item.
 const ABSENT: u32 = 0;
 /// No deadline: each size has its own.
-const MIXED: u32 = u32::MAX - 1;
+const MIXED: u32 = NEVER_S - 1;
 const FIRST_PLACES: usize = 1 << 10;
 /// Places for each key when they are numbered anew.
 const PLACES_OF_KEY: usize = 4;
@@ -198,13 +198,15 @@ impl LruCurve {
         }
     }
 
+    /// The deadlines of a key with `MIXED`.
+    fn row(&self, number: u32) -> &[u32] {
+        let count = self.sizes.len();
+        &self.until_s[number as usize * count..][..count]
+    }
+
     fn longest_s(&self, number: u32) -> u32 {
-        let (key, count) = (&self.keys[number as usize], self.sizes.len());
-        match key.until_s {
-            MIXED => {
-                let row = &self.until_s[number as usize * count..][..count];
-                row.iter().copied().max().unwrap_or(ABSENT)
-            }
+        match self.keys[number as usize].until_s {
+            MIXED => self.row(number).iter().copied().max().unwrap_or(ABSENT),
             until_s => until_s,
         }
     }
@@ -214,10 +216,9 @@ impl LruCurve {
         let (key, count) = (&self.keys[number as usize], self.sizes.len());
         let expired = match key.until_s {
             MIXED => {
-                let row = &self.until_s[number as usize * count..][..count];
-                row.iter().enumerate().fold(Sizes::first(0), |sizes, (size, until_s)| {
-                    if *until_s <= now_s { sizes.with(size) } else { sizes }
-                })
+                let ends = self.row(number).iter().enumerate();
+                let expired = ends.filter(|(_, until_s)| **until_s <= now_s);
+                expired.fold(Sizes::first(0), |sizes, (size, _)| sizes.with(size))
             }
             until_s if until_s <= now_s => return Sizes::first(count),
             _ => Sizes::first(0),
@@ -230,7 +231,7 @@ impl LruCurve {
         if key.charged == 0 {
             return self.sizes.len();
         }
-        // All that entered since, twice if twice, is at least what lies behind it.
+        // What lies behind it has entered since; a key that entered twice counts twice here.
         let most = self.entered - key.entered + u64::from(key.charged);
         if most <= self.sizes[0] {
             return 0;

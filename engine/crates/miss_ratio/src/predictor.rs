@@ -122,10 +122,8 @@ impl Predictor {
         let of_trace = |size: &u64| size / u64::from(plan.sampled);
         let smallest = plan.sizes.first().map_or(0, of_trace) as f64;
         // A cache that follows all keys plays the hottest as any other.
-        let lasting = match widest.part() < 1.0 {
-            true => LastingKeys::new(&population.lasting(smallest)),
-            false => LastingKeys::new(&[]),
-        };
+        let lasting = if widest.part() < 1.0 { population.lasting(smallest) } else { Vec::new() };
+        let lasting = LastingKeys::new(&lasting);
         let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
         let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
         let has_lru = plan.policies.contains(&Policy::Lru);
