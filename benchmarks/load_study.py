@@ -20,9 +20,9 @@ from collections.abc import Sequence
 
 from precision import BASE, OTHER, Setting, announce, busy, experiment, play_all, ratio
 
-from cachemark import host
 from cachemark.analysis.rounds.estimate import mean_of_logs
 from cachemark.analysis.statistics import CONFIDENCE, Interval
+from cachemark.host.placement import usable_cpus
 
 LEVELS = (0.0, 0.5, 1.0, 2.0)
 
@@ -30,7 +30,7 @@ LEVELS = (0.0, 0.5, 1.0, 2.0)
 def ratio_under(loops: float, sittings: int, seconds: float) -> tuple[float, float] | None:
     """ln of the ratio of one run, and the load average at its end; None without a valid sitting."""
     setting = Setting(name="rounds", design="rounds", sittings=sittings)
-    with busy(round(loops * len(host.usable_cpus()))):
+    with busy(round(loops * len(usable_cpus()))):
         outcomes, _ = play_all(experiment(setting, [BASE, OTHER], seconds))
     found = ratio(outcomes, OTHER, "rate")
     return (math.log(found.value), os.getloadavg()[0]) if found else None

@@ -29,11 +29,11 @@ from pathlib import Path
 import msgspec
 from precision_goals import SAME_CLIENT_QUIET, goals_of, half_width, narrower_goal
 
-from cachemark import host
 from cachemark.analysis.rounds.estimate import mean_of_logs
 from cachemark.analysis.statistics import CONFIDENCE, FIGURES, Interval, figures_of
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
+from cachemark.host.placement import usable_cpus
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome
@@ -206,7 +206,7 @@ def print_goals(*, loaded: bool) -> None:
     """Play the suite `quick` as `make bench` does, and judge its answers."""
     heading = "every core busy elsewhere" if loaded else "quiet"
     announce(f"goals, {heading}: the suite `quick`, at most 3 minutes of measuring")
-    loops = len(host.usable_cpus()) if loaded else 0
+    loops = len(usable_cpus()) if loaded else 0
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder, busy(loops):
         began = time.monotonic()
         command = [sys.executable, "-m", "cachemark", "run", "quick", "--runs", folder]

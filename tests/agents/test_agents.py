@@ -16,7 +16,8 @@ from cachemark.agents.check import require_fit
 from cachemark.agents.coordinator import Coordinator
 from cachemark.agents.identity import differences, identify
 from cachemark.agents.messages import Software
-from cachemark.host import process, usable_cpus
+from cachemark.host import process
+from cachemark.host.placement import usable_cpus
 from cachemark.model.errors import UsageError
 from tests.agents.hosts_files import write_hosts
 from tests.cli.in_process import Inside

@@ -12,7 +12,7 @@ from cachemark.checks.doctor import doctor, jitter, kernel, machine, software
 from cachemark.checks.doctor.kernel import interrupts, sources
 from cachemark.cli import main
 from cachemark.endpoints.clients import Client
-from cachemark.host import facts
+from cachemark.host.facts import facts
 from cachemark.host.process import ENGINE_REMEDY
 from cachemark.model.machine_limits import Check, Limits, limit_check, word_check
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor.kernel import kernel_message_checks
-from cachemark.host import NoiseMonitor
 from cachemark.host.kernel_log import KernelLogTail, read_kernel_log
+from cachemark.host.noise import NoiseMonitor
 from tests.checks.test_doctor import by_name, tree
 
 # Lines as kernels write them, and which check must find each.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cachemark import host
+from cachemark.host.awake import awake
 from cachemark.host.noise import NoiseMonitor
+from cachemark.host.placement import usable_cpus
 from cachemark.model.errors import UsageError
 from tests.builders.small_experiments import read_outcomes, write
 from tests.conftest import Cli
@@ -36,8 +37,8 @@ def ends(pidfd: int) -> bool:
 
 
 def test_each_cpu_has_an_idle_priority_thread_until_the_end() -> None:
-    cpus = host.usable_cpus()
-    with host.awake(cpus) as pid:
+    cpus = usable_cpus()
+    with awake(cpus) as pid:
         assert policies(pid) == dict.fromkeys(cpus, os.SCHED_IDLE)
         pidfd = os.pidfd_open(pid)
     assert ends(pidfd)
@@ -47,8 +48,9 @@ def test_each_cpu_has_an_idle_priority_thread_until_the_end() -> None:
 def test_it_ends_with_a_parent_that_is_killed() -> None:
     program = (
         "import sys, time\n"
-        "from cachemark import host\n"
-        "with host.awake(host.usable_cpus()[:1]) as pid:\n"
+        "from cachemark.host.awake import awake\n"
+        "from cachemark.host.placement import usable_cpus\n"
+        "with awake(usable_cpus()[:1]) as pid:\n"
         "    print(pid, flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -62,12 +64,12 @@ def test_it_ends_with_a_parent_that_is_killed() -> None:
 
 
 def test_a_refusal_of_the_kernel_is_an_error() -> None:
-    with pytest.raises(UsageError, match="CPU 1023: the kernel does not let"), host.awake([1023]):
+    with pytest.raises(UsageError, match="CPU 1023: the kernel does not let"), awake([1023]):
         pass
 
 
 def test_its_cpu_time_is_ours_and_cpu_pressure_is_not_reported() -> None:
-    with host.awake(host.usable_cpus()) as pid:
+    with awake(usable_cpus()) as pid:
         monitor = NoiseMonitor()
         monitor.start([os.getpid()], pid)
         noise = monitor.stop()

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from cachemark.checks.doctor import software
-from cachemark.host import facts
 from cachemark.host.binaries import binaries, of_command, of_file
+from cachemark.host.facts import facts
 from cachemark.host.process import binary_path
 from cachemark.model.outcome import Binary, Outcome
 from cachemark.report.compare.differences import differences

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor import kernel, network
-from cachemark.host import NoiseMonitor
 from cachemark.host.counters import counters, cpu_frequencies_mhz, increases, run_and_wait_ns
-from cachemark.host.noise import SleepOvershoot
+from cachemark.host.noise import NoiseMonitor, SleepOvershoot
 from cachemark.model.machine_limits import Check
 from tests.checks.test_doctor import tree
 

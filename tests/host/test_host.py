@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachemark.host import NoiseMonitor, cores, facts, placement, process, usable_cpus
-from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
+from cachemark.host import process
+from cachemark.host.facts import facts
+from cachemark.host.noise import CpuTimes, NoiseMonitor, cpu_times, foreign_percent, steal_percent
+from cachemark.host.placement import cores, placement, usable_cpus
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.run_header import HostFacts

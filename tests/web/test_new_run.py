@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.host import beside
+from cachemark.host.placement import beside
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.runs.events.log import WEB_PID, EventLog, with_web_time

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import cachemark
-from cachemark import host
 from cachemark.agents.messages import Identity, Software
 from cachemark.host import process
 from cachemark.host.binaries import of_file
+from cachemark.host.facts import facts
+from cachemark.host.placement import usable_cpus
 
 
 def identify(cpus: str) -> Identity:
@@ -18,9 +19,9 @@ def identify(cpus: str) -> Identity:
     """
     wanted = process.parse_cpus(cpus) if cpus else set[int]()
     return Identity(
-        facts=host.facts(),
+        facts=facts(),
         software=own_software(),
-        absent_cpus=sorted(wanted - set(host.usable_cpus())),
+        absent_cpus=sorted(wanted - set(usable_cpus())),
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from cachemark import host
 from cachemark.agents import messages
 from cachemark.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.agents.clock import read_clock
@@ -25,13 +24,14 @@ from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
 from cachemark.endpoints.servers import RunningServer, listening_on, parse_spec, running, tls
-from cachemark.host import NoiseMonitor, process
+from cachemark.host import process
 from cachemark.host.binaries import binaries, of_command
 from cachemark.host.memory import check_memory
+from cachemark.host.noise import NoiseMonitor
+from cachemark.host.placement import halves, usable_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.client_name import without_repeat
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
-from cachemark.model.experiment import Placement
 from cachemark.model.hosts import Host
 from cachemark.model.machine_limits import Check
 from cachemark.model.outcome import Outcome
@@ -299,9 +299,9 @@ def _placement(entry: Host) -> tuple[str, str]:
     """The CPUs of servers and of workers. A host with both roles has half of its CPUs for each."""
     if len(entry.roles) == 1:
         return entry.cpus, entry.cpus
-    usable = host.usable_cpus()
+    usable = usable_cpus()
     cpus = sorted(process.parse_cpus(entry.cpus) & set(usable)) if entry.cpus else usable
-    return host.placement(Placement(), cpus, host.cores(cpus))
+    return halves(cpus)
 
 
 class _Current:

@@ -7,16 +7,16 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 from rich.markup import escape
 
-from cachemark import host
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.host.facts import facts
+from cachemark.host.placement import halves, usable_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.calibration import Calibration
 from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
@@ -57,8 +57,7 @@ def calibrate(
     The exit status is 1 if a client could not be measured.
     """
     specs = _network_clients(clients or (NATIVE,))
-    usable = host.usable_cpus()
-    server_cpus, worker_cpus = host.placement(Placement(), usable, host.cores(usable))
+    server_cpus, worker_cpus = halves(usable_cpus())
     settings = CalibrationSettings(
         threads=threads,
         connections=connections or threads,
@@ -93,7 +92,7 @@ def _calibrate_all(
     specs: Sequence[ClientSpec], settings: CalibrationSettings, runs: Path
 ) -> list[Calibration]:
     """Calibrate the clients one after the other; each result is stored at once."""
-    facts = host.facts()
+    found = facts()
     console = plain_console(stderr=True)
     calibrations: list[Calibration] = []
     for spec in specs:
@@ -101,7 +100,7 @@ def _calibrate_all(
             tapes = TapeCache(process.binary_path(), folder)
             text = escape(spec.text)
             calibration = play(
-                spec, settings, tapes, facts, lambda what, t=text: status.update(f"{t}: {what}")
+                spec, settings, tapes, found, lambda what, t=text: status.update(f"{t}: {what}")
             )
         append_calibration(runs, calibration)
         calibrations.append(calibration)

@@ -7,7 +7,6 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
 from cachemark.cli.output import console
@@ -98,6 +97,8 @@ def _asked(unknown: list[Client], folder: Path) -> dict[str, Readiness]:
     """Ask the workers of clients, and show how many have answered."""
     if not unknown:
         return {}
+    from rich.progress import Progress  # noqa: PLC0415 (slow to import)
+
     found: dict[str, Readiness] = {}
     with Progress(console=console(stderr=True), transient=True) as progress:
         task = progress.add_task("asking workers", total=len(unknown))

@@ -8,7 +8,6 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark import host
 from cachemark.checks.fidelity import (
     Case,
     FidelityResult,
@@ -22,6 +21,8 @@ from cachemark.cli import completers
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.host.awake import awake
+from cachemark.host.placement import usable_cpus
 from cachemark.model.client_name import NATIVE
 from cachemark.model.errors import UsageError
 from cachemark.report.console import print_words
@@ -98,7 +99,7 @@ def _awake(out: Console) -> Generator[None]:
     """Keep the CPUs awake. If the kernel refuses, print a message and continue."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(host.awake(host.usable_cpus()))
+            stack.enter_context(awake(usable_cpus()))
         except UsageError as error:
             print_words(out, f"{error.text}; times may be late")
         else:

@@ -14,12 +14,12 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.markup import escape
 
-from cachemark import host
 from cachemark.analysis.number_format import count_of
 from cachemark.cli import completers
 from cachemark.cli.output import console, print_text, write_out, write_text
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.host.placement import cores, placement, usable_cpus
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.foreign_text import clean
@@ -154,9 +154,9 @@ def jmh(
     """
     specs = _specs(clients or (_ORIGINAL_CLIENTS if times and times.original else ()))
     settings = _settings(cell or Calls(), times or Iterations())
-    usable = host.usable_cpus()
+    usable = usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
-    cpus = host.placement(wanted, usable, host.cores(usable))
+    cpus = placement(wanted, usable, cores(usable))
     count = sum(len(benchmarks(spec, settings)) for spec in specs)
     shown = output or Output()
     kept = _kept(shown.json, specs, settings) if shown.resume else {}

@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark import host
 from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, ResiliencePlan
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
@@ -20,6 +19,7 @@ from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import Client, ClientSpec, matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
+from cachemark.host.facts import facts
 from cachemark.model.errors import UsageError
 from cachemark.model.faults import chosen_faults
 from cachemark.model.run_header import own_name
@@ -160,7 +160,7 @@ def _play_plan(
     if playing.dry_run:
         print_text(plan_text(plan.cells(), playing.jobs))
         return OK
-    run = create_resilience_run(storage.runs, plan, host.facts(), name)
+    run = create_resilience_run(storage.runs, plan, facts(), name)
     return _play_and_show(run, known, playing, json=json)
 
 

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from cyclopts import Parameter
 
-from cachemark import host
 from cachemark.cli.output import print_text
 from cachemark.cli.standard_streams import flush
 from cachemark.host import process
+from cachemark.host.placement import beside, cores, run_on, usable_cpus
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console, print_words
 from cachemark.runs.events.log import WEB_PID
@@ -113,8 +113,8 @@ _ADDRESS = re.compile(rb" is shown at (\S+)/; it ends")
 @contextmanager
 def pages_of(run: Run) -> Generator[None]:
     """Serve the store of a run, and leave a core to the server. Raises UsageError."""
-    usable = host.usable_cpus()
-    measured, cpus = host.beside(host.cores(usable))
+    usable = usable_cpus()
+    measured, cpus = beside(cores(usable))
     command = verb_command("web", f"--runs={run.folder.parent}", "--port=0", "--read-only")
     child = process.start(command, cpus=cpus, stdout=subprocess.PIPE)
     try:
@@ -122,11 +122,11 @@ def pages_of(run: Run) -> Generator[None]:
         print_words(plain_console(stderr=True), f"shown at {address}")
         os.environ[WEB_PID] = str(child.pid)
         if measured:
-            host.run_on(process.parse_cpus(measured))
+            run_on(process.parse_cpus(measured))
         yield
     finally:
         os.environ.pop(WEB_PID, None)
-        host.run_on(usable)
+        run_on(usable)
         child.stop(_GRACE_S)
 
 

@@ -7,14 +7,13 @@ answer holds as long as nothing that it came from has changed.
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from cachemark.endpoints.clients import Client
-from cachemark.endpoints.worker import Worker
 from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError
 from cachemark.model.protocol import Ready
@@ -25,6 +24,9 @@ _RECORD = ".clients.json"
 _FILLED = frozenset({"node_modules", "target", "gems", "__pycache__"})
 # Changes with each package that is installed or removed.
 _DEBIAN_PACKAGES = Path("/var/lib/dpkg/status")
+
+
+_Identity = tuple[str, int, int]
 
 
 class Readiness(msgspec.Struct, frozen=True):
@@ -41,6 +43,8 @@ class _Recorded(msgspec.Struct, frozen=True):
 
 def query_worker(client: Client) -> Readiness:
     """Ask the client's worker."""
+    from cachemark.endpoints.worker import Worker  # noqa: PLC0415 (a recorded answer needs no worker)
+
     if missing := client.missing():
         return Readiness(None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup))
     try:
@@ -60,12 +64,14 @@ def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Cli
 
     Each answer comes as soon as it is there. A record that cannot be written is left out.
     """
+    from concurrent.futures import ThreadPoolExecutor, as_completed  # noqa: PLC0415
+
     recorded = _read(folder)
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
         pending = {pool.submit(query_worker, client): client for client in clients}
         for done in as_completed(pending):
             client, readiness = pending[done], done.result()
-            recorded[client.id] = _Recorded(_fingerprint(client, readiness), readiness)
+            recorded[client.id] = _Recorded(_fingerprint(client, readiness, _sources), readiness)
             yield client, readiness
     with contextlib.suppress(OSError):
         write_file(folder / _RECORD, msgspec.json.encode(recorded))
@@ -73,12 +79,12 @@ def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Cli
 
 def recorded_readiness(clients: Iterable[Client], folder: Path) -> dict[str, Readiness]:
     """The recorded answers that still hold, by client id."""
-    recorded = _read(folder)
+    recorded, sources = _read(folder), cache(_sources)
     return {
         client.id: found.readiness
         for client in clients
         if (found := recorded.get(client.id))
-        and found.fingerprint == _fingerprint(client, found.readiness)
+        and found.fingerprint == _fingerprint(client, found.readiness, sources)
     }
 
 
@@ -89,7 +95,9 @@ def _read(folder: Path) -> dict[str, _Recorded]:
         return {}
 
 
-def _fingerprint(client: Client, readiness: Readiness) -> str:
+def _fingerprint(
+    client: Client, readiness: Readiness, sources: Callable[[str], list[_Identity]]
+) -> str:
     """A digest of what the answer of a client's worker depends on.
 
     That is its program, the files of its folder, and cachemark's environment variables. What is
@@ -97,24 +105,23 @@ def _fingerprint(client: Client, readiness: Readiness) -> str:
     """
     named = [Path(word) for word in (*client.command, client.needs)]
     files = [path for path in named if path.is_absolute()]
-    if client.folder:
-        files += _sources(client.folder)
     if readiness.ready is None:
         files.append(_DEBIAN_PACKAGES)
+    found = [*map(_identity, files), *(sources(client.folder) if client.folder else ())]
     variables = sorted(pair for pair in os.environ.items() if pair[0].startswith("CACHEMARK_"))
-    facts = [client.missing(), client.command, variables, [_identity(path) for path in files]]
+    facts = [client.missing(), client.command, variables, found]
     return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
 
-def _sources(folder: str) -> list[Path]:
-    found: list[Path] = []
+def _sources(folder: str) -> list[_Identity]:
+    found: list[_Identity] = []
     for parent, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if name not in _FILLED and name[0] != ".")
-        found += [Path(parent, name) for name in sorted(files)]
+        found += [_identity(Path(parent, name)) for name in sorted(files)]
     return found
 
 
-def _identity(path: Path) -> tuple[str, int, int]:
+def _identity(path: Path) -> _Identity:
     try:
         found = path.stat()
     except OSError:

@@ -44,6 +44,11 @@ def placement(
     )
 
 
+def halves(usable: list[int]) -> tuple[str, str]:
+    """The CPU sets of server and worker of this machine where no experiment names them."""
+    return placement(Placement(), usable, cores(usable))
+
+
 def apart(cpus: str) -> tuple[str, str]:
     """CPUs for a measuring client, and those for the load generators beside it. Pure.
 

@@ -17,7 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark import host
+from cachemark.host.awake import awake
+from cachemark.host.facts import facts
+from cachemark.host.placement import cores, placement, usable_cpus
 from cachemark.host.process import parse_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Experiment
@@ -55,8 +57,8 @@ def planned(experiment: Experiment, parties: Parties, say: Say, warn: Say) -> Pl
 
     Raises UsageError.
     """
-    usable = host.usable_cpus()
-    host.placement(experiment.placement, usable)
+    usable = usable_cpus()
+    placement(experiment.placement, usable)
     plan = make_plan(experiment)
     check_looks(plan, len(usable))
     with temporary_folder() as folder:
@@ -74,7 +76,7 @@ def new_job(
 ) -> Job:
     """A run that is new, with its folder in `out`. Raises UsageError."""
     command = shlex.join(sys.argv)
-    run = create_run(out, plan.written, host=host.facts(), command=command, hosts=hosts, name=name)
+    run = create_run(out, plan.written, host=facts(), command=command, hosts=hosts, name=name)
     return Job(run=run, plan=plan, parties=parties)
 
 
@@ -90,12 +92,12 @@ def play(
 
     Raises UsageError, and TrialError if the stage can play no more; what was played is kept.
     """
-    awake = job.run.header.experiment.awake
+    keep = job.run.header.experiment.awake
     with (
         job.run,
         display as shown,
         temporary_folder() as folder,
-        host.awake(host.usable_cpus()) if awake else nullcontext() as awake_pid,
+        awake(usable_cpus()) if keep else nullcontext() as awake_pid,
     ):
         settings = _audited(job, TapeCache(job.parties.engine, folder), awake_pid, shown)
         plan, outcomes = settings.plan, job.run.outcomes()
@@ -113,7 +115,7 @@ def play(
 def _client_cpus(header: RunHeader, here: str) -> int:
     """How many CPUs clients may use on each host; `here` are theirs on this one, empty for any."""
     if header.hosts is None:
-        return len(parse_cpus(here) if here else host.usable_cpus())
+        return len(parse_cpus(here) if here else usable_cpus())
     facts = header.hosts.facts
     return min(
         len(parse_cpus(one.cpus) if one.cpus else facts[one.name].usable_cpus) // len(one.roles)
@@ -138,7 +140,7 @@ def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display
         if len(audit.skipped) > len(plan.skipped):
             plan = plan.without(audit.skipped)
             display.refused(plan)
-    usable = host.usable_cpus()
+    usable = usable_cpus()
     return Settings(
         run=run.id,
         plan=plan,
@@ -146,7 +148,7 @@ def _audited(job: Job, tapes: TapeCache, awake_pid: int | None, display: Display
         tapes=tapes,
         auditor=auditor,
         audit=audit,
-        cpus=host.placement(plan.experiment.placement, usable, host.cores(usable)),
+        cpus=placement(plan.experiment.placement, usable, cores(usable)),
         awake_pid=awake_pid,
         hosts_of=stage.hosts_of,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark import host
+from cachemark.host.placement import apart
 from cachemark.model.audit import Audit
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Cell, Outcome, Trial
@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if load.measure is None:
             return alone
         own = measuring_load(load)
-        own_cpus, generator_cpus = host.apart(alone.worker_cpus)
+        own_cpus, generator_cpus = apart(alone.worker_cpus)
         generators = msgspec.structs.replace(
             alone, client=self.parties.clients[load.measure.generator], worker_cpus=generator_cpus
         )

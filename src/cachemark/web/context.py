@@ -5,7 +5,7 @@ import threading
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from cachemark import host
+from cachemark.host.placement import beside, cores, usable_cpus
 from cachemark.runs.storage.store import run_names
 from cachemark.web.live.feed import Feeds
 from cachemark.web.player import RunPlayer
@@ -30,7 +30,7 @@ class Context:
         self.closing = threading.Event()
         # Held while a run is played, the doctor measures the machine, or an archive is imported.
         self.busy = threading.Lock()
-        measured, self.cpus = host.beside(host.cores(host.usable_cpus()))
+        measured, self.cpus = beside(cores(usable_cpus()))
         self.player = RunPlayer(settings.root, measured, self.busy.release)
 
     def take(self, *, within_s: float = 0) -> None:

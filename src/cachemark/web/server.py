@@ -14,7 +14,7 @@ from typing import cast
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from cachemark.host import run_on
+from cachemark.host.placement import run_on
 from cachemark.host.process import parse_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cachemark.host import usable_cpus
+from cachemark.host.placement import usable_cpus
 from cachemark.model.errors import UsageError
 from cachemark.runs.counting.unit_costs import measured_unit_costs
 

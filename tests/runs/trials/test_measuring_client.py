@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark import host
+from cachemark.host.placement import apart
 from cachemark.model import histogram
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Measure
@@ -105,4 +105,4 @@ def test_what_cannot_be_played_is_one_clear_error(old: str, new: str, text: str)
 def test_the_measuring_client_has_a_cpu_of_its_own_where_there_are_several(
     cpus: str, own: str, others: str
 ) -> None:
-    assert host.apart(cpus) == (own, others)
+    assert apart(cpus) == (own, others)

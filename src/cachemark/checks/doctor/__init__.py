@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cachemark import host
 from cachemark.checks.doctor import kernel, machine, network, software
 from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
 from cachemark.checks.doctor.kernel import interrupts, kernel_message_checks
+from cachemark.host.facts import facts
+from cachemark.host.placement import usable_cpus
 from cachemark.model.machine_limits import Check
 
 
@@ -17,7 +18,7 @@ def doctor(
 
     `targets` are servers elsewhere, HOST:PORT. Raises UsageError for what is no address.
     """
-    cpus = host.usable_cpus()
+    cpus = usable_cpus()
     # The second's sample comes last: version checks start programs, which are load of their own.
     before = [
         *machine.cpu(root),
@@ -39,4 +40,4 @@ def doctor(
         *kernel_message_checks(root),
         *network.round_trip_checks(targets),
     ]
-    return [*before, *software.software(host.facts(root)), *jitter_checks(cpus, root, sample_s)]
+    return [*before, *software.software(facts(root)), *jitter_checks(cpus, root, sample_s)]

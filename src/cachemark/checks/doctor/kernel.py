@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.host import cores, counters, placement
+from cachemark.host import counters
 from cachemark.host.files import field, read
 from cachemark.host.kernel_log import read_kernel_log
+from cachemark.host.placement import cores, placement
 from cachemark.host.process import parse_cpus
 from cachemark.model.experiment import Placement
 from cachemark.model.kernel_patterns import KernelPattern, kernel_patterns, matching_lines

@@ -6,7 +6,6 @@ import re
 import resource
 from pathlib import Path
 
-from cachemark.host import cores, placement
 from cachemark.host.counters import cgroups
 from cachemark.host.facts import (
     clocksource,
@@ -17,6 +16,7 @@ from cachemark.host.facts import (
     turbo,
 )
 from cachemark.host.files import field, kib_field, read
+from cachemark.host.placement import cores, placement
 from cachemark.host.process import parse_cpus
 from cachemark.model.experiment import Placement
 from cachemark.model.machine_limits import (

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from cachemark import host
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.cases import Case, CaseLoad, KnownMiss, floor_of, known_failures
 from cachemark.checks.fidelity.judge import (
@@ -35,10 +34,10 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.host.cpu_meter import run_delay_ns
 from cachemark.host.engine_output import write_tape
+from cachemark.host.placement import halves, usable_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram
 from cachemark.model.errors import TrialError, UnsupportedError
-from cachemark.model.experiment import Placement
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest
 from cachemark.model.protocol_results import Groups
@@ -78,8 +77,8 @@ class ClientUnderTest:
         self._folder = folder
         self._fleets: dict[int, Fleet] = {}
         self._ready: Ready | None = None
-        usable = host.usable_cpus()
-        self._cpus = host.placement(Placement(), usable, host.cores(usable))
+        usable = usable_cpus()
+        self._cpus = halves(usable)
 
     def __enter__(self) -> "ClientUnderTest":
         return self

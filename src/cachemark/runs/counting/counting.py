@@ -10,7 +10,7 @@ import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
-from cachemark.host import cores, placement, usable_cpus
+from cachemark.host.placement import cores, placement, usable_cpus
 from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts

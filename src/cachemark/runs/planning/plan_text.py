@@ -3,9 +3,9 @@
 import os
 from collections.abc import Mapping
 
-from cachemark import host
 from cachemark.analysis.number_format import count_of, number, time
 from cachemark.analysis.trace_words import trace_differences
+from cachemark.host.placement import usable_cpus
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import MOST_TRIES, Plan
 from cachemark.model.search_steps import TYPICAL_TRIALS
@@ -99,7 +99,7 @@ def _load(load: Load) -> str:
 def extent(plan: Plan, tapes: Tapes | None = None) -> str:
     """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
-    busy = busy_note(os.getloadavg()[0], len(host.usable_cpus()))
+    busy = busy_note(os.getloadavg()[0], len(usable_cpus()))
     long = f"{_about(_planned_s(plan, tapes))}{busy}{_assumed_rate(plan, tapes)}"
     seed = f"{long}{_replays(plan, tapes)}, seed {experiment.seed}"
     if experiment.search:
@@ -141,7 +141,7 @@ def _replays(plan: Plan, tapes: Tapes | None) -> str:
 
 
 def _planned_s(plan: Plan, tapes: Tapes | None) -> float:
-    return planned_s(plan, len(host.usable_cpus()), tapes)
+    return planned_s(plan, len(usable_cpus()), tapes)
 
 
 def _about(seconds: float) -> str:

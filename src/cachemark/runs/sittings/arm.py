@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Protocol
 
-from cachemark import host
 from cachemark.host.cpu_meter import CpuMeter, QueueMeter
+from cachemark.host.placement import usable_cpus
 from cachemark.model.protocol import Slice
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
@@ -155,7 +155,7 @@ def starting_threads() -> Generator[ThreadPoolExecutor]:
 
     The kernel kills a child when the thread that started it ends, not when its process does.
     """
-    with ThreadPoolExecutor(len(host.usable_cpus()) + _MORE_STARTS) as threads:
+    with ThreadPoolExecutor(len(usable_cpus()) + _MORE_STARTS) as threads:
         yield threads
 
 

@@ -17,9 +17,9 @@ import msgspec
 
 from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
 from cachemark.endpoints.fleet import Fleet
-from cachemark.host import NoiseMonitor
 from cachemark.host.cpu_meter import CpuMeter, StealMeter, waited_ns
 from cachemark.host.memory import check_memory
+from cachemark.host.noise import NoiseMonitor
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.plan import warmup_ms

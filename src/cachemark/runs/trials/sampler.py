@@ -11,7 +11,7 @@ import time
 
 from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host import NoiseMonitor
+from cachemark.host.noise import NoiseMonitor
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import CommandCount, Sample
 from cachemark.model.server_stats import ServerStats

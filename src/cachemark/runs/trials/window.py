@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.verdict import commands_per_server
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
-from cachemark.host import NoiseMonitor
+from cachemark.host.noise import NoiseMonitor
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
 from cachemark.model.protocol import Done, Ready, RunRequest

@@ -6,7 +6,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from cachemark import host
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.cases import Case, floor_of
 from cachemark.checks.fidelity.judge import FidelityResult, PercentileResult, TimeFloor
@@ -15,11 +14,11 @@ from cachemark.checks.fidelity.play import retry_until_judged
 from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 from cachemark.host.cpu_meter import run_delay_ns
+from cachemark.host.placement import halves, usable_cpus
 from cachemark.host.process import start
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
-from cachemark.model.experiment import Placement
 
 _GRACE_S = 30
 _POLL_INTERVAL_S = 0.1
@@ -82,8 +81,8 @@ def _play(tool: Tool, program: str, case: Case, depth: int) -> tuple[ToolResult,
 
     Raises TrialError.
     """
-    usable = host.usable_cpus()
-    cpus = host.placement(Placement(), usable, host.cores(usable))
+    usable = usable_cpus()
+    cpus = halves(usable)
     with temporary_folder() as folder:
         with scripted(case.script, folder, cpus[0]) as server:
             port = parse_host_port(server.address).port
