@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.analysis.verdict.explanations import Explanation, explanations
-from cachemark.cli import app
+from cachemark.cli.program import app
 from cachemark.model.protocol_docs import document
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")

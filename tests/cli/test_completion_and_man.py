@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cachemark import cli
+from cachemark.cli.program import app
 from cachemark.host.process import ENGINE, binary_path
 from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 from tests.docs.test_commands import blocks
 
 STORE = ROOT / "tests" / "runs" / "storage" / "earlier_versions" / "0.1.0"
-VERBS = {name for name in cli.app if not name.startswith("-")}
+VERBS = {name for name in app if not name.startswith("-")}
 ENGINE_VERBS = {"serve", "tape", "worker", "drive", "store", "null-client", "completion", "man"}
 # Asks bash what it would offer for the words.
 ASK_BASH = """

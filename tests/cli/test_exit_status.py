@@ -2,14 +2,14 @@
 
 import re
 
-from cachemark import cli
 from cachemark.cli import exit_status
+from cachemark.cli.program import app
 from tests.cli.in_process import Inside
 from tests.conftest import bad_worker
 
 
 def test_each_verb_says_its_exit_statuses(inside: Inside) -> None:
-    verbs = {name for name in cli.app if not name.startswith("-")}
+    verbs = {name for name in app if not name.startswith("-")}
     assert exit_status.FAILURES.keys() <= verbs
     for verb in exit_status.FAILURES:
         said = re.sub(r"\s+", " ", inside(verb, "--help").stdout)

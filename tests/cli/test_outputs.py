@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.cli import app
+from cachemark.cli.program import app
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from tests.cli.unwritable import OUTPUTS, copy_of, ended, full, refused, refused_inside, store

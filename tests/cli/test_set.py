@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cachemark import cli
 from cachemark.cli.overrides import Overrides, planned_experiment
+from cachemark.cli.program import app
 from cachemark.cli.run_options import RunOptions
 from cachemark.cli.set_option import ENGINE_PATHS, paths, typed_settings
 from cachemark.cli.work_options import WorkOptions
@@ -21,7 +21,7 @@ def planned(*settings: str) -> Experiment:
 
 
 def test_run_has_the_options_that_people_type() -> None:
-    arguments = cli.app["run"].assemble_argument_collection()
+    arguments = app["run"].assemble_argument_collection()
     typed = [argument for argument in arguments if argument.show and argument.name[:2] == "--"]
     assert len(typed) <= 29
 

@@ -1,11 +1,13 @@
 """A verb starts quickly: what is slow to import is imported where it is needed."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
-from cachemark.cli import VERBS
+from cachemark.cli.front_page import VERBS, front_page
+from tests.cli.in_process import Inside
 
 SLOW = {"importlib.metadata", "jinja2", "numpy", "prometheus_client", "rich.progress", "scipy"}
 _PLAYS = {"importlib.metadata", "numpy", "rich.progress"}
@@ -34,20 +36,34 @@ def test_slow_packages_are_imported_late(module: str, needed: set[str]) -> None:
     assert SLOW & set(ended.stdout.split()) <= needed
 
 
-def test_help_imports_neither_a_verb_nor_a_room_below() -> None:
+def test_help_imports_neither_a_verb_nor_a_room_below_nor_a_parser() -> None:
     command = [sys.executable, "-c", HELP]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     modules = ended.stdout.split()
     assert "cachemark.cli" in modules
     rooms = {name.split(".")[1] for name in modules if name.startswith("cachemark.")}
     assert rooms == {"cli"}
-    assert "msgspec" not in modules
+    assert {"cyclopts", "msgspec", "rich"}.isdisjoint(modules)
 
 
-def test_help_shows_every_verb_in_its_group() -> None:
-    command = [sys.executable, "-m", "cachemark", "--help"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    panels = ended.stdout.split("╭─ ")[1:]
-    assert [panel.split(" ")[0] for panel in panels] == [*(t.split()[0] for t in VERBS), "Options"]
-    for panel, verbs in zip(panels, VERBS.values(), strict=False):
-        assert [verb for verb in verbs if f"│ {verb} " not in panel] == []
+@pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",)])
+def test_help_shows_every_verb_in_its_group(arguments: tuple[str, ...], inside: Inside) -> None:
+    groups = {group.split("\n")[0]: group for group in inside(*arguments).stdout.split("\n\n")}
+    for title, verbs in VERBS.items():
+        shown = [line.split()[0] for line in groups[title].split("\n")[1:] if line[2] != " "]
+        assert shown == list(verbs)
+    assert "--version" in groups["Options"]
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 300])
+def test_help_is_as_wide_as_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    page = front_page()
+    assert max(map(len, page.split("\n"))) <= max(columns, 29)
+    assert all(verb in page for verbs in VERBS.values() for verb in verbs)
+
+
+def test_help_of_run_shows_25_options_beside_set(inside: Inside) -> None:
+    shown = re.findall(r"^│ --([a-z-]+)", inside("run", "--help").stdout, re.MULTILINE)
+    assert len(shown) == 26
+    assert "set" in shown

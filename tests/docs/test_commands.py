@@ -11,7 +11,7 @@ from pathlib import Path
 import cyclopts
 import pytest
 
-from cachemark.cli import app
+from cachemark.cli.program import app
 from cachemark.host.process import binary_path
 from tests.cli.in_process import Inside
 from tests.conftest import ROOT

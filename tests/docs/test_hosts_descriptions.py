@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from cachemark.cli import app
+from cachemark.cli.program import app
 from tests.conftest import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cachemark.cli import app
+from cachemark.cli.program import app
 from tests.conftest import ROOT
 
 _LINES = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cachemark.cli import VERBS
+from cachemark.cli.front_page import VERBS
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.surroundings import PROGRAMS, SURROUNDINGS, Surrounding
 

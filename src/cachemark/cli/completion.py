@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from cachemark.cli import app
 from cachemark.cli.output import print_text
+from cachemark.cli.program import app
 
 # zsh loads the script when a command is completed first, as the function _cachemark. The script of
 # cyclopts only defines its own function. Without a call nothing would ever be offered.

@@ -8,8 +8,8 @@ from cyclopts.help import HelpEntry, HelpPanel
 from rich.console import Console, ConsoleOptions
 
 from cachemark import __version__
-from cachemark.cli import app
 from cachemark.cli.output import write_texts
+from cachemark.cli.program import app
 
 _PROGRAM = "cachemark"
 # No line is folded: `man` does that.

@@ -69,16 +69,16 @@ class RunOptions:
     threads: Annotated[
         tuple[int, ...], _work("number of callers; may be repeated, one load for each")
     ] = ()
-    connections: Annotated[int | None, _work("connections of each worker process")] = None
-    depth: Annotated[int | None, _work("outstanding operations on each connection")] = None
     ops: Annotated[
         int | None, _work("play this number of operations in the window of each trial")
     ] = None
     measure_ms: Annotated[
         int | None, _work("length of the measured window of each trial, in ms")
     ] = None
-    # The word of `drive`: whoever types it here is understood, and the help has one name for it.
+    # Words of `drive`: whoever types them here is understood, and the help has one way for each.
     duration: Annotated[str | None, Parameter(group=_WORK, show=False)] = None
+    connections: Annotated[int | None, Parameter(group=_WORK, show=False)] = None
+    depth: Annotated[int | None, Parameter(group=_WORK, show=False)] = None
     set: Annotated[
         tuple[str, ...],
         Parameter(
