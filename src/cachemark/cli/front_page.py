@@ -61,24 +61,16 @@ _WIDEST_COLUMNS = 100
 def front_page() -> str:
     """The page, as wide as the terminal."""
     columns = min(shutil.get_terminal_size().columns, _WIDEST_COLUMNS)
-    parts = [*_folded("Usage: cachemark VERB [OPTIONS]", columns), *_folded(SUMMARY, columns)]
+    names = 2 + max(len(name) for rows in (*VERBS.values(), _OPTIONS) for name in rows)
+    lines = ["Usage: cachemark VERB [OPTIONS]", "", *_folded(SUMMARY, columns), ""]
     for title, rows in {**VERBS, "Options": _OPTIONS}.items():
-        parts.append(f"{title}\n{_rows(rows, columns)}\n")
-    return "\n".join([*parts, *_folded(EPILOGUE, columns)])
+        lines.append(title)
+        for name, words in rows.items():
+            lines += _folded(words, columns, f"  {name:{names}}")
+        lines.append("")
+    return "\n".join([*lines, *_folded(EPILOGUE, columns), ""])
 
 
-def _folded(words: str, columns: int) -> list[str]:
-    return [f"{textwrap.fill(words, columns)}\n"]
-
-
-def _rows(rows: dict[str, str], columns: int) -> str:
-    name_columns = 2 + max(len(name) for names in (*VERBS.values(), _OPTIONS) for name in names)
-    return "\n".join(
-        textwrap.fill(
-            words,
-            columns,
-            initial_indent=f"  {name:{name_columns}}",
-            subsequent_indent=" " * (name_columns + 2),
-        )
-        for name, words in rows.items()
-    )
+def _folded(words: str, columns: int, first: str = "") -> list[str]:
+    rest = " " * len(first)
+    return textwrap.wrap(words, columns, initial_indent=first, subsequent_indent=rest)

@@ -94,21 +94,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Figures of Counts of which the loop of a language has its own: the accounts of kernel and runtime.
-LOOP_FIGURES = (
-    "user_us",
-    "system_us",
-    "waiting_us",
-    "switches",
-    "preemptions",
-    "waiting_threads",
-    "faults",
-    "allocations",
-    "allocated_bytes",
-    "copies",
-    "copied_bytes",
-    "collections",
-    "collection_us",
-)
+LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]
 
 
 class UnitCosts(msgspec.Struct, frozen=True, kw_only=True):

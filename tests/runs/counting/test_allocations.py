@@ -43,4 +43,5 @@ def test_a_loop_without_a_library_allocates_nothing(language: str, tmp_path: Pat
 def test_each_get_allocates_its_value(name: str, tmp_path: Path) -> None:
     counts = counted(name, "embedded:io=blocking", tmp_path)
     assert (counts.allocations or 0) >= 1
-    assert (counts.allocated_bytes or 0) >= 2000
+    # All of the value, but for what the worker said during the shorter play.
+    assert (counts.allocated_bytes or 0) >= 1900

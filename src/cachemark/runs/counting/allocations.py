@@ -11,7 +11,8 @@ from cachemark.model.counts import Counts
 from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
-_OPS = 100
+# A worker on a busy machine tells its progress more often; of 1,000 this is a few bytes for each.
+_OPS = 1000
 
 
 def count_allocations(
