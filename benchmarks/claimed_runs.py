@@ -44,6 +44,7 @@ RATE = ROUND_FIGURES["rate"]
 SITTINGS = 8
 AT_ONCE = StopRule(margin=0.05, looks=(), planned=SITTINGS)
 Random = np.random.Generator
+_Played = Callable[[Random], bool]
 
 
 def cell(client: str, server: str = "one") -> Cell:
@@ -82,7 +83,7 @@ def looked(
 # Stored runs: equal builds, whose machine changes from run to run.
 
 
-def stored(order: str, runs: int, walk: float, day: float) -> Callable[[Random], bool]:
+def stored(order: str, runs: int, walk: float, day: float, trend: float = 0.0) -> _Played:
     """Whether equal builds are answered as different, by margin; `order` is of base and head."""
 
     def wrong(draw: Random) -> bool:
@@ -90,11 +91,11 @@ def stored(order: str, runs: int, walk: float, day: float) -> Callable[[Random],
         heads = {
             "one side first": [number >= runs for number in range(count)],
             "in turns": [number % 4 in (1, 2) for number in range(count)],
+            "base first in turns": [number % 2 == 1 for number in range(count)],
         }[order]
-        drift = np.cumsum(draw.normal(0, walk, count))
         # One day is half of the time.
-        drift = drift + draw.normal(0, day, 2).repeat(runs)
-        logs = drift + draw.normal(0, 0.02, count)
+        days = draw.normal(0, day, 2).repeat(runs)
+        logs = np.cumsum(draw.normal(trend, walk, count)) + days + draw.normal(0, 0.02, count)
         values = [
             [
                 RunValue(began=f"2026-01-01T{number:02}:00:00+00:00", value=math.exp(logs[number]))

@@ -52,38 +52,49 @@ def compare_run_values(first: Sequence[RunValue], second: Sequence[RunValue]) ->
 
     Runs in turns have an interval over pairs of neighbours. Others have the ratio of their
     geometric means, without an interval: a change of the machine looks like a change of what
-    was measured. A run without a neighbour, at either end, is left out.
+    was measured. A run without a neighbour, at either end, is left out of the interval.
     """
     lacks = [not side or any(run.value is None for run in side) for side in (first, second)]
     if any(lacks):
         who = "either" if all(lacks) else "the other" if lacks[0] else "the baseline"
         return RunsEstimate(why=f"some trials of {who} lack it", lost=lacks == [True, False])
-    pairs = _neighbours(first, second)
+    pairs, between = _neighbours(first, second)
     if len(pairs) >= MIN_RUNS:
-        return RunsEstimate(estimate=mean_of_logs(pairs), pairs=len(pairs))
+        estimate = mean_of_logs(pairs)
+        if between:
+            value = (estimate.value + sum(between) / len(between)) / 2
+            estimate = msgspec.structs.replace(estimate, value=value)
+        return RunsEstimate(estimate=estimate, pairs=len(pairs))
     means = [sum(map(_log, side)) / len(side) for side in (first, second)]
     estimate = LogEstimate(value=means[0] - means[1], error=None, degrees_of_freedom=0)
     few = min(len(first), len(second)) < MIN_RUNS
     return RunsEstimate(estimate=estimate, why=_FEW if few else NOT_IN_TURNS)
 
 
-def _neighbours(first: Sequence[RunValue], second: Sequence[RunValue]) -> list[float]:
+def _neighbours(
+    first: Sequence[RunValue], second: Sequence[RunValue]
+) -> tuple[list[float], list[float]]:
     """ln(first / second) of neighbours in time; none if the two sides did not take turns.
 
-    Side by side, as in A B A B or A B B A. At most one run may have no partner, at an end.
+    Side by side, as in A B A B or A B B A. At most one run may have no partner, at an end. In A B A
+    B a trend of the machine is in all pairs. It has the other sign in those of each run with the
+    one after its partner, which are the second list.
     """
-    marked = [(run.began, True, _log(run)) for run in first]
-    marked += [(run.began, False, _log(run)) for run in second]
-    marked.sort()
-    began = [at for at, _, _ in marked]
-    if any(one == other for one, other in pairwise(began)):
+    runs = [(run.began, True, _log(run)) for run in first]
+    runs += [(run.began, False, _log(run)) for run in second]
+    runs.sort()
+    if any(one[0] == other[0] for one, other in pairwise(runs)):
+        return [], []
+    pairs, between = _ratios(runs), _ratios(runs[1:])
+    return (between, []) if not pairs and len(runs) % 2 else (pairs, between)
+
+
+def _ratios(runs: Sequence[tuple[str, bool, float]]) -> list[float]:
+    """ln(first / second) of each pair of runs; none if one of them is of one side."""
+    pairs = list(zip(runs[::2], runs[1::2], strict=False))
+    if any(one[1] == other[1] for one, other in pairs):
         return []
-    for start in (0, 1) if len(marked) % 2 else (0,):
-        run = marked[start : start + len(marked) // 2 * 2]
-        pairs = list(zip(run[::2], run[1::2], strict=True))
-        if all(one[1] != other[1] for one, other in pairs):
-            return [one[2] - other[2] if one[1] else other[2] - one[2] for one, other in pairs]
-    return []
+    return [one[2] - other[2] if one[1] else other[2] - one[2] for one, other in pairs]
 
 
 def _log(run: RunValue) -> float:

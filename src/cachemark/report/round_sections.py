@@ -6,7 +6,7 @@ from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
 from cachemark.analysis.rounds.halves import SliceHalves
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.steal import Steal
+from cachemark.analysis.rounds.steal import ArmSteal
 from cachemark.analysis.rounds.texts import (
     carry_over_texts,
     figure_words,
@@ -125,11 +125,12 @@ def _drift(drifts: list[ArmDrift]) -> Section:
         columns=["client", "second half / first half", "% for 1 % of the others"],
         rows=rows,
         notes=[
-            "The second half of a sitting relative to the first, divided by the same of the other "
-            "clients: above 1, a client still gained speed when its warm-up was over.",
+            "The second half of a sitting relative to the first, divided by the same of the median "
+            "client: above 1, a client still gained speed when its warm-up was over.",
             "By how many percent a client's rate changed from sitting to sitting where the rate of "
             "the others changed by 1 %. Where this is not 1, its ratios hold for this machine in "
-            "its state during the run. –: the machine's speed changed by too little to tell.",
+            "its state during the run. –: there are two clients, or the machine's speed changed by "
+            "too little.",
         ],
     )
 
@@ -156,30 +157,23 @@ def _halves(halves: list[SliceHalves]) -> Section:
     )
 
 
-def _steal(steal: Steal) -> Section:
+def _steal(arms: list[ArmSteal]) -> Section:
     rows = [
         [
             f"{arm.cell.client} · {arm.cell.server}",
             f"{arm.stolen} of {arm.slices}",
             f"{100 * arm.share:.2f} %",
-            f"{100 * arm.slower - 100:.2f} %",
             f"{arm.delayed} of {arm.slices}",
         ]
-        for arm in steal.arms
+        for arm in arms
     ]
     return Section(
         title="CPU time that slices did not get",
         topic="rounds",
-        columns=[
-            "client",
-            "slices with steal",
-            "share of their time",
-            "slower by at least",
-            "delayed slices",
-        ],
+        columns=["client", "slices with steal", "share of their time", "delayed slices"],
         rows=rows,
         notes=[
-            *([steal_text(steal)] if steal.moves > 1 else []),
+            *filter(None, [steal_text(arms)]),
             "Delayed: threads of the client and its server waited for a CPU for longer than in the "
             "median of the client's slices, by more than 2 % of the slice.",
         ],

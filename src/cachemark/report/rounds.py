@@ -71,7 +71,7 @@ def sentences(
     lines += [gain_text(of) for of in answers.drifts if of.gains]
     lines += halves_texts(answers.halves)
     lines += bias_texts(outcomes)
-    if answers.steal and answers.steal.moves > 1 + answers.rule.margin:
+    if any(arm.share > answers.rule.margin for arm in answers.steal):
         lines.append(f"{steal_text(answers.steal)} That is more than the margin.")
     return lines
 

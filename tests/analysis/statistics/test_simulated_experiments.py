@@ -141,7 +141,7 @@ def test_the_faster_client_is_first_also_where_trials_are_missing() -> None:
             msgspec.structs.replace(TEMPLATE.trial.cell, client=client)
             for client in ("fast", "slow")
         ]
-        first, *_ = rank(read_sittings(outcomes, ["rate"]), cells, ROUND_FIGURES["rate"])
+        (first, *_), _ = rank(read_sittings(outcomes, ["rate"]), cells, ROUND_FIGURES["rate"])
         wrong += first.cell.client == "slow"
         means = {
             client: geometric_mean(

@@ -39,7 +39,7 @@ from cachemark.analysis.rounds.pairs import (
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import NoFirst, Rank, Standing, beside, standing
 from cachemark.analysis.rounds.round_timeline import RoundTimeline, round_timelines
-from cachemark.analysis.rounds.steal import Steal, steal
+from cachemark.analysis.rounds.steal import ArmSteal, steal
 from cachemark.analysis.statistics import Comparison
 from cachemark.model.outcome import Cell, Outcome
 
@@ -133,7 +133,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
     `drifts` are those of all sets, once the run is over. `halves` are those of slices, by arm.
-    `steal` is None if the hypervisor took nothing.
+    `steal` is empty if the arms lost no CPU time.
     `more_sittings`: how many more would settle the open questions; None: none is open, or unknown.
     """
 
@@ -145,7 +145,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     carry_over: list[CarryOverTable]
     drifts: list[ArmDrift] = []
     halves: list[SliceHalves] = []
-    steal: Steal | None = None
+    steal: list[ArmSteal] = []
     more_sittings: int | None
 
     @property

@@ -23,19 +23,23 @@ NOTABLE_GAIN = 1.02
 _MIN_SLICES = 8
 # The machine must change by this much (deviation of logarithms) for a slope on its speed.
 _MIN_CHANGE = 0.02
+# And its variance by this factor more than that of the others' mean is by chance.
+_MIN_PART = 4
 
 
 class ArmDrift(msgspec.Struct, frozen=True, kw_only=True):
     """How an arm changes, relative to the others of its set, over `sittings` sittings.
 
     - `halves`: its rate in the second half of a sitting relative to the first, divided by the same
-      of the others. `p_holm` is corrected over the arms of the set.
+      of the median arm: one that loses speed is no gain of the others. Of two arms, by that of the
+      other (`of_two`). `p_holm` is corrected over the arms of the set.
     - `slope`: by how many percent its rate changes from sitting to sitting where that of the others
-      changes by 1 %. None if the machine's speed changed too little to tell.
+      changes by 1 %. None if there are two arms, or if the machine's speed changed too little.
     """
 
     cell: Cell
     sittings: int
+    of_two: bool
     halves: Interval
     p_holm: float | None
     slope: Interval | None
@@ -59,7 +63,7 @@ def drifts(sittings: Sittings) -> list[ArmDrift]:
     changes = np.asarray([[second - first for first, second in row] for row in halves])
     levels = np.asarray([[(first + second) / 2 for first, second in row] for row in halves])
     ratios = [
-        mean_of_logs(_beside_others(changes, arm).tolist()).ratio(CONFIDENCE)
+        mean_of_logs((changes[:, arm] - _usual(changes, arm)).tolist()).ratio(CONFIDENCE)
         for arm in range(len(cells))
     ]
     corrected = holm({arm: ratio.p for arm, ratio in enumerate(ratios) if ratio.p is not None})
@@ -67,9 +71,10 @@ def drifts(sittings: Sittings) -> list[ArmDrift]:
         ArmDrift(
             cell=cell,
             sittings=len(halves),
+            of_two=len(cells) == 2,
             halves=ratios[arm],
             p_holm=corrected.get(arm),
-            slope=_slope(_others(levels, arm), levels[:, arm]),
+            slope=slope_of(levels, arm),
         )
         for arm, cell in enumerate(cells)
     ]
@@ -98,19 +103,31 @@ def _of_halves(slices: Slices) -> tuple[float, float] | None:
     return first, second
 
 
-def _others(values: np.ndarray, arm: int) -> np.ndarray:
-    """The mean of all other arms, for each sitting."""
-    return np.delete(values, arm, axis=1).mean(axis=1)
+def _usual(changes: np.ndarray, arm: int) -> np.ndarray:
+    """The median of the other arms; of three that of all, as one of the others may lose speed."""
+    others = changes if changes.shape[1] == 3 else np.delete(changes, arm, axis=1)
+    return np.median(others, axis=1)
 
 
-def _beside_others(values: np.ndarray, arm: int) -> np.ndarray:
-    return values[:, arm] - _others(values, arm)
+def slope_of(levels: np.ndarray, arm: int) -> Interval | None:
+    """The slope of an arm's level on the mean of the others, with its interval.
 
-
-def _slope(speed: np.ndarray, own: np.ndarray) -> Interval | None:
-    """The least squares' slope of an arm's level on that of the others, with its interval."""
-    if len(speed) < MIN_SITTINGS or float(speed.std(ddof=1)) < _MIN_CHANGE:
+    Each arm varies by itself, too, so least squares would tell less than the truth. All arms are
+    taken to do so alike: the mean of n others then has an n-th of the variance (Creasy, JRSS B 18,
+    1956).
+    """
+    others = np.delete(levels, arm, axis=1)
+    count, many = others.shape
+    speed, own = others.mean(axis=1), levels[:, arm] / many**0.5
+    (of_speed, shared), (_, of_own) = np.cov(speed, own)
+    by_themselves = np.var(others - speed[:, None], axis=0, ddof=1).sum() / max(1, many - 1) / many
+    if many < 2 or of_speed < max(_MIN_CHANGE**2, _MIN_PART * by_themselves):
         return None
-    (slope, _), covariance = np.polyfit(speed, own, 1, cov=True)
-    reach = t_quantile((1 + CONFIDENCE) / 2, len(speed) - 2) * math.sqrt(covariance[0, 0])
-    return Interval(value=float(slope), low=float(slope - reach), high=float(slope + reach))
+    unlike = max(0.0, of_speed * of_own - shared**2) / (count - 2)
+    sine = t_quantile((1 + CONFIDENCE) / 2, count - 2) * 2 * unlike**0.5
+    sine /= math.hypot(of_speed - of_own, 2 * shared)
+    angle, reach = math.atan2(2 * shared, of_speed - of_own) / 2, math.asin(min(1.0, sine)) / 2
+    if sine >= 1 or abs(angle) + reach >= math.pi / 2:
+        return None
+    value, low, high = (many**0.5 * math.tan(angle + by) for by in (0, -reach, reach))
+    return Interval(value=value, low=low, high=high)

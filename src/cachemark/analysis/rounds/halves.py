@@ -13,7 +13,6 @@ from cachemark.analysis.rounds.estimate import mean_of_logs
 from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
 from cachemark.analysis.statistics import ALPHA, CONFIDENCE, Interval, holm
 from cachemark.model.outcome import Cell
-from cachemark.model.rounds import Slices
 
 # Halves that differ by less than this factor change no answer that has a usual margin.
 NOTABLE_DIFFERENCE = 1.02
@@ -65,11 +64,8 @@ def _log_ratio(arm: ArmFigures) -> float | None:
     if arm.barriers or not slices.half_ns or min(slices.half_ns) <= 0:
         return None
     ops, half_ops = sum(slices.ops) + sum(slices.errors), sum(slices.half_ops)
-    first, second = (half_ops, sum(slices.half_ns)), (ops - half_ops, _second_ns(slices))
+    half_ns = sum(slices.half_ns)
+    first, second = (half_ops, half_ns), (ops - half_ops, sum(slices.elapsed_ns) - half_ns)
     if min(*first, *second) <= 0:
         return None
     return math.log(second[0] / second[1]) - math.log(first[0] / first[1])
-
-
-def _second_ns(slices: Slices) -> int:
-    return sum(slices.elapsed_ns) - sum(slices.half_ns)

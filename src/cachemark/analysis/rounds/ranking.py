@@ -57,12 +57,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     set_leads: list[Comparison] = []
 
 
-def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[Rank]:
+def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[list[Rank], NoFirst]:
     """The arms that have the figure in all of their sittings, the best one first."""
-    return _rank(sittings, cells, figure)[0]
-
-
-def _rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[list[Rank], NoFirst]:
     own = _logs(sittings, cells, figure.name)
     logs = _logs(sittings, list(own), figure.name, of_both=True)
     if not logs:
@@ -136,7 +132,7 @@ def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
     1982). The second alone is not enough: a later arm that varies more may well be the first. Who
     is not told from an arm that it never met is not named either.
     """
-    ranks, no_first = _rank(looked.sittings, cells, figure)
+    ranks, no_first = rank(looked.sittings, cells, figure)
     if len(ranks) < 2:
         return Standing(ranks=ranks)
     set_leads = _set_leads(looked, [of.cell for of in ranks], figure, bound)
@@ -174,7 +170,7 @@ def _set_leads(
     sets = _sets(looked.sittings, cells)
     found: list[Comparison] = []
     for members in sets if len(sets) > 1 else []:
-        ranks, no_first = _rank(looked.sittings, members, figure)
+        ranks, no_first = rank(looked.sittings, members, figure)
         if len(ranks) > 1 and not no_first:
             lead, *later = _against(looked, ranks, figure, bound)
             is_open = any(of.answer != "better" for of in later)

@@ -1,6 +1,5 @@
 """CPU time that slices did not get: what the hypervisor took, and waits for a CPU."""
 
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -18,8 +17,9 @@ _DELAYED = 0.02
 class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
     """The slices of an arm, in how many of them CPU time was taken, and which part of their time.
 
-    `slower`: without it, the arm had at least this many times its rate, as far as it waits for the
-    CPU. In `delayed` slices its threads waited for a CPU for longer than usual.
+    The part is that of all CPUs together: it is no limit of what the arm lost, and says nothing
+    about a ratio, whose other arm may have lost as much. In `delayed` slices its threads waited for
+    a CPU for longer than usual.
     """
 
     cell: Cell
@@ -28,29 +28,15 @@ class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     delayed: int = 0
 
-    @property
-    def slower(self) -> float:
-        """A delay is at least as long as the time that was taken, so this is a lower limit."""
-        return 1 / (1 - self.share) if self.share < 1 else math.inf
 
-
-class Steal(msgspec.Struct, frozen=True, kw_only=True):
-    """Steal of each arm; `moves`: the factor by which steal slowed an arm, at least."""
-
-    arms: list[ArmSteal]
-    moves: float
-
-
-def steal(sittings: Sittings) -> Steal | None:
-    """The CPU time that the arms lost over all sittings; None if they lost none."""
+def steal(sittings: Sittings) -> list[ArmSteal]:
+    """The CPU time that the arms lost over all sittings; empty if they lost none."""
     slices: dict[Cell, list[ArmFigures]] = {}
     for arms in sittings.values():
         for cell, arm in arms.items():
             slices.setdefault(cell, []).append(arm)
     by_arm = [_of_arm(cell, parts) for cell, parts in slices.items()]
-    if not any(arm.stolen or arm.delayed for arm in by_arm):
-        return None
-    return Steal(arms=by_arm, moves=max(arm.slower for arm in by_arm))
+    return by_arm if any(arm.stolen or arm.delayed for arm in by_arm) else []
 
 
 def _of_arm(cell: Cell, parts: Sequence[ArmFigures]) -> ArmSteal:

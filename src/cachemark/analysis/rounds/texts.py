@@ -10,7 +10,7 @@ from cachemark.analysis.rounds.drift import ArmDrift
 from cachemark.analysis.rounds.halves import SliceHalves
 from cachemark.analysis.rounds.looks import MAX_SITTINGS, StopRule
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.steal import Steal
+from cachemark.analysis.rounds.steal import ArmSteal
 from cachemark.analysis.statistics import ALPHA, Comparison, Interval
 
 _BEST = {
@@ -306,38 +306,38 @@ def gain_text(of: ArmDrift) -> str:
     """That a client still gained speed after its warm-up, beside the others."""
     return (
         f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
-        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others."
-        " Play a longer warm-up (--set timing.warmup_ms=…)."
+        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others"
+        f"{', or the other one lost speed' if of.of_two else ''}. Play a longer warm-up"
+        " (--set timing.warmup_ms=…)."
     )
 
 
 def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
     """That clients are not equally fast in both halves of their slices: one sentence at most."""
     of = sorted((one for one in halves if one.differ), key=lambda one: one.ratio.value)
-    if len(of) < 2:
-        return [_halves_text(one) for one in of]
-    lowest, highest = of[0], of[-1]
+    if not of:
+        return []
+    who = f"{len(of)} clients change" if of[1:] else "A client changes"
+    lowest, highest = (
+        f"{ratio_words(one.ratio)}{times} ({one.cell.client} on {one.cell.server})"
+        for one, times in ((of[0], ""), (of[-1], " ×"))
+    )
     return [
-        f"{len(of)} clients change speed within their slices: the second half has"
-        f" {ratio_words(lowest.ratio)} ({lowest.cell.client} on {lowest.cell.server}) to"
-        f" {ratio_words(highest.ratio)} × ({highest.cell.client} on {highest.cell.server}) the rate"
-        f" of the first. Turns, or the machine, cause this: {_LONGER_SLICES}"
+        f"{who} speed within {'their' if of[1:] else 'its'} slices: the second half has"
+        f" {f'{lowest} to ' if of[1:] else ''}{highest} the rate of the first."
+        f" Turns, or the machine, cause this: {_LONGER_SLICES}"
     ]
 
 
-def _halves_text(of: SliceHalves) -> str:
+def steal_text(arms: Sequence[ArmSteal]) -> str:
+    """How often the hypervisor took CPU time, and the most from which arm; empty for never."""
+    slices, stolen = sum(arm.slices for arm in arms), sum(arm.stolen for arm in arms)
+    if not stolen:
+        return ""
+    most = max(arms, key=lambda arm: arm.share)
     return (
-        f"{of.cell.client} on {of.cell.server} has {ratio_words(of.ratio)} × the rate in the second"
-        f" half of its slices. Turns cause this: {_LONGER_SLICES}"
-    )
-
-
-def steal_text(of: Steal) -> str:
-    """How often the hypervisor took CPU time, and what that can have done to ratios."""
-    slices, stolen = sum(arm.slices for arm in of.arms), sum(arm.stolen for arm in of.arms)
-    return (
-        f"The hypervisor took CPU time in {stolen} of {slices} slices; that moves ratios by"
-        f" {_percent(of.moves)} or more."
+        f"The hypervisor took CPU time in {stolen} of {slices} slices: the most from"
+        f" {most.cell.client} on {most.cell.server}, {100 * most.share:.1f} % of its time."
     )
 
 

@@ -85,7 +85,7 @@ def _several(cells: list[Cell]) -> str:
 def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     shown = [(row, of) for row in rows for of in row.comparisons if of.ratio]
-    lines = [*_untested(shown), *_few(shown)]
+    lines = [*_untested(shown), *_few(shown), *_within(shown)]
     lines += [note for pair in pairs for note in _failures(pair)]
     return [*lines, *_single(shown), *_unclear(shown)]
 
@@ -118,6 +118,12 @@ def _few(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
     return [f"{what} {are} few: use {_FEW} or more for figures that you publish"]
 
 
+def _within(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
+    """Why comparisons over too few units have no answer."""
+    reasons = dict.fromkeys(of.why for _, of in shown if of.scope == "within" and of.why)
+    return [f"no answer within {reason}" for reason in reasons]
+
+
 def _units(count: int, of: Comparison) -> str:
     plural = {"pair of runs": "pairs of runs"}.get(of.unit, f"{of.unit}s")
     return f"{count} {of.unit if count == 1 else plural}"
@@ -136,7 +142,8 @@ def _single(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
 
 def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
     """How many sittings, blocks or runs would settle what is open."""
-    unclear = [(row, of) for row, of in shown if of.answer == "open" and of.tested]
+    tested = [(row, of) for row, of in shown if of.tested and of.scope == "over"]
+    unclear = [(row, of) for row, of in tested if of.answer == "open"]
     known = [(row, of) for row, of in unclear if of.needed]
     within = [(row, of) for row, of in unclear if of.within_own_error]
     lines = [

@@ -132,7 +132,7 @@ def _rows(
 
 def _told(of: Comparison, looked: Looked, tests: int) -> Comparison:
     """With the reason why there is no answer, and where the correction decides."""
-    if of.ratio is not None and of.ratio.p is None:
+    if of.ratio is not None and of.scope == "within":
         least = count_of(looked.rule.first, of.unit)
         return msgspec.structs.replace(of, why=f"{count_of(of.count, of.unit)}: {least} are needed")
     return with_family_interval(looked, of, tests)
