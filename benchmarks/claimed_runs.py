@@ -1,6 +1,6 @@
 """Runs with a known truth, judged by the functions that judge real runs; see claims.py.
 
-A figure of a sitting is the truth times the noise of an arm; deviations are those of logarithms.
+A figure of a sitting is the truth times the noise of an arm; deviations are of logarithms.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def percentile(pauses: Pauses) -> Callable[[Random], bool]:
 
 _FAST_US, _PAUSE_US = 100.0, 2500.0
 _STEPS = 101
-# The times that occur: around those of fast operations and of pauses, within 5 %.
+# The times that occur: around fast operations and pauses, within 5 %.
 _NS = [
     1000 * around * (0.95 + 0.1 * at / (_STEPS - 1))
     for around in (_FAST_US, _PAUSE_US)

@@ -20,7 +20,7 @@ from cachemark.model.errors import TrialError
 SPARE_S = 20.0
 # From the first hit to the window.
 SETTLE_S = 0.5
-# So many operations that each connection has had its turn, if turns are fair.
+# With this many operations, each connection has had its turn, if turns are fair.
 TURNS = 2
 PATIENCE_S = 20.0
 POLL_S = 0.02
@@ -99,7 +99,7 @@ def peak_bytes(command: list[str], cpus: set[int], address: str, connections: in
     name = command[0].rsplit("/", 1)[-1]
     control = Control(address)
     try:
-        # Not those that are open: the server may still close those of the last program.
+        # Not the open ones: the server may still close the last program's.
         opened = _counter(control, "total_connections") + connections
         with process.start(command, cpus=",".join(map(str, cpus))) as child:
             _await(name, child, control, "total_connections", opened)

@@ -137,7 +137,7 @@ def section(suite: str, report: Report, answers: Answers) -> str:
 def answers_of(suite: str, report: Report, answers: Answers) -> list[str]:
     """The lines of a suite's answers: a table of its rankings, and the other sentences.
 
-    README has those of `quick`.
+    README has the answers of `quick`.
     """
     if suite == "quick":
         return ["[README](../README.md#what-make-bench-prints) has the answers of this run."]

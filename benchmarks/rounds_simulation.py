@@ -49,7 +49,7 @@ Values = NDArray[np.float64]
 
 
 class Machine(NamedTuple):
-    """The disturbances of an experiment. Deviations are those of logarithms.
+    """The disturbances of an experiment. Deviations are of logarithms.
 
     `sitting`: deviation of an arm's level between sittings. `slice`: deviation between slices.
     `drift`: change of the machine's speed over the run. `bursts`: phases of other load, which take
@@ -143,7 +143,7 @@ class Experiment:
         return logs + np.log1p(-machine.carried) * ((before == 2) & (who != 2))
 
     def _noise(self, count: int) -> Values:
-        """Noise of deviation 1; heavy tails are those of Student's t with 3 degrees of freedom."""
+        """Noise of deviation 1; heavy tails follow Student's t with 3 degrees of freedom."""
         if self.machine.heavy:
             return self.draw.standard_t(3, count) / math.sqrt(3)
         return self.draw.standard_normal(count)

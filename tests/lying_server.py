@@ -1,11 +1,11 @@
 """A memcached that lies about writes: `python lying_server.py LIE HONEST_WRITES PORT`, or `lying`.
 
-A proxy before a memcached; the program starts that too. After so many honest writes it lies: `lost`
-stores no write any more, `stale` stores the value that the write of the key before had, so that
-reads bring what is older. Each write is answered and counted as if it were stored: it goes to a key
-that nobody reads. `short` stores an empty value, so that it gets fewer bytes than the client has
-sent. `refused` is `lost`, but the first of these writes is answered by an error, in the text
-protocol.
+A proxy before a memcached; the program starts that too. After HONEST_WRITES it lies: `lost` stores
+no write any more, `stale` stores the value that the write of the key before had, so that reads
+bring what is older. Each write is answered and counted as if it were stored: it goes to a key that
+no client reads. `short` stores an empty value, so that it gets fewer bytes than the client has
+sent.
+`refused` is `lost`, but the first of these writes is answered by an error, in the text protocol.
 """
 
 import contextlib
@@ -133,7 +133,7 @@ def answer(server: socket.socket, client: socket.socket) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """A free port."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return found.getsockname()[1]
 

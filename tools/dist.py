@@ -2,7 +2,7 @@
 
 Everything is built from an export of the commit: the packages know its hash, and their files have
 its time. The same commit gives the same bytes, with the same compilers. The engine's wheel is for
-this kind of processor: `--checksums` is for a folder that has got those of others.
+this kind of processor: `--checksums` is for a folder that also has other processors' wheels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of the documentation site, as text: those of the checkout, and those that code prints.
+"""The pages of the documentation site, as text: the checkout's, and the ones that code prints.
 
 A page of the checkout keeps its words; only its links change, as pages of several folders become
 pages of one. A link to a file that is no page, such as a source file, becomes plain text.

@@ -75,7 +75,7 @@ def test_a_role_without_a_host_is_one_clear_error(
 def test_the_load_goes_on_with_the_generators_that_are_left(
     tmp_path: Path, rows: HostRows, lost: str, named: int | None, left: list[str] | None
 ) -> None:
-    """So many as the load names have to be left."""
+    """As many hosts as the load names have to be left."""
     hosts = load_hosts(write_hosts(tmp_path, rows, on_lost="continue"))
     load = Load(name="open", schedule="uniform", rate=100, measure=Measure(), hosts=named)
     found = left_after(hosts, [lost], load)

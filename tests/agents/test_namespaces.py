@@ -82,7 +82,7 @@ class Fleet:
         return run
 
     def outcomes(self) -> list[Outcome]:
-        """Those of the only run."""
+        """The namespaces of the only run."""
         return [
             from_line(line)
             for path in self.folder.glob("results/*/outcomes.jsonl")

@@ -1,4 +1,4 @@
-"""A host plays the slices that it was told, at their times, or says why it did not."""
+"""A host plays the requested slices at their times, or says why it did not."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -28,7 +28,7 @@ class Clocks:
         self.late_ns = 0
 
     def monotonic_ns(self) -> int:
-        """The clock that nobody can set."""
+        """The clock that no user can set."""
         return self._passed_ns
 
     def time_ns(self) -> int:
@@ -135,7 +135,7 @@ def test_an_arm_that_breaks_leaves_its_other_slices_out(clocks: Clocks) -> None:
 
 @pytest.mark.parametrize("jump_ns", [3 * MS, -3 * MS, -3600 * SECOND, 3600 * SECOND])
 def test_a_clock_that_is_set_makes_slices_void(clocks: Clocks, jump_ns: int) -> None:
-    """Nobody waits for the time that the clock shows then."""
+    """No slice waits until the time that the clock shows then."""
 
     def jump() -> None:
         clocks.wall_ahead_ns += jump_ns

@@ -1,4 +1,4 @@
-"""How far servers are: a listener of our own, a port that nobody has, and what is no address."""
+"""How far servers are: a listener of our own, a free port, and what is no address."""
 
 import socket
 
@@ -11,7 +11,7 @@ from cachemark.model.errors import UsageError
 
 
 def test_a_round_trip_is_of_the_kernel_alone() -> None:
-    """Nobody accepts, and yet it is answered; what is measured is in order."""
+    """No program accepts, and yet it is answered; what is measured is in order."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         found = round_trip.measure_round_trips(*server.getsockname())
     assert 0 < found.min_ns <= found.median_ns <= found.max_ns
@@ -32,7 +32,7 @@ def test_it_is_judged_by_its_median(
 
 
 def test_a_server_that_is_not_there_fails() -> None:
-    with socket.socket() as bound:  # bound and not listening: nobody else has the port
+    with socket.socket() as bound:  # bound and not listening: no other process gets the port
         bound.bind(("127.0.0.1", 0))
         (_, there) = network.round_trip_checks([f"127.0.0.1:{bound.getsockname()[1]}"])
     assert there.status == "fail"

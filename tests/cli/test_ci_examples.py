@@ -79,7 +79,7 @@ def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProc
 
 
 def history_job(folder: Path, name: str) -> subprocess.Popen[str]:
-    """Start the history's example in a folder of its own, on a runner where nobody has a name.
+    """Start the history's example in a folder of its own, on a runner without a user name.
 
     Its run is made up: one file. Before a push it prints a line, and waits for one or for the end.
     """

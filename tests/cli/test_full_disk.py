@@ -97,7 +97,7 @@ def on_a_small_disk(case: Case, words: str, output: str, left: Path) -> None:
 
 
 def mount(folder: Path, size: int) -> None:
-    """A disk of so many bytes over a folder, for this process and what it starts alone."""
+    """A disk of this size over a folder, for this process and what it starts alone."""
     root = os.geteuid() == 0
     user, group = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
 )
 
-# So many are honest that the run finds the server compatible before it lies.
+# This many are honest, so the run finds the server compatible before it lies.
 KEYS = 400
 # Of a window of 2,000 operations, half of them writes.
 LIES = [f"lost {KEYS}", f"lost {KEYS + 500}", f"stale {KEYS}"]
@@ -26,7 +26,7 @@ OTHERS = [each.id for each in CLIENTS if each.id not in {"reference", "native"}]
 
 
 def changed(keys: int, records: int, *also: str) -> dict[str, str]:
-    """Half reads, half writes of so many keys; `also` are further settings of the workload."""
+    """Half reads, half writes of these keys; `also` are further settings of the workload."""
     return {
         "mix": "\n".join(["{ get = 1, set = 1 }", *also]),
         "keys": f"{{ count = {keys} }}",

@@ -60,7 +60,7 @@ def test_what_fits_misses_once_and_a_part_misses_its_part(inside: Inside, trace:
 
 def test_a_part_of_the_keys_has_an_error(inside: Inside, tmp_path: Path) -> None:
     drawn = random.Random(5)
-    # So many keys that few have a 20,000th of all requests, and are followed anyhow.
+    # With this many keys, few have a 20,000th of all requests and are followed anyhow.
     lines = [f"{place},get,{drawn.randrange(60_000)},100,\n" for place in range(100_000)]
     (tmp_path / "t.csv").write_text(_HEADER + "".join(lines))
     options = ("--memory", "4m,8m", "--policies", "lru", "--json")

@@ -42,7 +42,7 @@ def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
         assert len(set(Counter(slices.position).values())) == 1
         assert all(ns > 0 for ns in slices.worker_cpu_ns)
         assert all(ns >= 0 for ns in slices.server_cpu_ns)
-        # Nobody looks into the slice of another: what idle processes use is little.
+        # Idle processes use little: they do not poll during another arm's slice.
         assert sum(slices.idle_cpu_ns) < sum(slices.wall_ns) / 2
 
 

@@ -1,4 +1,4 @@
-"""The process of the fault proxy ends when it is told to, and when nobody is left to command it."""
+"""The process of the fault proxy ends on request, and when its commander has ended."""
 
 import signal
 import subprocess

@@ -57,7 +57,7 @@ def driver(request: Any, tmp_path: Path) -> Generator[WorkerDriver]:
 def played(
     driver: WorkerDriver, wire: str, address: str, kinds: tuple[str, ...], size: str = "10..3000"
 ) -> Path | None:
-    """Play a tape with those of these kinds that the client has; None: it has none."""
+    """Play a tape with the client's kinds among these; None: it has no such kind."""
     can = [kind for kind in kinds if driver.can(kind.partition("=")[0])]
     if not can:
         return None

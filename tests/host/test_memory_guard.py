@@ -15,7 +15,7 @@ from cachemark.host.memory import VARIABLE, Guarded, MemoryGuard, available_byte
 from cachemark.model.errors import UsageError
 
 MIB = 2**20
-# Says when it is ready, does what it is told, says so, and waits for the end of its stdin.
+# Says when it is ready, does what stdin asks, says so, and waits for the end of its stdin.
 OBEYS = """
 import mmap, os, sys
 kept = []
@@ -56,7 +56,7 @@ for _ in range(48):
 
 
 class Obedient:
-    """A process that takes memory when it is told to."""
+    """A process that takes memory on request."""
 
     def __init__(self, child: process.Child, guarded: Guarded) -> None:
         self.child, self.guarded = child, guarded

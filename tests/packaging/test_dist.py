@@ -124,7 +124,7 @@ def documentation(environment: Path, folder: Path) -> str:
 
 
 def test_an_installed_wheel_needs_no_checkout(packages: Path, tmp_path: Path) -> None:
-    """Its dependencies are those of this environment; the engine is the one that is built."""
+    """Its dependencies come from this environment; the engine is the built one."""
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"

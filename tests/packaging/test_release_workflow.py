@@ -22,7 +22,7 @@ def steps(job: str) -> list[str]:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a step; programs in the folder `programs` replace those of the machine."""
+    """Run a step; programs in the folder `programs` replace the machine's."""
     path = f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}"
     names = {"GITHUB_REF_NAME": "v1.2.3", "GITHUB_REPOSITORY": "owner/cachemark"}
     return subprocess.run(

@@ -23,7 +23,7 @@ def decoded(text: str) -> Counter[int]:
             if last or byte < 128:
                 break
         count = (number >> 1) ^ -(number & 1)
-        if count < 0:  # so many empty buckets
+        if count < 0:  # this number of empty buckets
             index -= count
             continue
         half, part = divmod(index, 1024)

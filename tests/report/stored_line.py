@@ -32,7 +32,7 @@ class Line:
         )
 
     def rate(self, kind: str = "all") -> float:
-        """Successes per second, with those of load generators; of a kind, its part of them."""
+        """Successes per second, load generators included; for a kind, its part of them."""
         share = self.succeeded(kind) / self.succeeded()
         return (self.own_rate() + self.generated_rate()) * share
 

@@ -20,7 +20,7 @@ FOUND = {16: 60_000.0, 64: 85_000.0, 256: 70_000.0}
 
 
 def load(connections: int, measure: Measure | None = None, hosts: int | None = None) -> Load:
-    """A load of two processes, on so many hosts."""
+    """A load of two processes, on this number of hosts."""
     return Load(
         name=f"open-{connections}-connections" + (f"-{hosts}-hosts" if hosts else ""),
         hosts=hosts,

@@ -27,7 +27,7 @@ def trials(
     store_bytes: int | None = None,
     load: str = "50-processes",
 ) -> list[Outcome]:
-    """Trials whose calls take so many times a microsecond; of a single time, one in each block."""
+    """Trials whose calls take these numbers of microseconds; a single one is for each block."""
     each = [times[0] * machine for machine in BLOCKS] if len(times) == 1 else times
     found: list[Outcome] = []
     for block, microseconds in enumerate(each):

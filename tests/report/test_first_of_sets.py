@@ -129,7 +129,7 @@ def check_nobody(found: Report, line: str) -> None:
 
 
 def check_ratios(rows: list[ClientRow], rates: list[float]) -> None:
-    """Nobody is above 1, and the ratios are those of the rates that stand beside them."""
+    """No client is above 1, and the ratios equal the ratios of the rates beside them."""
     for row, rate in zip(rows[1:], rates[1:], strict=True):
         assert row.comparison is not None
         ratio = row.comparison.ratio

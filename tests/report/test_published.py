@@ -109,7 +109,7 @@ def test_the_best_is_one_of_the_rows_that_have_both_figures() -> None:
 
 
 def longer(trial: Outcome, times: float) -> Outcome:
-    """The same trial, with a window of so many times the length."""
+    """The same trial, with a window of a multiple of the length."""
     assert trial.measure
     elapsed_ns = round(trial.measure.elapsed_ns * times)
     measure = msgspec.structs.replace(trial.measure, elapsed_ns=elapsed_ns)
@@ -195,7 +195,7 @@ def test_memory_is_beside_memory() -> None:
     assert column(section, "published, s")[today] == "–"
     assert column(section, "as published, here, s")[today] != "–"
     assert column(section, "here: server's RSS, MB")[today] == "–"
-    # What nobody has published, and was not played, has no row.
+    # What was neither published nor played has no row.
     assert "native/shm(20), 10 processes" not in column(section, "published, s")
 
 

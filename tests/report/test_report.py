@@ -1,4 +1,4 @@
-"""Reports: golden files of each form, and what is said of clients that lead or are missing."""
+"""Reports: golden files of each form, and sentences about clients that lead or are missing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is said of slices that tell too high a rate of many callers."""
+"""The sentence about slices in which many callers seem too fast."""
 
 import msgspec
 import pytest
@@ -9,7 +9,7 @@ from tests.builders import rounds as made
 
 
 def played(rate: float, callers: int, length_ms: int = 30) -> list[Outcome]:
-    """Two sittings of a client with so many callers; 10 % of a slice is its lead-in."""
+    """Two sittings of a client with these callers; 10 % of a slice is its lead-in."""
     found: list[Outcome] = []
     for outcome in made.run({"python/pymemcache": rate}, 2, deviation=0.0):
         assert outcome.rounds

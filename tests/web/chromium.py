@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def expect(found: "Locator") -> "LocatorAssertions":
-    """What is said of a part of a page has to become true."""
+    """A statement about a part of a page has to become true."""
     from playwright.sync_api import expect as expect_soon  # noqa: PLC0415
 
     expect_soon.set_options(timeout=_TIMEOUT_MS)

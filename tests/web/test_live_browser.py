@@ -129,7 +129,7 @@ def test_of_many_clients_the_best_have_curves(
         expect(page.locator("#rankings tbody tr")).to_have_count(14)
 
 
-# What canvases are told to draw: the words, and the colour and the dash of each line.
+# Everything that canvases draw: the words, and the colour and the dash of each line.
 RECORDED = """
 window.drawn = { words: [], lines: [] };
 const context = CanvasRenderingContext2D.prototype;

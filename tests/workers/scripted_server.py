@@ -1,4 +1,4 @@
-"""A memcached for tests: it answers wrongly, late or never as it is told, and notes writes."""
+"""A memcached for tests: it answers wrongly, late or never on request, and notes writes."""
 
 import contextlib
 import socketserver
@@ -44,7 +44,7 @@ class Scripted(socketserver.ThreadingTCPServer):
 
     @property
     def address(self) -> str:
-        """Where it listens, as a worker is told."""
+        """Where it listens, in a worker's form."""
         host, port = self.server_address[:2]
         return f"{host!s}:{port}"
 

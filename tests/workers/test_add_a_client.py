@@ -96,7 +96,7 @@ def languages(*names: str) -> list[Any]:
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    """One process has all tests of a language; those of two languages are slow."""
+    """One process has all tests of a language; two languages' tests are slow."""
     found = [pytest.mark.xdist_group(f"add to {name}")]
     if name in _SLOW_TO_BUILD:
         found.append(pytest.mark.slow(_SLOW_TO_BUILD[name]))

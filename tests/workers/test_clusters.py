@@ -1,4 +1,4 @@
-"""Several servers: keys are spread, and those of a server that is lost are failures, no misses."""
+"""Several servers: keys are spread, and calls to a lost server are failures, no misses."""
 
 import os
 import shutil

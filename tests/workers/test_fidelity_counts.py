@@ -16,7 +16,7 @@ CLIENTS = [each.id for each in worker_driver.known().values() if not each.in_pro
 
 @pytest.mark.parametrize("client", worker_driver.clients(CLIENTS))
 def test_faults(client: Any) -> None:
-    """No time is asserted, and none of these cases is about times."""
+    """No time is asserted, and no case here is about times."""
     spec: Client = client
     found = list(findings(ClientSpec(text=spec.id, client=spec), [c for c in FAULTS if c.quick], 3))
     assert not [(one.case, one.why) for one in found if one.state == "failed"]

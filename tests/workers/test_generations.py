@@ -142,7 +142,7 @@ def test_callers_in_threads_find_a_lie_and_accuse_nobody_else(
 
 
 def test_a_failure_ends_all_accusations(player: Player, honest: list[str], tmp_path: Path) -> None:
-    """A write that failed may still come, behind a later one: nobody can tell what is stale."""
+    """A write that failed may still come, behind a later one: no client can know what is stale."""
     ops = ("--keys", str(KEYS), "--size", "100", "--sequence", "set get get", "--ops", str(OPS))
     tape = worker_driver.write_tape(tmp_path, *ops, *GENERATIONS)
     if player.client.id == "ruby/dalli":
@@ -157,7 +157,7 @@ def test_a_failure_ends_all_accusations(player: Player, honest: list[str], tmp_p
 def test_without_generations_nobody_is_accused(
     player: Player, honest: list[str], tmp_path: Path
 ) -> None:
-    """What a lost write shows nobody can know then: this is why there are generations."""
+    """Here a lost write cannot be seen: this is why there are generations."""
     tape = worker_driver.write_tape(tmp_path, *TAPE)
     with lying("lost", KEYS, honest[0]) as address:
         worker = prepared(player, address, tape)

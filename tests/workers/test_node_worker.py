@@ -28,7 +28,7 @@ pytestmark = [
 MEMCACHED = "memcached:threads=1,memory=16"
 GETS = ("--keys", "20", "--size", "30", "--mix", "get=1", "--ops", "100")
 WIRES = {"memjs": "binary", "memcached": "text", "memcache-client": "text"}
-# threads, connections, depth: and so many outstanding.
+# threads, connections, depth, and outstanding operations.
 SHAPES = {(4, 4, 1): 4, (4, 2, 1): 4, (2, 4, 1): 4, (1, 2, 8): 16, (4, 2, 3): 12}
 
 

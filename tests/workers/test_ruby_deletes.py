@@ -67,7 +67,7 @@ def test_random_deletes_may_miss(tmp_path: Path) -> None:
 def test_memcached_store_refuses_before_it_connects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a library that has names and nothing else, and nobody at the address."""
+    """With a library that has names and nothing else, and no server at the address."""
     lib = tmp_path / "lib" / "active_support" / "cache"
     lib.mkdir(parents=True)
     (lib / "memcached_store.rb").write_text("class ActiveSupport::Cache::MemcachedStore; end")

@@ -1,4 +1,4 @@
-"""What a failed call of any Ruby library comes to."""
+"""The outcome of a failed call, for each Ruby library."""
 
 import shutil
 

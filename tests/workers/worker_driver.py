@@ -79,7 +79,7 @@ def _failed(said: Readiness) -> bool:
 
 
 def clients(only: Collection[str] | None = None) -> list[Any]:
-    """Every client that is set up here as a parameter, or those of them in `only`."""
+    """Every client that is set up here as a parameter, or only the ones in `only`."""
     first = _first_of_each_kind(list(known().values()))
     return [
         pytest.param(_played(client, first), id=client.id, marks=_marks(client, first))

@@ -50,8 +50,8 @@ func (BaseSession) Close() {}
 // Handlers are the kinds that a library can do, and how.
 type Handlers map[Kind]Handler
 
-// Handler does one kind of operation. Call is the library's call and is timed; Verify says what its
-// reply comes to and is not. The reply stays in variables of the caller between the two.
+// Handler does one kind of operation. Call is the library's call and is timed; Verify judges its
+// reply and is not timed. The reply stays in variables of the caller between the two.
 type Handler struct {
 	Call   func(op *Op)
 	Verify func(op *Op) Result

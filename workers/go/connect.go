@@ -88,7 +88,7 @@ func (c *connector) connect(ctx context.Context, network, address string) (net.C
 	return dialer.DialContext(ctx, network, address)
 }
 
-// tlsOptions are those of a client that encrypts; all but the name are PEM files.
+// tlsOptions belong to a client that encrypts; all but the name are PEM files.
 var tlsOptions = []string{"tls", "tls_name", "tls_client_cert", "tls_client_key"}
 
 // readTLS reads the files that the options name; nil without the option `tls`.

@@ -36,7 +36,7 @@ func (t *Tape) right(k uint32, value []byte, told uint8) bool {
 	return string(value) == string(t.value(k, len(value), told)) || t.lanes > 0 && t.allowed(k, value, told)
 }
 
-// allowed tells whether another generation than the one that was told is right.
+// allowed says whether another generation than the reported one is right.
 func (t *Tape) allowed(k uint32, value []byte, told uint8) bool {
 	if t.anyGeneration.Load() {
 		told = 0

@@ -22,7 +22,8 @@ type GiveUp struct {
 	EndMs   int64 `json:"end_ms"`
 }
 
-// steps are those of a caller, with calls that it gives up. The window starts at startNs; `calls` are counted.
+// steps are a caller's steps, with calls that it gives up. The window starts at startNs; `calls`
+// are counted.
 func (g *GiveUp) steps(own [kindCount]Handler, session Cancelling, startNs int64, calls *int64) [kindCount]Handler {
 	hasCome := func() bool {
 		sinceMs := (clock() - startNs) / int64(time.Millisecond)

@@ -200,7 +200,7 @@ func (t *totals) count(p *Player, reconnects, renewed int64) {
 	t.renewed -= renewed
 }
 
-// totals are those of a run that has ended, without what the kernel and the library know.
+// totals of a run that has ended, without what the kernel and the library know.
 func (p *Player) totals(window *Window) (sum totals) {
 	for _, l := range p.lanes {
 		sum.elapsedNs = max(sum.elapsedNs, l.endedNs-window.startNs)

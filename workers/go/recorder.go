@@ -118,7 +118,7 @@ func (t *Recorder) message() (*Operation, error) {
 	return message, err
 }
 
-// operations are those of all lanes by kind, as they are sent.
+// operations of all lanes by kind, in the form of the message.
 func operations(lanes []*lane, open bool) (map[string]*Operation, error) {
 	whole := map[Kind]*Recorder{}
 	for _, l := range lanes {

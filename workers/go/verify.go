@@ -25,7 +25,7 @@ const (
 	faultCount
 )
 
-// The errors' names in `done`; NoFault and FaultWrongValue are none of them.
+// The errors' names in `done`; NoFault and FaultWrongValue are not among them.
 var faultNames = [faultCount]string{
 	FaultTimeout: "timeout", FaultConnection: "connection", FaultServer: "server", FaultClient: "client",
 	FaultProtocol: "protocol",
@@ -89,7 +89,7 @@ func written(op *Op) Result { return Result{Values: len(op.Value)} }
 // refused judges an add, a replace or a cas that was answered with `not stored`.
 func refused(op *Op) Result { return Result{NotStored: 1, Values: len(op.Value)} }
 
-// network is the fault behind an error of Go's net package; NoFault if it is none of them.
+// network is the fault behind an error of Go's net package; NoFault if there is no such fault.
 func networkFault(err error) Fault {
 	var failure net.Error
 	switch {

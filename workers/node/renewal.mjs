@@ -22,8 +22,7 @@ export class RenewedCall extends Call {
     );
   }
 
-  /** An answer that comes while it renews is nobody's. */
-  end(answer, error) {
+  /** An answer that comes while it renews is dropped. */ end(answer, error) {
     if (!this.renewing) super.end(answer, error);
   }
 

@@ -10,7 +10,7 @@ from operator import rshift
 from hdrh.histogram import HdrHistogram
 
 LOWEST_NS, HIGHEST_NS, DIGITS = 1, 100_000_000_000, 3
-# So many bits of a value tell its bucket.
+# The number of bits of a value that give its bucket.
 _BITS = 11
 
 

@@ -1,7 +1,7 @@
 """Sessions whose connections are closed after a number of calls, and opened again.
 
 This happens between two calls, where no time is taken. The clients that are not asked for it have
-their calls ready before the window, and none of this.
+their calls ready before the window, and skip all this.
 """
 
 from __future__ import annotations

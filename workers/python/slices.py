@@ -1,7 +1,7 @@
 """Plays slices: short parts of the tape, in turn with other clients.
 
-The measured loops are those of a run. What a lane notes goes on from slice to slice; which of it
-belongs to lead-ins is noted beside it, and everything is summed up after the last slice.
+The measured loops are the same as a run's. What a lane notes goes on from slice to slice; which of
+it belongs to lead-ins is noted beside it, and everything is summed up after the last slice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Lane:
         self.record.firsts = []
 
     def calls(self, origin_ns):
-        """The calls that follow those of the last slice."""
+        """The calls that follow the last slice."""
         if self._left is None:
             return self._calls
         (due, *call), self._left = self._left, None

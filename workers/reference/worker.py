@@ -195,7 +195,7 @@ class Worker:
         kind, began = KINDS[op[0], op[1] & 1], time.perf_counter_ns()
         try:
             failed = self.exchange(op, results.counts[kind])
-        except OSError as error:  # later replies could not be told apart: connect again
+        except OSError as error:  # later replies could not be matched: connect again
             failed = "timeout" if isinstance(error, TimeoutError) else "connection"
             self.replies = None
         now = time.perf_counter_ns()

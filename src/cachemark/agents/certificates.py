@@ -1,7 +1,7 @@
 """The certificates of a run over hosts: one for the coordinator and one for each agent.
 
-Both sides of a connection show theirs, and accept only those of the same authority. The authority's
-own key is not stored: who wants one more host makes all certificates anew.
+Both sides of a connection show theirs, and accept only the same authority's. The authority's own
+key is not stored: one more host needs new certificates for all.
 """
 
 from pathlib import Path

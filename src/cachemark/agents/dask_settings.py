@@ -29,7 +29,7 @@ _SETTINGS: dict[str, object] = {
     "distributed.diagnostics.nvml": False,
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
-    # An agent gets its requests as tasks; it needs none of Dask's other ways to run code there.
+    # An agent gets its requests as tasks; Dask's other ways to run code there stay off.
     "distributed.worker.blocked-handlers": [
         "run",
         "run_coroutine",

@@ -160,7 +160,7 @@ class FleetArm(TrialRun, SlicedArm):
     ) -> None:
         """End the slices and judge them; `rounds` is its part of the sitting.
 
-        `parts` are all hosts as they were in the sitting, `errors_ns` those of their clocks.
+        `parts` are all hosts as they were in the sitting, `errors_ns` the errors of their clocks.
         Raises TrialError.
         """
         assert self._started is not None

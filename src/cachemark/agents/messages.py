@@ -198,7 +198,7 @@ class Software(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """A host and the software on it. `absent_cpus`: those of the hosts file that it has not."""
+    """A host and the software on it. `absent_cpus`: CPUs of the hosts file that it lacks."""
 
     facts: HostFacts
     software: Software
@@ -282,7 +282,7 @@ class PlayedSlice(msgspec.Struct, frozen=True, kw_only=True):
     `late_ns`: how long after the planned start its workers were asked. `stepped_ns`: how far the
     clock had been set since the first slice of the request. `wall_ns`: from the planned start to
     the last answer. `paused_ns`: how much longer than planned it was, if a worker was stopped in
-    it or the host paused. CPU times are those of `Slices`; -1: not available.
+    it or the host paused. CPU times as in `Slices`; -1: not available.
     """
 
     late_ns: int

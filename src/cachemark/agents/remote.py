@@ -145,7 +145,7 @@ class RemoteFleet:
         self.played: dict[str, messages.HostPlayed] = {}
 
     def start(self, client: str, load: Load, ready_s: float) -> messages.StartedWorkers:
-        """Start the workers; returns what those of the first host are.
+        """Start the workers; returns what the first host's workers are.
 
         Raises TrialError, also if the hosts have different versions of the library.
         """

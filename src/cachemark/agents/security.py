@@ -39,7 +39,7 @@ def tls_context(hosts: Hosts, name: str) -> ssl.SSLContext:
 
 @contextmanager
 def with_certificates(hosts: Hosts) -> Generator[Hosts]:
-    """The same hosts with certificates: those of the file, or new ones until the end of the run."""
+    """The same hosts with the file's certificates, or new ones until the end of the run."""
     if hosts.tls:
         yield hosts
         return

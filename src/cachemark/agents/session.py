@@ -271,7 +271,7 @@ class Session:
 
     @property
     def _only_server(self) -> RunningServer | None:
-        """The server of a trial; those of a sitting are read by whoever plays it."""
+        """The server of a trial; a sitting's player reads the servers of the sitting."""
         return next(iter(self._servers.values())) if len(self._servers) == 1 else None
 
     def _check_going_on(self) -> None:

@@ -23,7 +23,7 @@ from cachemark.runs.trials.setting import Setting
 class SittingPlace(msgspec.Struct, frozen=True, kw_only=True):
     """The parties with which a host of clients plays sittings.
 
-    `servers` are those of this host, by the number of their arm: if it is also the server's host,
+    `servers` are this host's servers, by the number of their arm: if it is also the server's host,
     their CPU time is known. `check_going_on` raises TrialError when the sitting is broken off.
     """
 

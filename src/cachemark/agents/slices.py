@@ -24,8 +24,8 @@ _AHEAD_NS = 2_000_000
 class SlicePlayer:
     """Plays the slices of the arms whose workers are on this host.
 
-    `check_going_on` raises TrialError when the sitting is broken off. `fleets` and `servers` are
-    those of this host, by the number of their arm.
+    `check_going_on` raises TrialError when the sitting is broken off. `fleets` and `servers` run on
+    this host; the keys are the numbers of their arms.
     """
 
     def __init__(

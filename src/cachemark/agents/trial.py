@@ -1,4 +1,4 @@
-"""One trial over several hosts: the steps are those of a trial on one, each asked of its host."""
+"""One trial over several hosts: the steps of a trial on one host, each sent to its host."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -294,8 +294,8 @@ def rate_interval(searches: Sequence[Search], rate: float) -> Interval | None:
     reach = np.log(_BEYOND)
     middles = np.linspace(logs.min() - reach, logs.max() + reach, _MIDDLES)
     likelihood = _likelihood(logs, missed, middles)
-    # As with Student's t, few plays have a wider limit than many. Plays of one search are alike
-    # where those of several are not, so these count by searches.
+    # As with Student's t, few plays have a wider limit than many. Plays of one search resemble each
+    # other more than plays of several, so the searches count.
     degrees = len(searches) if len(searches) > 1 else len(plays) - 2
     fall = t_quantile((1 + CONFIDENCE) / 2, degrees) ** 2 / 2
     likely = middles[likelihood >= likelihood.max() - fall]

@@ -21,7 +21,7 @@ from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.footprint import Footprint
 from cachemark.model.tape_header import read_header
 
-# So many lengths are drawn; then they are repeated.
+# Lengths to draw before they repeat.
 _MAX_DRAWN = 100_000
 _PREFIX = b"cachemark-"
 _PLAIN_DIGITS = 10

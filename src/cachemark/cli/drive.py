@@ -84,7 +84,7 @@ def drive(
     """Load one server with the native client, and keep the results as a run.
 
     It is `cachemark run` with one client, one server and one block, so verdicts and exit statuses
-    are those of `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
+    are as in `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
     drive` needs no Python, keeps nothing, and shows each second.
     """
     if web:

@@ -79,7 +79,7 @@ def fidelity(
     with _awake(out) if awake else nullcontext():
         for finding in _all_findings(specs, tools, wanted, tries):
             results.append(finding)
-            # Why a client plays none of the cases is printed once.
+            # If a client can play no case, the reason is printed once.
             if finding.state != "not applicable" or (finding.client, finding.why) not in reported:
                 _progress(out, finding)
             reported.add((finding.client, finding.why))

@@ -30,7 +30,7 @@ def man(folder: Path) -> None:
 class _Collector:
     """Stands in for cyclopts' formatter and keeps the parts of a help text.
 
-    The names of the arguments are those of cyclopts' protocol.
+    cyclopts' protocol fixes the names of the arguments.
     """
 
     def __init__(self) -> None:

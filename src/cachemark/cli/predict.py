@@ -119,7 +119,7 @@ def _as_played(
 
 
 def _spread(sizes: list[int], number: int) -> list[int]:
-    """So many of the sizes, as far from each other and from both ends as they can be.
+    """`count` of the sizes, as far from each other and from both ends as possible.
 
     >>> _spread([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 2)
     [3, 8]

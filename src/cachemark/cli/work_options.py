@@ -87,7 +87,7 @@ class WorkOptions:
 
 
 def typed_work(options: WorkOptions, engine: str) -> tuple[WorkSettings, WorkSettings | None]:
-    """The typed settings, and those of the typed preset. Raises UsageError."""
+    """The typed settings, and the typed preset's. Raises UsageError."""
     words: list[str] = []
     for field in fields(WorkOptions):
         text = getattr(options, field.name)

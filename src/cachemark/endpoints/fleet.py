@@ -113,7 +113,7 @@ class Fleet:
     def run(self, request: protocol.RunRequest, watch: RunMonitor) -> protocol.Done:
         """Play one phase on all workers at once. Raises TrialError.
 
-        The operations of a request are those of the whole tape; its planned start, if any, counts.
+        A request's operations count over the whole tape; its planned start, if any, counts.
         """
         if self.generators is None:
             return _play([self], request, watch)[0]

@@ -2,7 +2,7 @@
 
 A message may be late: it was sent after its pipe was last seen empty, and before it was read. A
 worker may go on to tell its progress while it sums up; the number of operations then rises no more.
-So the window went on when a progress was told after which another one told of more operations.
+So the window still went on at a progress message if a later one has more operations.
 """
 
 import time

@@ -35,9 +35,9 @@ def made_folder(folder: Path, mode: int = 0o777) -> Generator[None]:
 def write_files(
     folder: Path, contents: Mapping[str, bytes | str], permissions: int | None = None
 ) -> None:
-    """Write files into a folder. If one fails, those that were not there before are removed.
+    """Write files into a folder. If one fails, the new files are removed.
 
-    `permissions` are those of new files, as in `write_file`. Raises OSError.
+    New files get `permissions`, as in `write_file`. Raises OSError.
     """
     made: list[Path] = []
     with made_folder(folder):

@@ -35,7 +35,7 @@ class CpuMeter:
 class QueueMeter:
     """How long the threads of some processes have been runnable without a CPU.
 
-    The processes are those of `CpuMeter`. A reading takes some microseconds for each thread.
+    Processes as in `CpuMeter`. A reading takes some microseconds for each thread.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:

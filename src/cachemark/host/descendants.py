@@ -1,8 +1,8 @@
 """Processes that a child has started, also those that left its group and whose parent has ended.
 
-This process adopts orphans, so none of them can get away. An environment variable says whose child
-each of them is. One that has cleared its environment, or was left by a cachemark that this one
-started, has no owner: it ends with the last of the children that can have started it.
+This process adopts orphans, so all of them are found. An environment variable says whose child each
+of them is. One that has cleared its environment, or was left by a cachemark that this one started,
+has no owner: it ends with the last of the children that can have started it.
 """
 
 import contextlib

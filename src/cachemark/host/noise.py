@@ -115,7 +115,7 @@ class NoiseMonitor:
     ) -> None:
         """Start the window. `own_pids` are the processes of the trial, without this one.
 
-        `workers` are those of them of which `slept` looks whether they are stopped.
+        `workers`: the processes among them that `slept` checks for stops.
 
         `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
         its time on run queues does not count.

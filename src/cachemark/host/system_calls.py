@@ -36,17 +36,17 @@ _KINDS: dict[str, dict[str, str]] = {
 }
 _ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
 _RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
-# Threads that compile or collect make none of these.
+# Threads that compile or collect garbage never make these calls.
 _OF_CONNECTIONS = frozenset({"sends", "recvs", "polls", "wakes"})
 _STANDARD_STREAMS = ("0", "1", "2")
 _NOTHING_THERE = "= -1 EAGAIN"
 
 
 class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of system calls; `by_thread` are those on sockets and pipes, and polls, by thread id.
+    """Numbers of system calls; `by_thread`: calls on sockets and pipes, and polls, by thread id.
 
     `sends` and `recvs` are writes to sockets and reads from them, by whatever call; `empty_recvs`
-    are those of `recvs` that found nothing. `wakes` are reads and writes of pipes and eventfds.
+    are the `recvs` that found nothing. `wakes` are reads and writes of pipes and eventfds.
     `options` are calls that set or read options of sockets. A sleep is one of `others`: schedulers
     of languages sleep by the clock, not by the operation. Calls on standard input, output and
     error are left out: over them a worker speaks with cachemark.

@@ -41,7 +41,7 @@ class Restrictions(msgspec.Struct, frozen=True, kw_only=True):
 
     `void`: why its level is not what it claims, so that the trial is skipped; `excluded`: what
     cannot be timed on the server, each with the reason; `quirks`: deviations from memcached that
-    clients must be told; `true_counters`: the counters that may be compared nevertheless where the
+    clients must know; `true_counters`: the counters that may be compared nevertheless where the
     comparison is excluded.
     """
 

@@ -100,7 +100,7 @@ LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us"
 class UnitCosts(msgspec.Struct, frozen=True, kw_only=True):
     """CPU time in the kernel of one call of each kind, one wait and one page fault, in µs.
 
-    The names are those of Counts. None where a cost could not be measured.
+    Names as in Counts. None where a cost could not be measured.
     """
 
     sends: float | None = None

@@ -23,7 +23,7 @@ _MAX_RECORDS = 10_000_000
 
 
 def with_trace_defaults(workload: RawTable) -> RawTable:
-    """The settings of a workload; those of a trace that are missing get a trace's defaults."""
+    """The settings of a workload; a trace's missing settings get a trace's defaults."""
     if not workload.get("trace"):
         return workload
     cold = {} if workload.get("prefill") else _COLD

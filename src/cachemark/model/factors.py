@@ -22,7 +22,7 @@ _STORING = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 _META = (b"mg", b"ms", b"md", b"ma", b"mn", b"me")
 # The length of the shortest reply to a store: `STORED` and the line end.
 _REPLY_BYTES = 8
-# With fewer connections, a thread per connection could not be told from the threads of a pool.
+# With fewer connections, a thread per connection would look like a pool of threads.
 _MIN_CONNECTIONS = 8
 
 

@@ -19,8 +19,8 @@ class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A size of memory, and the part of reads, and of their bytes, that misses.
 
-    `part` of the keys was followed, besides the hottest; with less than `least_part` nothing is
-    told.
+    `part` of the keys was followed, besides the hottest; with less than `least_part` the part is
+    unknown.
     """
 
     memory_bytes: int
@@ -40,7 +40,7 @@ class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
 class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How often the rule for fills applied, for the keys that were followed.
 
-    `gets_without_size` are those of the `unfilled_gets` that may have hit.
+    `gets_without_size` are the `unfilled_gets` that may have hit.
     """
 
     fills: int

@@ -257,7 +257,7 @@ class HostPart(Record, frozen=True, kw_only=True):
 class Generators(Record, frozen=True, kw_only=True):
     """The load generators beside a measuring client; `measure` is the sum of what they did.
 
-    `tape` is theirs. `command` and `cpus` are those of one of them.
+    `tape` is theirs. `command` and `cpus` belong to one of them.
     """
 
     client: str
@@ -279,12 +279,12 @@ class Outcome(Record, frozen=True, kw_only=True):
     `measure_started_at` is when the measured window began; empty if it did not. `awake`: idle CPUs
     were kept out of sleep states. `rounds`: the slices of a trial that was played in turns with
     others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure` is
-    the sum of theirs, `noise` the worst of theirs, and they started at most `start_skew_ns` apart.
+    their sum, `noise` the worst of the hosts, and they started at most `start_skew_ns` apart.
     `generators`: others made the `load`; `measure` is then the measuring client's alone.
     `web_cpu_ns`: the CPU time that the server of the run's own pages used while the trial, or its
     sitting, was played; None without such pages. `server_loads`: each server of several, if all of
-    them tell their commands; in turns, those of lead-ins are in them. `slab_classes`: where
-    items were evicted, and the servers tell them.
+    them report their commands; in turns, lead-ins are included. `slab_classes`: where items were
+    evicted, if the servers report them.
     """
 
     format: int = OUTCOME_FORMAT

@@ -13,7 +13,7 @@ from cachemark.model.search_steps import MAX_SEARCHES, MAX_TRIALS, TYPICAL_TRIAL
 from cachemark.model.sitting_plan import sittings_of
 from cachemark.model.work_length import plays_to_an_end
 
-# Each block and each sitting has a seed; the stride keeps those of different experiments apart.
+# Each block and each sitting has a seed; the stride keeps seeds of different experiments apart.
 _SEED_STRIDE = 1_000_003
 # The server's name in cells of caches inside the worker's own process.
 NO_SERVER = "none"

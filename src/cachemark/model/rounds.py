@@ -34,7 +34,7 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
       that was asked last after the planned start, and how far apart two hosts can have started.
 
     Of several hosts, the counts and `worker_cpu_ns` are sums, and `elapsed_ns` is the mean over
-    all callers; the others are those of the host with the largest.
+    all callers; the others are the largest of the hosts.
     """
 
     square: list[int] = []
@@ -62,18 +62,18 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """An arm's part of a sitting.
 
     `arms` are the labels of the arms of the arm's set, `arm` is the number of its own label there.
-    `length_us` and `lead_in_us` are those of each slice. `operation_ns`, only of many callers: the
-    time of one operation in the warm-up before the arm's first counted slice in the run, by which
-    the length was decided for all of its sittings.
+    `length_us` and `lead_in_us` hold for each slice. `operation_ns`, only of many callers: the time
+    of one operation in the warm-up before the arm's first counted slice in the run, by which the
+    length was decided for all of its sittings.
     `start_ns` is how long the arm's server and worker took until its keys were stored;
     `warmup_rounds` slices were played before the first counted one. `turn_cost_ns` and
     `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few. The
     CPU time of each slice includes it; figures of CPU time per operation do not.
     `retired`: the arm left the sitting's later squares, as its questions were answered.
-    `void_slices`: those that are not in `slices`, as several hosts may not have started them
-    together, or as there was a pause. The workers counted `void_ops` operations in them, failed
-    ones too. `paused_slices` are those of them in which the client was stopped, or the machine
-    paused; they were `paused_ns` longer than planned in all.
+    `void_slices` are not in `slices`: several hosts may not have started them together, or there
+    was a pause. The workers counted `void_ops` operations in them, failed ones too.
+    `paused_slices`: void slices in which the client was stopped, or the machine paused; they were
+    `paused_ns` longer than planned in all.
     """
 
     arms: list[str]

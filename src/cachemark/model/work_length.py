@@ -32,7 +32,7 @@ def chooses_records(workload: Workload) -> bool:
 
 
 def begins_cold(workload: Workload) -> bool:
-    """Whether operations store keys, none of which are there at the start; not of a trace."""
+    """Whether operations store keys that are absent at the start; False for a trace."""
     steps = [*workload.mix, *(step.partition("@")[0] for step in workload.sequence)]
     stores = any(kind.removesuffix("_noreply") in _STORES for kind in steps)
     return stores and workload.prefill == 0 and workload.hit_ratio is None
@@ -50,7 +50,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
     """A workload that ends by itself, this many times as long; any other workload as it is.
 
     A fill gets a longer tape with more keys: it still ends when the server is full enough. So do
-    phases: part of their tape would be all of the first kind and none of the last.
+    phases: part of their tape would have all of the first kind and not the last.
     """
 
     def times(count: int) -> int:

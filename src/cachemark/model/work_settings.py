@@ -37,7 +37,7 @@ class WorkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes_work(self) -> bool:
-        """Whether there is any besides those of the load."""
+        """Whether there is any setting besides the load's."""
         return bool(self.workload or self.keys or self.values)
 
 

@@ -83,7 +83,7 @@ def _left_out(report: Report) -> list[str]:
 
 
 def _remedies(report: Report) -> list[str]:
-    """Remedies if trials were played, and none of them is valid."""
+    """Remedies if trials were played and no trial is valid."""
     played = [trial.verdict for trial in report.trials if trial.verdict != "unsupported"]
     if not played or "VALID" in played:
         return []

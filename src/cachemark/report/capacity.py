@@ -1,6 +1,6 @@
 """The capacity of a server: the highest rate of each number of connections, and what ends it.
 
-The connections can be those of several hosts, and their number can be part of the plan.
+The connections can come from several hosts, and their number can be part of the plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from cachemark.report.searched_rates import FoundRate, rate_above
 
 
 class CapacityRate(msgspec.Struct, frozen=True, kw_only=True):
-    """The highest rate with a number of connections, which are those of `hosts` together."""
+    """The highest rate with a number of connections, all `hosts` together."""
 
     hosts: int
     connections: int

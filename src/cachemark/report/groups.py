@@ -16,7 +16,7 @@ from cachemark.report.plots.palette import SERIES
 from cachemark.report.rounds import answer_of, place_order
 
 _Members = list[CellSummary]
-# Factors nearer to 1 are those of floating-point numbers.
+# Factors nearer to 1 come from rounding.
 _ROUNDING = 1e-9
 
 
@@ -174,7 +174,7 @@ def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummar
 
 
 def _with_rates(summary: CellSummary, total: KindSummary, factor: float) -> CellSummary:
-    """All rates of a cell times a factor: those of the kinds are parts of the total."""
+    """All rates of a cell times a factor: the kinds' rates are parts of the total."""
 
     def scaled(of: KindSummary) -> KindSummary:
         return msgspec.structs.replace(of, rate=of.rate.times(factor))

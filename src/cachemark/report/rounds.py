@@ -25,7 +25,7 @@ from cachemark.report.model import Group, GroupKind
 
 # The ranking of each question while a run goes on.
 QuestionStandings = list[tuple[Question, Ranking]]
-# Factors nearer to 1 are those of floating-point numbers.
+# Factors nearer to 1 come from rounding.
 _ROUNDING = 1e-9
 
 
@@ -215,7 +215,7 @@ def bias_texts(outcomes: Sequence[Outcome]) -> list[str]:
     """A sentence for each cell whose counted slices were too short for its operations.
 
     Runs of earlier versions have slices that did not grow; in others, the operations of the counted
-    slices may last longer than those of the warm-up, which decided the length.
+    slices may last longer than in the warm-up, which decided the length.
     """
     cells: dict[Cell, list[Outcome]] = {}
     for outcome in outcomes:

@@ -27,7 +27,7 @@ class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def search_answer(
     header: RunHeader, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
 ) -> SearchAnswer:
-    """The answer of a run of searches; `summaries` are those of its outcomes."""
+    """The answer of a run of searches; `summaries` summarise its outcomes."""
     experiment, text = header.experiment, header.experiment.search
     objective = parse_objective(text, "search")
     played, series = searches(outcomes, experiment), series_of("clients", experiment)

@@ -45,7 +45,7 @@ def _distance(server: str, distances: Sequence[Distance]) -> str:
 def server_load_lines(outcomes: Sequence[Outcome]) -> list[str]:
     """A line for each cell with several servers, in the order in which clients are given them.
 
-    Shares of commands are those of all valid trials; items are those after the last one.
+    Shares of commands cover all valid trials; items are counted after the last trial.
     """
     by_cell: dict[Cell, list[Sequence[ServerLoad]]] = {}
     for outcome in outcomes:

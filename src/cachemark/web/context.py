@@ -19,7 +19,7 @@ _LATEST = 5
 class Context:
     """The settings, the reports that were made, and who is busy with the machine.
 
-    `cpus` are those of the server; empty: any.
+    `cpus`: for the server; empty: any.
     """
 
     def __init__(self, settings: WebSettings) -> None:

@@ -233,7 +233,7 @@ def test_a_pair_outside_of_the_family_is_corrected_for_every_pair_of_its_group()
     assert chosen.ratio.p is not None
     assert chosen.p_holm == pytest.approx(min(1.0, 45 * chosen.ratio.p))
     assert chosen.answer == "open"
-    # It would be told if it was tested by itself.
+    # It would be an answer if it was tested by itself.
     assert chosen.ratio.p < 0.0158
 
 

@@ -17,7 +17,7 @@ RATES = {"steady": 20_000.0, "slow to start": 20_000.0}
 
 
 def with_halves(slices: Slices, ratio: float, draw: random.Random) -> Slices:
-    """Slices whose second half has so many times the rate of the first, but for some noise."""
+    """Slices whose second half has a multiple of the first half's rate, with some noise."""
     half_ns = [ns // 2 for ns in slices.elapsed_ns]
     half_ops = [
         round(ops / (1 + ratio * draw.lognormvariate(0, 0.05))) for ops in slices.ops
@@ -26,7 +26,7 @@ def with_halves(slices: Slices, ratio: float, draw: random.Random) -> Slices:
 
 
 def played(ratio: float, *, sittings: int = 8, seed: int = 5) -> list[Outcome]:
-    """Two clients; the second half of the second client's slices has so many times the rate."""
+    """Two clients; the second half of the second client's slices has a multiple of the rate."""
     draw = random.Random(seed)
     found: list[Outcome] = []
     for outcome in made.run(RATES, sittings):

@@ -163,7 +163,7 @@ def test_an_arm_has_retired_when_later_sittings_went_on_without_it() -> None:
 def test_an_arm_without_the_last_sitting_of_a_run_that_was_broken_off_has_not_retired() -> None:
     made = [*run({"a": 1000, "b": 900, "c": 500}, 7), *run({"a": 1000, "b": 900}, 1, first=7)]
     assert retired_arms(made, LOOKS) == frozenset()
-    # Without looks, nobody leaves.
+    # Without looks, no arm leaves.
     made = [*run({"a": 1000, "b": 900, "c": 500}, 6), *run({"a": 1000, "b": 900}, 1, first=6)]
     assert retired_arms(made, ()) == frozenset()
 

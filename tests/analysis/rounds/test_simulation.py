@@ -1,6 +1,6 @@
 """Simulated experiments whose truth is known: the quick version of benchmarks/rounds_simulation.py.
 
-All draws are seeded. The bounds are those of the methodology plus 3 standard errors.
+All draws are seeded. The bounds come from the methodology, plus 3 standard errors.
 """
 
 import importlib

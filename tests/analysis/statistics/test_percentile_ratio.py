@@ -35,7 +35,7 @@ def pooled(trials: Sequence[Sequence[int]], percent: float = 99.0) -> PooledPerc
 
 
 def even(around_us: float, speed: float = 1.0) -> list[int]:
-    """Times that are evenly spread by half around one: so many that chance moves none of them."""
+    """Times that are evenly spread by half around one, without chance."""
     return [round(at * US / speed) for at in np.linspace(0.5, 1.5, 2000) * around_us] * 100
 
 

@@ -20,7 +20,7 @@ EACH = 2000
 
 
 def part(typical_ns: int, count: int = EACH) -> Histogram:
-    """So many times round a typical one, never the same few."""
+    """`count` times round a typical one, never the same few."""
     return histogram.from_values([typical_ns + i for i in range(count)])
 
 

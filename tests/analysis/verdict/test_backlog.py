@@ -38,7 +38,7 @@ def queue(due: np.ndarray, service_ns: np.ndarray) -> np.ndarray:
 
 
 def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> list[CommandCount]:
-    """25 of them, each late by a part of a ms; the worker began 7 ms after it was told to."""
+    """25 of them, each late by a part of a ms; the worker began 7 ms after the request."""
     at = np.arange(1, 26) * SECONDS * 1e9 / 26
     late = draw.exponential(0.2 * MS, len(at))
     return [
@@ -72,7 +72,7 @@ def window(due: np.ndarray, ends: np.ndarray) -> Done:
 
 
 def found(draw: np.random.Generator, due: np.ndarray, service_ns: np.ndarray) -> Stationarity:
-    """What is said of a window with these arrivals at a server that takes so long for each."""
+    """The finding about a window with these arrivals at a server with this service time."""
     ends = queue(due, service_ns)
     return check_stationarity(
         window(due, ends), WORKLOAD, LOAD, readings(due, ends, draw), commands=len(due)

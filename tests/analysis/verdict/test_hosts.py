@@ -79,7 +79,7 @@ def test_what_one_host_sends_again_is_no_part_of_what_another_one_sends() -> Non
 
 
 def played(name: str, ok: int, response_us: int) -> HostPart:
-    """A host that did so many operations in a second, each in the same time."""
+    """A host that did `ok` operations in a second, each in the same time."""
     blob = histogram.encode(histogram.from_values([response_us * 1000] * 100))
     done = Done(
         phase="measure",

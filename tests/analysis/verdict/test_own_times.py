@@ -45,7 +45,7 @@ def trial(lie: Lie) -> Outcome:
 
 
 def trial_by_operations(lie: Lie) -> Outcome:
-    """The same; its progress was told until shortly before the end."""
+    """The same; its progress messages came until shortly before the end."""
     seen = msgspec.structs.replace(SEEN, lasted_ns=850_000_000, duration_ns=None)
     return msgspec.structs.replace(trial(lie), observed=seen)
 

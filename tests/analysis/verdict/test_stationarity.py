@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 def window(rates: list[float], *, slice_ms: int = 100, each_ns: int = 50_000) -> Done:
-    """A window with so many operations in each of its slices."""
+    """A window with these numbers of operations in its slices."""
     ok = [round(rate) for rate in rates]
     timeline = Timeline(
         slice_ns=slice_ms * MS, ok=ok, response_ns=[count * each_ns for count in ok]

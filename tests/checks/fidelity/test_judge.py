@@ -60,7 +60,7 @@ def judged(
 
 
 def test_the_answers_follow_from_the_formulas() -> None:
-    """Those of the stall, by playing it; those of laws, by the inverse of each law."""
+    """Times of the stall, by playing it; times of laws, by the inverse of each law."""
     stall = np.array(stall_truth())
     for percent, answer_ms in STALL.answer_ms.items():
         assert percentile(stall, percent) / MS == pytest.approx(answer_ms, abs=4)

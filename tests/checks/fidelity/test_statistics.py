@@ -50,7 +50,7 @@ def run(
     block_sd: float = 0.0,
     trial_sd: float = 0.005,
 ) -> list[Outcome]:
-    """What the trials would come to where `made/b` is `effect` times as fast as `made/a`."""
+    """The trials' results if `made/b` was `effect` times as fast as `made/a`."""
     of_block = draw.normal(0, block_sd, BLOCKS)
     outcomes: list[Outcome] = []
     for trial in trials:

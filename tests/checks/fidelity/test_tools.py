@@ -77,7 +77,7 @@ def test_memtier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if not tool.silent])
 def test_each_tool(name: str, tmp_path: Path) -> None:
-    """It is told where the server is and how fast to go; an output without times is refused."""
+    """It gets the server's address and the rate; an output without times is refused."""
     tool = TOOLS[name]
     for load in [CLOSED, *([OPEN] if "uniform" in tool.schedules else [])]:
         words = tool.command(job(tmp_path, load))
@@ -92,7 +92,7 @@ def test_each_tool(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.fill])
 def test_a_tool_that_reads_only_has_stored_the_same_keys(name: str, tmp_path: Path) -> None:
-    """What the tool is told to store and to read has the same server, number and size of keys."""
+    """The tool stores and reads at the same server, with the same number and size of keys."""
     tool = TOOLS[name]
     assert tool.fill is not None
     said = []

@@ -17,7 +17,7 @@ BATCH = 20
 
 
 def coverage(busy: float, percent: float, each: int, runs: int = RUNS) -> float:
-    """How often the interval of a percentile holds the truth, with so many requests a section."""
+    """How often a percentile's interval holds the truth, with `each` requests in a section."""
     draw = np.random.default_rng(round(1000 * busy + percent))
     truth = -float(np.log(1 - percent / 100))
     held: list[bool] = []

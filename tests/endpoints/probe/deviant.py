@@ -1,4 +1,4 @@
-"""A memcached in a few lines that can be told to misbehave as known servers do."""
+"""A memcached in a few lines that misbehaves on request, as known servers do."""
 
 import contextlib
 import re
@@ -38,7 +38,7 @@ class Store:
         self.items[key] = (flags, value, self.cas)
 
     def hangs_up_now(self) -> bool:
-        """True once, when so many sets have come."""
+        """True once, when this number of sets has come."""
         with self.lock:
             due = not self.hung_up and self.counts["cmd_set"] >= _SETS_TO_HANG_UP
             self.hung_up |= due

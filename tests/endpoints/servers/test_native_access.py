@@ -223,7 +223,7 @@ def test_a_reconnection_logs_in_again(
 
 
 def test_udp_reads(memcached: Start, tmp_path: Path) -> None:
-    """Gets over UDP, of values that take many datagrams; nobody there is said at once."""
+    """Gets over UDP, of values that take many datagrams; a missing server is reported at once."""
     server, stream = memcached(udp="-1")  # -1: any port
     lines = (tmp_path / "ports-0").read_text().splitlines()
     port = next(line for line in lines if line.startswith("UDP INET:")).rpartition(":")[2].strip()

@@ -152,7 +152,7 @@ def test_a_missing_program_is_unsupported_with_a_remedy(
         assert caught.value.remedy == absent.remedy
 
 
-# A program that only tells its version, and how it was called, on the port that it was told.
+# A program that only tells its version and its arguments, on the port in them.
 _PRETENDER = """#!{python}
 import os, socket, sys
 words = sys.argv[1:]

@@ -40,7 +40,7 @@ def test_one_client_is_compared_with_another_at_the_server_that_both_have() -> N
     assert ratio(found) == pytest.approx(0.5, rel=0.02)
     assert (found.baseline, found.other, found.paired) == ("a of old", "b of new", False)
     assert not found.rows[0].comparisons[0].tested
-    # The cell without a counterpart is told.
+    # The cell without a counterpart is named.
     assert found.left_out == ["b · fast · mixed · one: no valid trial in new: not played"]
 
 

@@ -99,7 +99,7 @@ def test_a_step_is_clean_where_the_client_was_on_time_and_did_it_all() -> None:
 
 
 def lags(count: int, late: int) -> Outcome:
-    """An open loop in which so many operations of `count` were sent 1 ms late, others 10 µs."""
+    """An open loop in which `late` of `count` operations were sent 1 ms late, others 10 µs."""
     outcome = window(1)
     assert outcome.measure is not None
     values = [1_000_000] * late + [10_000] * (count - late)
@@ -109,7 +109,7 @@ def lags(count: int, late: int) -> Outcome:
 
 
 def test_a_p999_is_not_judged_by_a_few_operations() -> None:
-    """Of ten operations, any number may be late: none of these steps is clean."""
+    """Of ten operations, any number may be late: no step here is clean."""
     few = [judge_step(1e4, lags(10, late), 100_000) for late in range(11)]
     assert not any(step.clean for step in few)
     enough = judge_step(1e4, lags(4000, 200), 100_000)

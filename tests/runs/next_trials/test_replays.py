@@ -80,7 +80,7 @@ Spoil = dict[tuple[str, int], int]
 
 
 def played(made: Plan, spoil: Spoil, already: list[Outcome], most: int = 1000) -> list[Outcome]:
-    """What a run plays: the first so many tries of each cell of `spoil` are spoiled."""
+    """The trials of a run: `spoil` says how many first tries of a cell are spoiled."""
     outcomes = list(already)
     for block in range(made.experiment.blocks):
         todo = [t for t in made.trials if t.block == block]

@@ -59,7 +59,7 @@ UNTRUSTED = fault(Impostor(certificate="untrusted"))
 OTHER_HOST = fault(Impostor(certificate="other-host"))
 EXPIRED = fault(Impostor(certificate="expired"))
 TLS = [UNTRUSTED, OTHER_HOST, EXPIRED]
-# The client, the fault, and the rule that must be broken. The perfect client breaks none of them.
+# The client, the fault, and the rule that must be broken. The perfect client keeps all of them.
 CAUGHT = [
     ("next_reply", FROZEN, "wrong value"),
     ("waits", LONG_FROZEN, "longest call"),

@@ -58,7 +58,7 @@ def test_one_that_is_disturbed_alone_keeps_its_doubt(tmp_path: Path) -> None:
 
 
 def test_a_stop_ends_all_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C comes to the main thread, while the others are in the middle of their cells."""
+    """The main thread gets Ctrl-C while the others are in the middle of their cells."""
     stopped = threading.Event()
 
     def stop(_: CellPlayer) -> None:

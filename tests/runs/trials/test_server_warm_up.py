@@ -35,7 +35,7 @@ def test_the_server_is_warm_and_the_client_is_cold(inside: Inside, tmp_path: Pat
     assert outcome.warmup is None
     assert outcome.measure is not None
     assert outcome.measure.operations["set"].ok == 30
-    # Those of the other workers are closed.
+    # The other workers' connections are closed.
     before, after = (
         int(stats["total_connections"]) for stats in (outcome.stats_before, outcome.stats_after)
     )

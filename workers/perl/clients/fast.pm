@@ -1,8 +1,8 @@
 # fast: Cache::Memcached::Fast, one client with one connection to each server. It sets TCP_NODELAY.
 #
-# It returns undef for a miss and for a failure alike: see Sockets. Whether a server refused or was lost
-# cannot be told: both are `connection`. A value of more than max_size, 1 MiB as the library comes, it
-# does not send: `client`.
+# It returns undef for a miss and for a failure alike: see Sockets. Whether a server refused or was
+# lost is unknown: both are `connection`. A value of more than max_size, 1 MiB as the library comes,
+# it does not send: `client`.
 package Client::Fast;
 use v5.36;
 use parent -norequire, 'Client', 'Sockets';

@@ -36,7 +36,7 @@ our %FORMS = (
     known     => ['$got', sub ($c, $op, $got) { $c->failed($op, $got) }],       # whether the key was there
     number    => ['defined $got && $got =~ /^[0-9]+$/a', sub ($c, $op, $got) { $c->failed($op, $got) }],
     code      => ['$got == $code', sub ($c, $op, $got) { $got }],               # verified by the client already
-    none      => ['1', undef],                                                  # nothing can be told
+    none      => ['1', undef],                                                  # nothing is known
 );
 
 # A value that was read, at whatever length it was written.

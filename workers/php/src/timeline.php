@@ -41,9 +41,8 @@ final class Timeline
         $this->endNs = $this->sliceNs ? $startNs + $this->sliceNs : PHP_INT_MAX;
     }
 
-    /** So many operations, with response times of this sum, were done in the slices up to this one. */
-    public function close(int $done, int $tookNs): void
-    {
+    /** End a slice, with the operations so far and the sum of their response times. */ public
+    function close(int $done, int $tookNs): void {
         $this->ok[$this->at] += $done - $this->done;
         $this->responseNs[$this->at] += $tookNs - $this->tookNs;
         [$this->done, $this->tookNs] = [$done, $tookNs];
@@ -73,9 +72,8 @@ final class Timeline
         ];
     }
 
-    /** Those of all lanes as one, or null. @param list<array<string, mixed>> $timelines @return array<string, mixed>|null */
-    public static function merge(array $timelines): ?array
-    {
+    /** The timelines of all lanes as one, or null. @param list<array<string, mixed>> $timelines
+    @return array<string, mixed>|null */ public static function merge(array $timelines): ?array {
         $sum = array_shift($timelines);
         if ($sum === null) {
             return null;

@@ -90,7 +90,7 @@ class Session(BaseSession):
         """Remember each line that is read, and why a connection was given up.
 
         The one addition to the library's own path: it costs some 0.1 µs for each line, without it
-        a reply such as SERVER_ERROR could not be told from a miss.
+        a reply such as SERVER_ERROR would look like a miss.
         """
         read, mark_dead = server.readline, server.mark_dead
 

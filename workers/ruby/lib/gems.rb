@@ -39,7 +39,8 @@ module Gems
     @trouble = e.message.lines.first.strip
   end
 
-  # Exactly the gems of this folder, and what they need from those of this Ruby, whose versions may be higher.
+  # Exactly the gems of this folder, and what they need from this Ruby's gems, whose versions may be
+  # higher.
   def activate(home)
     Gem.use_paths(Gem.dir, [home, *Gem.path])
     Dir[File.join(home, 'specifications', '*.gemspec')].each do |file|

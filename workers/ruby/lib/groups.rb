@@ -4,7 +4,7 @@
 class Groups
   attr_reader :length, :ok
 
-  # Nil if there are none whose times are measured: in an open loop they would be those of the schedule.
+  # Nil if there are none whose times are measured: in an open loop they would be the schedule's.
   def self.of(tape) = (new(tape.group) unless tape.group == 1 || tape.open_loop?)
 
   def initialize(length)

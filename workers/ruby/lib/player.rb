@@ -173,7 +173,7 @@ class Player
     }
   end
 
-  # Those of all lanes; nil where they keep none.
+  # The sections of all lanes; nil where they keep none.
   def sections(timeline, records)
     parts = records.map(&:sections).transpose
     return unless parts.size == Timeline::SECTIONS

@@ -64,7 +64,7 @@ class RailsStore < BaseClient
 
   private
 
-  # Options of a read, of a write and of a step, beyond those of the store.
+  # Options of a read, of a write and of a step, beyond the store's.
   def reading = []
 
   # An expiry time of 0 would be an entry that has expired. Counters are numbers to the server.

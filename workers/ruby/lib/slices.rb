@@ -220,7 +220,7 @@ class Slices
     [counted_ns / parts.size, half_ns / parts.size, half_ops]
   end
 
-  # Operations that succeeded and that failed so far, and those of lead-ins.
+  # Operations that succeeded and that failed so far, and operations of lead-ins.
   def totals
     failed = @lanes.sum { |lane| lane.counted.failed }
     [@lanes.sum { |lane| lane.counted.played } - failed, failed, @lanes.sum { |lane| lane.lead_in.played }]

@@ -32,7 +32,7 @@ class Timeline
 
   def length_ns = @slice_ns * SECTION_SLICES
 
-  # So many operations, with response times of this sum, were done in the slices up to this one.
+  # End a slice, with the operations so far and the sum of their response times.
   def close(done, took_ns)
     @ok[@at] += done - @done
     @response_ns[@at] += took_ns - @took_ns
@@ -49,7 +49,7 @@ class Timeline
 
   def self.section(slice) = [slice / SECTION_SLICES, SECTIONS - 1].min
 
-  # Those of all lanes as they are sent; nil without slices.
+  # The timeline of all lanes, in the form of the message; nil without slices.
   def self.message(timelines)
     return unless timelines.first.sliced?
 

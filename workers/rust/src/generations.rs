@@ -9,7 +9,7 @@ const WITH_GENERATION: &[Verb] = &[Verb::SET, Verb::GET, Verb::GETS, Verb::GAT];
 /// By the generation that the record of a read tells: those that it may bring.
 const RIGHT: [&[u8]; 4] = [&[0, 1, 2, 3], &[1, 2, 3], &[2, 1], &[3, 1]];
 
-/// Those of a tape, and whether they are still judged.
+/// The generations of a tape, and whether they are still judged.
 pub struct Generations {
     /// For which the records have generations; 0: they have none.
     pub lanes: u64,

@@ -25,7 +25,7 @@ pub struct GivingUp {
 }
 
 impl GivingUp {
-    /// Those of a run whose window starts at this instant, if it asks for that.
+    /// For a run whose window starts at this instant, if it asks for that.
     pub fn of_run(asked: &Option<GiveUp>, start_ns: u64) -> Option<GivingUp> {
         asked.clone().map(|asked| GivingUp { asked, start_ns, calls: 0 })
     }

@@ -159,7 +159,7 @@ impl LaneSlice {
 #[derive(Default)]
 pub struct Sums {
     pub playing: AtomicU64,
-    /// Lanes that have operations, and those of them that made one.
+    /// Lanes that have operations, and lanes that made one.
     pub callers: AtomicU64,
     pub played: AtomicU64,
     pub ops: AtomicU64,

@@ -62,7 +62,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Those of a run, without its CPU time.
+    /// The totals of a run, without its CPU time.
     pub fn of<S: Session>(lanes: &[Lane<S>], window: &Window, open_loop: bool) -> Totals {
         let notes = || lanes.iter().map(|lane| &lane.notes);
         let latest = |of: fn(&LaneRecord) -> u64| {

@@ -65,7 +65,7 @@ impl Timeline {
         slice.response_ns += response_ns;
     }
 
-    /// Those of all lanes as they are sent, and their sections with these histograms.
+    /// The timelines of all lanes in the form of the message, and their sections with these histograms.
     pub fn messages<'a>(
         courses: impl Iterator<Item = &'a Timeline> + Clone,
         response: impl FnOnce() -> Vec<Option<String>>,

@@ -172,7 +172,7 @@ impl CaseResult {
         })
     }
 
-    /// How many groups there are, and percentiles of their times. All must be those of the server's log.
+    /// How many groups there are, and percentiles of their times. All must equal the server's log.
     pub fn groups(self, count: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
         let TrialResult { result, ground_truth, .. } = self.trial();
         let length = result.metrics.group_length.expect("a trial with groups");

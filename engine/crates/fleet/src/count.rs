@@ -12,7 +12,7 @@ use crate::shares::{Shares, largest};
 use crate::traffic::KeyTraffic;
 
 pub const MOST_SERVERS: usize = 1000;
-/// Where the keys of a trace are not those of the clients, as many other keys take their place.
+/// If a trace's keys are not the clients', as many other keys take their place.
 const DRAWS: u32 = 20;
 const WAIT_PART: f64 = 0.01;
 
@@ -30,7 +30,7 @@ pub struct ServerKind {
     pub network_bytes_per_s: Option<f64>,
     pub connections: Option<u64>,
     pub price: Option<f64>,
-    /// So many are there, however many are needed.
+    /// The number that is there, however many are needed.
     pub number: Option<usize>,
 }
 
@@ -117,7 +117,7 @@ struct Drawn {
     rest: Vec<Shares>,
 }
 
-/// The names of servers, for a ring: those of the clients if there are as many.
+/// The names of servers, for a ring: the clients' names if there are as many.
 pub(crate) fn names(addresses: &[String], servers: usize) -> Vec<String> {
     if addresses.len() == servers {
         return addresses.to_vec();

@@ -32,7 +32,7 @@ pub struct Traffic {
     keys: Vec<KeyTraffic>,
     /// The size of the value of each key.
     sizes: Vec<u32>,
-    /// Keys of which only those of a sample are in the trace.
+    /// Keys of which only a sample is in the trace.
     sampled: f64,
 }
 

@@ -1,5 +1,6 @@
-//! Which keys are followed: a part of them by their hash, all requests or none of each key (SHARDS; Waldspurger et al.
-//! 2015), and all of the hottest. Whether a hot key is in a part by chance would move the whole curve.
+//! Which keys are followed: a part of them by their hash, either all requests of a key or no request (SHARDS;
+//! Waldspurger et al. 2015), and all of the hottest. Whether a hot key is in a part by chance would move the whole
+//! curve.
 
 use crate::hottest::{HottestKey, MOST_HOT};
 

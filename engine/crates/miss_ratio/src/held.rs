@@ -53,7 +53,7 @@ pub struct GivenUp {
     pub idle_s: u64,
 }
 
-/// The answers of a snapshot. Of a sampled one, the amounts are those of all keys.
+/// The answers of a snapshot. A sampled one has the amounts of all keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
     pub items: Amount,

@@ -1,4 +1,4 @@
-//! Items that are never evicted, only expire or are deleted: those of keys that are so hot that they are always used again
+//! Items that are never evicted, only expire or are deleted: their keys are so hot that they are always used again
 //! before.
 
 use std::collections::HashMap;

@@ -30,7 +30,7 @@ struct Key {
     place: u32,
     /// Its memory, without its weight; 0 if it is at no place.
     charged: u32,
-    /// Its deadline in all sizes, or `MIXED`. A size that lost it by eviction is told by its place.
+    /// Its deadline in all sizes, or `MIXED`. Its place says which sizes lost it by eviction.
     until_s: u32,
     has_look: bool,
     is_hot: bool,
@@ -52,7 +52,7 @@ pub struct LruCurve {
     order: WeightTree,
     /// The weight of all that has entered the order.
     entered: u64,
-    /// The key that came to each place; it may have left since.
+    /// The key that took each place; it may have left since.
     at_place: Vec<u32>,
     deadlines: Deadlines,
     now_s: u32,

@@ -77,7 +77,7 @@ impl Sizes {
 /// Tallies of many sizes. A read is counted where it begins to miss and where it ceases to: mostly at one size.
 #[derive(Clone, Debug)]
 pub(crate) struct Tallies {
-    /// Misses, and their bytes, of a size less those of the size before, modulo 2^64.
+    /// Misses, and their bytes, of a size minus the size before, modulo 2^64.
     steps: Vec<Tally>,
     /// Reads of every size.
     all: Tally,
@@ -150,8 +150,8 @@ impl Tally {
         self
     }
 
-    /// The part of all reads that missed. `hot_reads` and `reads` are those of the whole trace; `is_part`: of other keys
-    /// only a part was followed.
+    /// The part of all reads that missed. `hot_reads` and `reads` cover the whole trace; `is_part`: of other keys only
+    /// a part was followed.
     pub fn miss_ratio(&self, population: (u64, u64), is_part: bool) -> Ratio {
         self.ratio(population, is_part, |reads| (reads.reads, reads.misses))
     }
@@ -164,7 +164,7 @@ impl Tally {
         self.ratio(population, is_part, of)
     }
 
-    /// `population`: all of the trace, and those of the hottest keys.
+    /// `population`: all of the trace, and the hottest keys.
     fn ratio(
         &self,
         population: (u64, u64),

@@ -61,7 +61,7 @@ impl Ports {
     }
 }
 
-/// When reading ends before the capture does. Times are those of packets.
+/// When reading ends before the capture does. Times come from packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     pub duration: Option<Duration>,
@@ -360,7 +360,7 @@ mod tests {
         let begun = b"get unfinished";
         let first = Sent::tcp(0, true, 0, 0, b"get a\r\n");
         let mut sent = vec![first, Sent::tcp(0, true, 7, 0, begun)];
-        // Behind a gap, at a time that stands still: none of it is given up by the clock.
+        // Behind a gap, at a time that stands still: the clock gives nothing up.
         sent.extend((1..50).map(|at| Sent::tcp(0, true, 100_000 * at, 0, &[b'x'; 60_000])));
         let bytes = capture(file, Link::Ethernet, false, 70_000, &sent);
         let read = |memory| {

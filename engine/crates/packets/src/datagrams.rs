@@ -90,7 +90,7 @@ impl Datagrams {
         }
     }
 
-    /// A datagram of a server. Those of a reply are read in their order, as they were sent.
+    /// A datagram of a server. A reply's datagrams are read in the order of sending.
     pub(crate) fn answer(&mut self, ends: Ends, piece: &Piece<'_>, book: &mut Book) {
         let unasked = "datagrams that answer no request";
         let Some(frame) = frame(piece) else { return book.count(unasked, 1) };

@@ -33,7 +33,7 @@ pub(crate) enum NoSegment {
     UnknownLink(u16),
 }
 
-/// The bytes that a packet carries. Checksums are not looked at: those of packets that leave are made later.
+/// The bytes that a packet carries. Checksums are ignored: packets that leave get theirs later.
 pub(crate) fn segment<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, NoSegment> {
     let (sliced, behind) = sliced(packet)?;
     let ip_length = packet.length.saturating_sub(packet.bytes.len() - behind.len());

@@ -30,7 +30,7 @@ struct OutOfStep;
 pub(crate) struct Replies {
     in_step: bool,
     awaited: VecDeque<Awaited>,
-    /// So many bytes are data.
+    /// The number of bytes of data.
     data: u64,
     held: Vec<u8>,
     /// Since the last meta reply that was not quiet, one came that could be to several commands.

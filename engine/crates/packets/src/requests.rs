@@ -41,7 +41,7 @@ enum Place {
 #[derive(Debug)]
 pub(crate) struct Requests {
     place: Place,
-    /// So many bytes are data.
+    /// The number of bytes of data.
     data: u64,
     /// The part of a request that is here already, and when it came.
     held: Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Those of a connection from its first byte, or from somewhere.
+    /// Requests of a connection from its first byte, or from a later one.
     pub(crate) fn new(from_first_byte: bool) -> Requests {
         Requests {
             place: if from_first_byte { Place::First } else { Place::Lost { skipped: false } },

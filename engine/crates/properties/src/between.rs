@@ -117,7 +117,7 @@ impl Proxy {
     }
 }
 
-/// Send pieces in both directions while a fault lasts: those of even numbers are requests, the others replies.
+/// Send pieces in both directions while a fault lasts: pieces with even numbers are requests, the others replies.
 pub fn changes_only_what_the_fault_says(fault: u8, pieces: &[Piece<'_>]) {
     let proxy = PROXY.lock().unwrap_or_else(PoisonError::into_inner);
     let between = &FAULTS[usize::from(fault) % FAULTS.len()];

@@ -58,8 +58,8 @@ impl ServerSide {
     }
 }
 
-/// Feed pieces to the connections of one server, and exactly the consumed bytes to those of another, in the same
-/// order. The replies must be equal.
+/// Feed pieces to the connections of one server, and exactly the consumed bytes to another server's connections, in the
+/// same order. The replies must be equal.
 pub fn only_complete_requests_count(pieces: &[Piece<'_>]) {
     let (mut first, mut second) = (ServerSide::new(), ServerSide::new());
     for (number, piece) in pieces {

@@ -20,7 +20,7 @@ use crate::script::Script;
 use crate::timers::{Timer, TimerQueue};
 
 const MAX_EVENTS: usize = 256;
-/// The event data of listeners start here, far above those of connections.
+/// The event data of listeners start here, far above connections'.
 const LISTENERS: u64 = 1 << 32;
 /// How long the thread spins before a reply is due: timers wake it 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;

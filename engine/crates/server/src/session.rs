@@ -127,7 +127,7 @@ impl Session {
         if self.connection.dialect == Some(Dialect::Text) { b"\r\n".len() } else { 0 }
     }
 
-    /// So many bytes of the value were written there.
+    /// Record that `bytes` bytes of the value were written there.
     pub fn uploaded(&mut self, bytes: usize) {
         if let Some(upload) = &mut self.connection.upload {
             upload.add_filled(bytes);

@@ -90,7 +90,7 @@ pub trait Requests {
     /// The facts after the last one: how many lines or packets were read, and what is missing.
     fn ending(&mut self) -> (u64, Summary);
 
-    /// Whether they are already those of the keys that a sample takes.
+    /// Whether they already belong to the keys that a sample takes.
     fn are_sampled(&self) -> bool {
         false
     }

@@ -7,7 +7,7 @@ use cachemark_tape::Verb;
 pub(crate) struct TraceEvent {
     /// The time in ns, on the clock of the trace.
     pub at_ns: Option<u64>,
-    /// The number that memcached gave the line: those of one time may be in another order.
+    /// The number that memcached gave the line: lines with the same time may be in another order.
     pub number: u64,
     pub key: String,
     /// The original length of the key, if the trace abbreviates keys.
@@ -83,7 +83,7 @@ pub(crate) fn foreign_action(name: &str) -> Result<Action, String> {
 /// The operation with the name of a memcached command.
 pub(crate) fn action(name: &str) -> Result<Action, String> {
     let name = name.to_ascii_lowercase();
-    // CacheLib's leases: a get that may be told to fill the cache, and the set that fills it.
+    // CacheLib's leases: a get whose reply may ask the client to fill the cache, and the set that fills it.
     let name = name.strip_suffix("_lease").unwrap_or(&name);
     let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
     match verb {

@@ -16,7 +16,7 @@ const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 const BUFFER_BYTES: usize = 1 << 20;
 /// The most bytes that a packed byte may become. Real traces become 5 to 100.
 const MOST_RATIO: u64 = 1000;
-/// So many bytes may come from nearly none: a frame of the same byte.
+/// This many bytes may come from very few: a frame of the same byte.
 const FREE_BYTES: u64 = 1 << 20;
 const MOST_TIME: Duration = Duration::from_secs(1800);
 

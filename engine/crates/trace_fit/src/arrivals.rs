@@ -7,7 +7,7 @@
 use cachemark_tape::Arrivals;
 use cachemark_trace_statistics::Dispersion;
 
-/// Indices that differ from 1 by less are those of a Poisson process.
+/// Indices that differ from 1 by less mean a Poisson process.
 const POISSON_MOST: f64 = 1.3;
 const STEPS: i32 = 60;
 

@@ -11,7 +11,7 @@ use crate::kolmogorov::distance_of;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distance {
     pub of: &'static str,
-    /// `None`: it cannot be told, for the reason.
+    /// `None`: unknown, for the reason.
     pub value: Option<f64>,
     /// The largest of those that `value` is the mean of.
     pub most: Option<f64>,

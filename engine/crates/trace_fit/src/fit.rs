@@ -20,7 +20,7 @@ const CLOSE: f64 = 0.01;
 /// A part of the trace that matters less is not told.
 const TOLD: f64 = 0.01;
 const LATE_KEYS_TOLD: f64 = 0.05;
-/// An exponent of less, or of less than two standard errors, cannot be told from a uniform distribution.
+/// An exponent of less, or of less than two standard errors, looks like a uniform distribution.
 const UNIFORM_BELOW: f64 = 0.02;
 /// memcached takes longer ones for a date.
 const LONGEST_TTL_S: u32 = 30 * 24 * 3600;
@@ -135,7 +135,7 @@ fn rivals(workload: &FittedWorkload, collected: &Collected) -> Vec<FittedWorkloa
     rivals
 }
 
-/// Operations with their weights. A read that fills after a miss is a `fetch`, and its fill is none of its own.
+/// Operations with their weights. A read that fills after a miss is a `fetch`, and its fill is no operation of its own.
 fn mix(collected: &Collected) -> Result<Vec<(String, f64)>, String> {
     let (mut reads, mut others) = (0, std::collections::BTreeMap::<&str, u64>::new());
     for (name, count) in &collected.operations {

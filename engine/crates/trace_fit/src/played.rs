@@ -1,4 +1,4 @@
-//! The requests of a tape, as those of a trace.
+//! The requests of a tape, in the form of a trace.
 
 use std::hash::BuildHasher;
 

@@ -139,7 +139,7 @@ fn joined_records_are_one_request() {
 }
 
 proptest! {
-    /// However the keys come: the counts are those of a plain map, and hot keys' bounds hold.
+    /// However the keys come: the counts equal a plain map's, and hot keys' bounds hold.
     #[test]
     fn counts_are_those_of_a_plain_map(numbers in prop::collection::vec(0u32..300, 1..2000)) {
         let names: Vec<String> = numbers.iter().map(|number| format!("key{number}")).collect();

@@ -50,21 +50,20 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of a cell. Times that are None never came.
 
-    `during` and `after` count the calls that ended in the fault and after it, by what they came
-    to. `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
-    `misses` are all reads that found nothing; `false_misses` are those of keys that the server
-    had, or those that no server answered with a miss, whichever are more. `failed_share` is the
-    share of the calls in the fault that failed, if other servers or a new connection would have
-    served them. `connections`
-    were opened from the fault's begin to the end of all; `connections_per_s` is their number per
-    second until the client had recovered, so that it does not fall while a healthy client is
-    watched. `cpus` is the CPU time that the client used in the fault, in CPUs, and `cpus_more` by
-    how much that is more than before the fault: a runtime that still compiles does so in both. It
-    is None of a fault below 1 s, in which the first stack trace may be most of it. `lost_calls` is
-    1 if calls never returned; `end` says so in the worker's words. `watched_s` is how long the
-    calls went on after the fault. Of the machine: `longest_pause_ms` is by how much a sleeping
-    thread woke up too late, and `waiting_threads` how many threads of client, server and proxy were
-    runnable without a CPU, on average.
+    `during` and `after` count the calls that ended in the fault and after it, by their outcome.
+    `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.
+    `misses` are all reads that found nothing; `false_misses` are the misses of keys that the server
+    had, or the misses that no server sent, whichever are more. `failed_share` is the share of the
+    calls in the fault that failed, if other servers or a new connection would have served them.
+    `connections` were opened from the fault's begin to the end of all; `connections_per_s` is their
+    number per second until the client had recovered, so that it does not fall while a healthy
+    client is watched. `cpus` is the CPU time that the client used in the fault, in CPUs, and
+    `cpus_more` by how much that is more than before the fault: a runtime that still compiles does
+    so in both. It is None of a fault below 1 s, in which the first stack trace may be most of it.
+    `lost_calls` is 1 if calls never returned; `end` says so in the worker's words. `watched_s` is
+    how long the calls went on after the fault. Of the machine: `longest_pause_ms` is by how much a
+    sleeping thread woke up too late, and `waiting_threads` how many threads of client, server and
+    proxy were runnable without a CPU, on average.
     """
 
     calls: int
@@ -184,7 +183,7 @@ def _cpus(first: ProcessSample, last: ProcessSample, between_ns: int) -> float:
 
 
 def _failed_share(judged: _Judged) -> float | None:
-    """Of calls that ended; None of too few, as callers that only wait have."""
+    """Share of finished calls; None if too few finished, as when callers only wait."""
     if len(judged) < _FEWEST_CALLS:
         return None
     return sum(answer in ERRORS for _, answer in judged) / len(judged)

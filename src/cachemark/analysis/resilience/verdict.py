@@ -102,7 +102,7 @@ def verdict_of(violations: Sequence[FaultFinding]) -> ClientVerdict:
 
 
 def worst(verdicts: Sequence[ClientVerdict]) -> ClientVerdict | None:
-    """The worst of some verdicts; None of none."""
+    """The worst of some verdicts; None if there are none."""
     return next((verdict for verdict in VERDICTS if verdict in verdicts), None)
 
 

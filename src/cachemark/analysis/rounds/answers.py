@@ -67,8 +67,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     `no_first`. `against` are the first relative to each of the others, each tested by itself: it is
     named if all of them agree. `set_leads` are the leads within each set, where there are several.
     `beside` are cells that are no choices, such as the yardstick, relative to the winner. `pairs`
-    are those of the family. `twice` is the A/A test, `bound` the factor by which the instrument
-    differs from itself: smaller differences are no answers.
+    is the family. `twice` is the A/A test, `bound` the factor by which the instrument differs from
+    itself: smaller differences are no answers.
     """
 
     figure: str
@@ -132,7 +132,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """All answers of a run after `sittings` sittings, as of the look at `answered_at`; 0: none yet.
 
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
-    `drifts` are those of all sets, once the run is over. `halves` are those of slices, by arm.
+    `drifts` covers all sets, once the run is over. `halves` compares the halves of slices, by arm.
     `steal` is empty if the arms lost no CPU time.
     `more_sittings`: how many more would settle the open questions; None: none is open, or unknown.
     """

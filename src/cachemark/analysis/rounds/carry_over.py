@@ -21,7 +21,8 @@ from cachemark.analysis.rounds.sitting import column
 from cachemark.analysis.statistics import ALPHA, CONFIDENCE, Interval, Scope, holm
 from cachemark.model.outcome import Cell
 
-# Two arms always follow each other: what they do and what they leave cannot be told apart.
+# Two arms always follow each other: the effects of an arm and of its predecessor cannot be
+# separated.
 _MIN_ARMS = 3
 SliceValues = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ class _Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def carry_over(sittings: Sittings) -> CarryOverTable | None:
-    """The carry-over of one set's arms; None if it cannot be told.
+    """The carry-over of one set's arms; None if it is unknown.
 
     Only the sittings in which all arms of the set are valid are used. They must have at least three
     arms, and two whole rows for each of them.

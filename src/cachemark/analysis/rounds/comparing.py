@@ -46,7 +46,7 @@ class OwnErrors(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, pair: FamilyPair) -> float:
         """The factor for a pair; 1 if no arm was played twice.
 
-        Where no arm of its question was, those of the same work tell it.
+        If no arm of its question was, arms of the same work give it.
         """
         work = pair[0].workload, pair[0].load
         own = self.bounds.get((*work, _place(pair)))
@@ -79,7 +79,7 @@ def _place(pair: FamilyPair) -> str:
 def look(
     sittings: Sittings, rule: StopRule, *, final: bool, retired: frozenset[Cell] = frozenset()
 ) -> Looked:
-    """Look at a run; between two looks, the answers stay those of the last one."""
+    """Look at a run; between two looks, the last answers stay."""
     played = max((key.block + 1 for key in sittings), default=0)
     return Looked(
         sittings=sittings,
@@ -172,7 +172,7 @@ def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
 
 
 def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comparison:
-    """The same with an interval that holds together with those of all `pairs` pairs (Bonferroni).
+    """The same with an interval that holds for all `pairs` pairs together (Bonferroni).
 
     The first of a table is chosen by its figures: it is probably first because its sittings were
     lucky. Intervals that hold for all pairs hold for those with the first, too.
@@ -193,7 +193,7 @@ def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comp
 def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> Comparison:
     """The same with the interval that holds for the whole family, where that decides.
 
-    So it does if the ratio would be told alone, and is not after the correction.
+    It decides if the ratio alone is an answer, but not after the correction.
     """
     of = holding_together(looked, comparison, tests)
     own, wide = comparison.ratio, of.ratio

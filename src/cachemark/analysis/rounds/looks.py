@@ -72,7 +72,7 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True):
     def answered_at(self, sittings: int, *, final: bool) -> int:
         """How many of the sittings the present answers are based on; 0: no answers yet.
 
-        Between two looks, the answers are those of the last one. The end of a run is a look.
+        Between two looks, the last answers stay. The end of a run is a look.
         """
         if final:
             return sittings if sittings >= self.first else 0

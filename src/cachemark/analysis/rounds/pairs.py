@@ -151,7 +151,7 @@ def _arm(outcome: Outcome, figures: Sequence[Figure]) -> ArmFigures:
 
 
 def by_set(sittings: Sittings) -> list[tuple[SittingKey, Mapping[Cell, ArmFigures]]]:
-    """The arms of each set of each sitting: a square balances those of one set."""
+    """The arms of each set of each sitting: a square balances the arms of one set."""
     found: dict[tuple[SittingKey, tuple[str, ...]], dict[Cell, ArmFigures]] = {}
     for key, arms in sittings.items():
         for cell, arm in arms.items():
@@ -251,7 +251,7 @@ def _least(met: _Met, cell: Cell) -> int:
 
 
 def _showing(met: _Met, cells: Collection[Cell], figure: str) -> list[Mapping[Cell, ArmFigures]]:
-    """The sittings in which the verdict withholds the figure of none of these arms."""
+    """The sittings in which the verdict shows the figure of each of these arms."""
     percent = COMPARED_FIGURES[figure].percent
     return [arms for arms in met if not any(percent in arms[cell].withheld for cell in cells)]
 

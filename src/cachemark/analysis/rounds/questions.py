@@ -41,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.cells) > 1
 
     def name(self, cell: Cell) -> str:
-        """How a cell is called among those of this question."""
+        """The name of a cell within this question."""
         return cell.client if self.kind == "clients" else cell.server
 
 

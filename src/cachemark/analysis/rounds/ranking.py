@@ -33,7 +33,7 @@ class Rank(msgspec.Struct, frozen=True, kw_only=True):
     """An arm of a ranking, best first.
 
     `value` is its figure at the level that is common to all arms. `own` is the geometric mean of
-    its own sittings: the machine may have been faster in these than in those of other arms. A
+    its own sittings: the machine may have been faster in these than in other arms' sittings. A
     client that was played twice has a repetition, which is in its `value` only.
     """
 
@@ -129,8 +129,8 @@ def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
 
     The first is tested against every other arm, each time at the level of a single test. It is
     named if all of these tests agree, so none of them needs a correction (Berger, Technometrics 24,
-    1982). The second alone is not enough: a later arm that varies more may well be the first. Who
-    is not told from an arm that it never met is not named either.
+    1982). The second alone is not enough: a later arm that varies more may well be the first. An
+    arm that did not meet every other arm is not named either.
     """
     ranks, no_first = rank(looked.sittings, cells, figure)
     if len(ranks) < 2:
@@ -200,7 +200,7 @@ def undecided_firsts(
 ) -> frozenset[Cell]:
     """The arms that may still turn out to be first, while it is open which of them is; else none.
 
-    In a large group they may all be told from the reference long before.
+    In a large group all of them may differ from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
     ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure, bound)

@@ -95,15 +95,15 @@ def trial_response_ns(trial: Outcome, percent: float, kind: str = "") -> int | N
 
 
 def window_rate(trial: Outcome) -> float | None:
-    """Successful operations per second of a trial, with those of load generators.
+    """Successful operations per second of a trial, load generators included.
 
     None if it has no window.
 
-    A window that ends by time: those that ended within it, divided by its length. To divide by the
-    time of the last reply instead would make one slow reply at the end look like a slow window.
-    Rounds with void slices: the other slices, as the workers have counted all of them.
-    Windows that end by themselves (a number of operations, a fill, a trace), and workers without a
-    timeline: all of them, divided by the time until the last reply.
+    A window that ends by time: operations that ended within it, divided by its length. To divide by
+    the time of the last reply instead would make one slow reply at the end look like a slow window.
+    Rounds with void slices: the other slices, as the workers have counted all of them. Windows that
+    end by themselves (a number of operations, a fill, a trace), and workers without a timeline: all
+    of them, divided by the time until the last reply.
     """
     if trial.measure is None or not trial.measure.elapsed_ns:
         return None

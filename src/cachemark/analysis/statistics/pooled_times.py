@@ -75,8 +75,8 @@ class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 def pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledPercentile | None:
     """A percentile of all trials; None if they have too few times for it, or it is a lower bound.
 
-    A trial that has none of its own makes the percentile of all unknown, too: its times are missing
-    for a reason. The trials remember it, as each comparison of a cell asks for the same.
+    A trial without a percentile of its own makes the percentile of all unknown, too: its times are
+    missing for a reason. The trials remember it, as each comparison of a cell asks for the same.
     """
     if not trials:
         return None

@@ -105,8 +105,9 @@ def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerSta
     return rises if len(rises) == len(pairs) else []
 
 
-# So many keys and commands for each server that one without any is no chance: a server with a tenth
-# of its fair share gets none of 50 with a probability of e⁻⁵. Skewed keys repeat, so take more.
+# With this many keys and commands for each server, a server without any is no chance: one with a
+# tenth of its fair share gets no key of 50 with a probability of e⁻⁵. Skewed keys repeat, so take
+# more.
 _KEYS_PER_SERVER = 50
 _COMMANDS_PER_SERVER = {"uniform": 50, "sequential": 50}
 _COMMANDS_PER_SERVER_SKEWED = 5000
@@ -138,7 +139,7 @@ def conservation_findings(
     shared_server: bool,
     merges: bool,
 ) -> list[Finding]:
-    """Findings about counts that disagree; the arguments are those of `judge`."""
+    """Findings about counts that disagree; arguments as in `judge`."""
     findings = [*_own_counts(measure), *_group_counts(measure, load), *_window(measure)]
     for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS

@@ -39,7 +39,7 @@ def clock_findings(
 ) -> list[Finding]:
     """Clocks that moved against the coordinator's by more than slewing can explain.
 
-    `later_errors_ns` are those of the second comparison, by host.
+    `later_errors_ns`: errors of the second comparison, by host.
     """
     findings: list[Finding] = []
     for part in hosts:

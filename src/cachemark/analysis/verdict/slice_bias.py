@@ -40,7 +40,7 @@ def grown_ms(rounds: RoundsTiming, operation_ns: float) -> float:
 
 
 def most_bias_percent(operation_ns: float, counted_ns: float) -> float:
-    """By how many percent the rate may be told too high, at most."""
+    """The most by which the rate may be too high, in percent."""
     return 100 * _MOST_OPERATIONS * operation_ns / counted_ns
 
 

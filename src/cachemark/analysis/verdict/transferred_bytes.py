@@ -52,8 +52,7 @@ def byte_findings(
 ) -> Iterator[Finding]:
     """Findings about `bytes_read` and `bytes_written` that the client's account cannot explain.
 
-    The client must send keys and values as they are on the tape. The other arguments are those of
-    `judge`.
+    The client must send keys and values as they are on the tape. Other arguments as in `judge`.
     """
     told = _told(measure)
     writes = _told(measure, without=_READS) if merges else told

@@ -30,7 +30,7 @@ GENERATOR_LAG = "send-lag"
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
     """Something that delayed operations: at most `counts[i]` of them by more than `over_ns[i]`.
 
-    `rule` and `text` are those of the finding.
+    the finding has this `rule` and `text`.
     """
 
     rule: str

@@ -32,8 +32,8 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that holds: for each operation, `client` has `more` of `figure` than `other`.
 
     `count` and `other_count` are the figures of both; `more` is without what an earlier finding
-    explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None of
-    what is no call, or of a call whose cost is not known.
+    explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None if
+    no call causes it, or the call's cost is unknown.
     """
 
     cause: str

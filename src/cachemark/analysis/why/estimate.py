@@ -40,7 +40,7 @@ def difference_of(
 
 
 def mean_of(values: Sequence[float]) -> CountEstimate | None:
-    """The mean of some repetitions with its error; None of no values."""
+    """The mean of some repetitions with its error; None without values."""
     if not values:
         return None
     return CountEstimate(value=sum(values) / len(values), error=_error(values))

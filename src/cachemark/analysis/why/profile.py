@@ -29,7 +29,7 @@ class ProfileShares(msgspec.Struct, frozen=True, kw_only=True):
     """The share of samples of each class, in percent, and the heaviest functions of the library.
 
     The largest share is first. A sample counts for the innermost function of the library in it, so
-    the time of what it calls is its own. The errors are those of the sampling (99 %).
+    the time of what it calls is its own. The errors come from the sampling (99 %).
     """
 
     client: str

@@ -28,8 +28,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts, and the differences that the rules find between clients.
 
-    `unit_costs` are those of each repetition. `missing` says what could not be counted here, and
-    the remedy. `shares` are those of the `profiles`, if clients were sampled.
+    `unit_costs` has one entry for each repetition. `missing` says what could not be counted here,
+    and the remedy. `shares` comes from the `profiles`, if clients were sampled.
     """
 
     work: str

@@ -20,7 +20,7 @@ _TAPE = (
 
 
 def a_call_log_has_each_call(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Counts, times and value bytes of the records are those of `done`."""
+    """Counts, times and value bytes of the records equal `done`."""
     done, calls, (begin_ns, end_ns) = _played(driver, wire, server.addresses[0])
     reads = _operation([call for call in calls if not call.is_write])
     writes = _operation([call for call in calls if call.is_write])

@@ -21,11 +21,11 @@ def _nothing(_ready: Ready) -> str:
 
 
 class ConformanceCase(NamedTuple):
-    """A case: the function that plays it over one protocol, and the rule whom it applies to.
+    """A case: the function that plays it over one protocol, and the rule that chooses its clients.
 
     `in_process`: also for a cache in the worker's own process, without a server. `all_wires`: over
     each protocol of the client, not only over its default. `must_refuse`: a worker that does not
-    claim what the case needs is asked nevertheless, and must answer `unsupported`. `callers`: so
+    claim what the case needs gets it nevertheless, and must answer `unsupported`. `callers`: how
     many at the same time.
     """
 

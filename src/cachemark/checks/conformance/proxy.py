@@ -107,7 +107,7 @@ class ReplyProxy(Relay):
 
 
 def _flagged(replies: bytes) -> bytes:
-    """Replies whose items have other flags. They are whole: those of the cases are small."""
+    """Replies whose items have other flags. Each comes whole: the cases have small replies."""
     if replies[:1] != b"\x81":
         return _TEXT_FLAGS.sub(lambda found: found[1] + _OTHER_FLAGS, replies)
     changed, at = bytearray(replies), 0

@@ -33,7 +33,7 @@ _LONGEST_LINE_BYTES = 1 << 20
 class Command(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """One command on one key. `gets` counts as `get`: some libraries only send `gets`.
 
-    `quiet` is not meaningful in batches: those of the binary protocol are always quiet.
+    `quiet` says nothing about batches: in the binary protocol a batch is always quiet.
     """
 
     verb: str

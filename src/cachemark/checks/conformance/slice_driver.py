@@ -143,7 +143,7 @@ def _sent(proxy: ReplyProxy, driver: WorkerDriver) -> list[tuple[str, bytes]]:
 
 
 def check_commands(proxy: ReplyProxy, driver: WorkerDriver) -> None:
-    """The commands that were sent are those of the tape, over and over from its start."""
+    """The sent commands follow the tape, over and over from its start."""
     groups = tape_commands(driver.folder / "tape")
     records = [(group[0].verb, group[0].key) for group in groups[KEYS:]]
     sent = _sent(proxy, driver)

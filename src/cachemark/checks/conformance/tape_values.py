@@ -58,7 +58,7 @@ def told_generations(path: Path, ops: int) -> int:
 
 
 def tape_commands(path: Path) -> list[list[Command]]:
-    """The commands of prefill and records; those of one record may come in any order."""
+    """The commands of prefill and records; one record's commands may come in any order."""
     tape = _open(path)
     ops, ops_at, exptime_s = tape.header.op_count, tape.header.ops_at, tape.header.exptime_s
     stored = range(tape.header.prefill_count)

@@ -41,7 +41,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
 
 
 class _DistantServer(RunningServer):
-    """A server behind the proxy. CPU time and memory are those of the server alone."""
+    """A server behind the proxy. CPU time and memory belong to the server alone."""
 
     def __init__(self, behind: RunningServer, proxy: EngineProcess, command: list[str]) -> None:
         self._proxy, said = proxy, proxy.answer(_Listening)

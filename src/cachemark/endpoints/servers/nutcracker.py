@@ -60,7 +60,7 @@ def missing(spec: ServerSpec, missing_inner: Missing | None) -> Missing | None:
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Generator[RunningServer]:
-    """Start the server, then the proxy on the same CPUs. Statistics are those of the server.
+    """Start the server, then the proxy on the same CPUs. Statistics come from the server.
 
     Raises TrialError, UnsupportedError.
     """
@@ -86,7 +86,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
 
 
 class _Proxied(RunningServer):
-    """Servers behind a proxy: its connections to them say nothing about those of its clients."""
+    """Servers behind a proxy: its connections to them say nothing about its clients'."""
 
     def member_stats(self) -> list[ServerStats]:
         """The `stats` of each server, without its connections. Raises TrialError."""

@@ -58,7 +58,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _alone(server: Any, **facts: Any) -> Kind:
-    """A kind without other servers behind; its functions are those of `server`."""
+    """A kind without other servers behind; `server` has its functions."""
     return Kind(parse=server.parse, missing=server.missing, running=server.running, **facts)
 
 

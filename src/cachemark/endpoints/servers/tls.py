@@ -73,7 +73,7 @@ class Tls(msgspec.Struct, frozen=True, kw_only=True):
 class ServerTls(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a server that cachemark starts, and how its clients encrypt.
 
-    `client_ca` has the certificates that sign those of clients; empty: it asks for none.
+    `client_ca` has the certificates that sign clients' certificates; empty: it asks for none.
     """
 
     cert: str

@@ -33,9 +33,9 @@ def played_again(
 ) -> Experiment | None:
     """An experiment of both sides, whose cells take turns; None if that would answer nothing.
 
-    `experiments` and `versions` are those of the baseline and of the other run. A client that is
-    the same on both sides is played with both versions of its library, where `has_versions` says
-    that its version can be chosen.
+    `experiments` and `versions`: the baseline's, then the other run's. A client that is the same on
+    both sides is played with both versions of its library, where `has_versions` says that its
+    version can be chosen.
     """
     pairs = [(row.baseline, row.other) for row in compared.rows if row.is_unanswered]
     if not any(_differ(pair, versions, has_versions) for pair in pairs):

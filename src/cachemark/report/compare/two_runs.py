@@ -120,7 +120,7 @@ def _machine_note(headers: tuple[RunHeader, RunHeader]) -> list[str]:
 def _trials_of_runs(side: Side) -> dict[Cell, _CellRuns]:
     """Cell → the trials of each run that has the cell, with the time at which the run began.
 
-    Those of its repetition come last.
+    The repetition's trials come last.
     """
     by_cell: dict[Cell, _CellRuns] = {}
     for header, outcomes in zip(side.headers, side.outcomes, strict=True):

@@ -1,6 +1,6 @@
 """The run as JMH's JSON, for jmh-visualizer and the like.
 
-What is said of a Java VM is "n/a". A number that cannot be had is "NaN", as in JMH: the error of
+Fields about a Java VM are "n/a". A number that cannot be had is "NaN", as in JMH: the error of
 fewer than three forks, a percentile that too few operations stand for. `rawData` has the rate of
 each fork; `rawDataHistogram` the recorded times in µs with their counts.
 """

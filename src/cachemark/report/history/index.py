@@ -210,7 +210,7 @@ def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, proble
 def index_rows(run: StoredRun, stamp: str) -> _Rows:
     """The rows of a run, its trials and its percentiles, by table. Raises UsageError."""
     folder, experiment = run.folder.name, run.header.experiment
-    # Indexes of replays go on after those of the plan; so do those of a search, which has none.
+    # Indexes of replays follow the plan's; so do a search's, which has no plan.
     planned = None if experiment.until_valid is None else trial_count(experiment)
     # If two processes wrote, a trial may be there twice: the later one counts.
     outcomes = list({outcome.trial.index: outcome for outcome in run.outcomes()}.values())

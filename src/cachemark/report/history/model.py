@@ -16,10 +16,10 @@ RunKind = Literal["grid", "resilience"]
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the store; `problem` is the reason if it cannot be read.
 
-    `played` are the trials of its plan, without the replays of those that the machine spoiled.
-    `name` is its user's. `first` and `answer` are those of its report, and empty until it has one.
-    `kind`: what it played. Of a run of `resilience`, `planned` and `played` are cells, of which
-    none is `valid`: they have verdicts of their own.
+    `played` are the trials of its plan, without replays of trials that the machine spoiled. `name`
+    comes from the user. `first` and `answer` come from its report, and are empty until it has one.
+    `kind`: what it played. Of a run of `resilience`, `planned` and `played` are cells, which are
+    never `valid`: they have verdicts of their own.
     """
 
     folder: str
@@ -41,7 +41,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in one run: versions, and the figures of its valid trials.
 
-    `trials` are those of the plan; one is `valid` too if a replay of it is.
+    `trials` counts the plan's trials; one is `valid` too if a replay of it is.
 
     `ratio_to_previous` is against the entry before it on the same machine, in the first of the
     figures. It has no interval: the trials of one run do not show how much runs differ.

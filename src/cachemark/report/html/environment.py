@@ -13,7 +13,7 @@ _PAGE = "cachemark.report.html"
 
 @cache
 def environment(package: str = _PAGE) -> Environment:
-    """The templates of a package, and behind them those of the report's page."""
+    """The templates of a package, then the templates of the report's page."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, _PAGE))]),
         autoescape=True,

@@ -11,7 +11,7 @@ from cachemark.report.jmh.model import JmhReport, JmhRow, Published, Rate, Times
 from cachemark.report.originals import jmh_figures
 
 _US_PER_S = 1e6
-_TIMES_NOTE = "The times are those of the calls that JMH sampled."
+_TIMES_NOTE = "JMH sampled the calls that have times."
 _NOTES = (
     "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
     "independent of each other; JMH gives it from three iterations on.",

@@ -1,7 +1,7 @@
 """JMH's figures as CSV: a line for each benchmark of each client, with units in the names.
 
-The times are those of the calls that JMH sampled. `error` is half of JMH's 99.9 % interval. The
-columns `published_*` have the figures of the old page, if the benchmark repeats one of it.
+JMH sampled the calls that have times. `error` is half of JMH's 99.9 % interval. The columns
+`published_*` have the figures of the old page, if the benchmark repeats one of it.
 """
 
 from cachemark.report.csv_text import csv_text

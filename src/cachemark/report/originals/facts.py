@@ -1,4 +1,4 @@
-"""The machine, versions, defaults and limits of a suite's original, beside those of a run. Pure."""
+"""The machine, versions, defaults and limits of a suite's original, beside a run's. Pure."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The times that JMH's mode SampleTime published, beside those of today's trials."""
+"""The times that JMH's mode SampleTime published, beside the times of today's trials."""
 
 import re
 from collections.abc import Sequence

@@ -81,7 +81,7 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
         "connections": "one a caller" if load.connections is None else str(load.connections),
         "depth": str(load.depth),
         "refill": load.refill,
-        # No factor to be told, but cells that differ in it are of other work.
+        # Not a factor to report, but cells that differ in it do other work.
         "think": load.think or "",
         "hosts": str(load.hosts),
     }

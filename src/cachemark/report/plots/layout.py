@@ -17,7 +17,7 @@ LINES_ACROSS = f"Lines across: range of the trials, 95 % interval from {MIN_INTE
 WIDE, NARROW = 520, 336
 # Below this many pixels names stand above bars, and a key above lines, as on a telephone.
 _WIDE = 480
-# Generous, as a reader's machine may have none of the fonts that are asked for.
+# Generous, as a reader's machine may lack all of the named fonts.
 _LETTER = 6.8
 _WIDE_LETTER = 7.2
 _EDGE = 6
@@ -65,9 +65,9 @@ def label_width(texts: Sequence[str]) -> int:
 
 
 def shorten(words: str, width: float, size: int = 11) -> str:
-    """The words, or as much of both their ends as surely fits: what tells apart comes late.
+    """The words, or as much of both their ends as surely fits: names often differ at the end.
 
-    Vega's own limit goes by the fonts of this machine, not by those of the reader's.
+    Vega's own limit uses this machine's fonts, not the reader's.
     """
     most = max(6, int(width * 11 / (size * _WIDE_LETTER)))
     if len(words) <= most:

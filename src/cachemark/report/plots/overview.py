@@ -21,7 +21,7 @@ from cachemark.report.tables import ratio_heading, share_text
 class ServerGroups(msgspec.Struct, frozen=True, kw_only=True):
     """The groups of one workload and load; `apart` if all of them are in-process caches.
 
-    `servers` are those of all groups of the report that are shown in the same way.
+    `servers`: of all groups of the report that are shown in the same way.
     """
 
     groups: list[Group]
@@ -224,7 +224,7 @@ def _grid(report: Report, work: ServerGroups) -> _Grid:
     experiment = report.header.experiment
     return _Grid(
         clients=_ordered([client for client, _ in rows], experiment.clients),
-        # Those of all plots of this kind: a colour is one server's in each of them.
+        # From all plots of this kind: a server has the same colour in each of them.
         servers=_ordered(sorted(work.servers), experiment.servers),
         rows=rows,
         own_colours=all(group.coloured for group in groups),

@@ -1,9 +1,9 @@
 """The colours of the plots: for each role, one for a light background and one for a dark one.
 
 A plot is drawn with the light colours. Each of them has one role only, so a style sheet can replace
-it with the dark one by a rule on the attribute. The colours of the series are those of Okabe and
-Ito, made darker or lighter until text in them is readable. Dashes and shapes show the same
-information as the colours.
+it with the dark one by a rule on the attribute. The colours of the series come from Okabe and Ito,
+made darker or lighter until text in them is readable. Dashes and shapes show the same information
+as the colours.
 """
 
 from typing import Any, Literal

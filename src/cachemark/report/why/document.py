@@ -91,7 +91,7 @@ def sentences(of: Difference) -> list[str]:
 def first_sentences(of: WhyReport) -> list[str]:
     """The time and the first cause, of the kinds of operation in which two clients differ.
 
-    If they differ in none, this is said of each kind.
+    If no kind differs, each kind says so.
     """
     differing = [
         each for each in of.differences if each.time or each.findings or each.findings_of_base

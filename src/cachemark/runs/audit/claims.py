@@ -108,7 +108,8 @@ def _replies(place: _Place) -> Named | None:
     return (quiet[0], place.client.text) if quiet else None
 
 
-# Without replies; those of delete and incr are so few bytes less that no counter would show it.
+# Without replies. Replies to delete and incr are too short: no counter would show that they are
+# missing.
 QUIET_STORES = frozenset({"set_noreply", "mset_noreply"})
 
 

@@ -147,7 +147,7 @@ def _play(player: CountingPlayer, ops: int) -> _Play:
 
 
 def without_loop(of: Counts, loop: Counts) -> Counts:
-    """The client's counts without those of the loop that calls it."""
+    """The client's counts without the loop that calls it."""
     own = {
         name: None if value is None or others is None else value - others
         for name in LOOP_FIGURES

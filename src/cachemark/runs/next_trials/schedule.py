@@ -224,7 +224,7 @@ def next_replays(plan: Plan, block: int, outcomes: Sequence[Outcome]) -> list[Tr
     """The trials of a block to play once more, each cell once; empty if there is none.
 
     A trial is replayed if the machine spoiled it and every replay of it so far. A cell has at most
-    as many replays as it has blocks. Indexes go on after those of the plan.
+    as many replays as it has blocks. Indexes follow the plan's.
     """
     wanted = plan.experiment.until_valid
     if wanted is None:

@@ -25,7 +25,7 @@ _MIB = 2**20
 # A server with few items. What it may store beyond is only used by experiments that fill it.
 _SERVER_MIB = 24
 _PERCENT = 99.0
-# So many operations above a percentile: then one disturbance does not withhold it.
+# With this many operations above a percentile, one disturbance does not withhold it.
 _ABOVE = 20
 _STEP_MS = 100
 # Of the limit: above it the estimate is too rough to say that all items fit.

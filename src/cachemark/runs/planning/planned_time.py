@@ -34,7 +34,7 @@ _BATCHES = ("mget", "mset")
 _KEY_BYTES, _VALUE_BYTES = 20, 1000
 # Servers in a JVM. The costs of workers contain the start of a server in C or Rust.
 _START_S = {"infinispan": 3.0, "jmemcached": 0.5, "quickcached": 0.7}
-# A start keeps two CPUs busy: those of the worker and of the server.
+# A start keeps two CPUs busy: the worker's and the server's.
 _CPUS_OF_START = 2
 # The time of an arm after the last slice: its results, its verdict, its end.
 _ARM_END_S = 0.07
@@ -61,8 +61,8 @@ class SittingTime(NamedTuple):
 def planned_s(plan: Plan, cpus: int, tapes: Tapes | None = None) -> float:
     """About how long the whole plan takes; a run that stops when it is settled may end earlier.
 
-    `cpus` is the number of CPUs that the run may use. `tapes` are those of each workload and load:
-    what a trace has is not known without them.
+    `cpus` is the number of CPUs that the run may use. `tapes`: one for each workload and load;
+    without them a trace's length is unknown.
     """
     first = _checks_s(plan)
     if plan.sittings:
@@ -98,8 +98,8 @@ def left_s(
 ) -> float | None:
     """About how long the trials `left` take, in seconds; None if there are none, or no outcomes.
 
-    A trial takes as long as those of its cell. One of another cell takes its planned time, times
-    by how much the trials of its workload and load were longer than planned, or all trials.
+    A trial takes as long as earlier trials of its cell. For a new cell, the planned time is
+    multiplied by how much longer than planned its workload and load took, or all trials.
     """
     taken = [(one.trial, one.wall_ms / 1e3) for one in played if one.state == "measured"]
     if not taken or not left:

@@ -33,7 +33,7 @@ class FragileServer:
     """A server of a cell. Use as a context manager: it ends the process, frozen or not.
 
     `listen` and `port` are where it listens; with port 0 the system picks one. A restart does not
-    change its `address`. `options` are more of those of `memcached:`.
+    change its `address`. `options` are further options of `memcached:`.
     """
 
     def __init__(

@@ -67,9 +67,9 @@ class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
         return Slice(length_us=length_us, lead_in_us=lead_in_us)
 
     def grown(self, arms: Sequence[SlicedArm], hosts: int = 1) -> Slice:
-        """A counted slice that is long enough for the operations of all arms, as far as may be.
+        """A counted slice that is long enough for the operations of all arms, within the limit.
 
-        Those of many callers need it. Each of `hosts` has the callers of an arm's load.
+        Many callers need it. Each of `hosts` has the callers of an arm's load.
         """
         for arm in arms:
             callers = callers_of(arm.setting.load) * hosts

@@ -11,7 +11,7 @@ from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
 
 # Two stretches of this many slices are compared. A JIT compiler works for seconds, by leaps.
 _STRETCH = 8
-# So many slices are seldom too few: most clients are warm after 16 to 30.
+# Seldom too few: most clients are warm after 16 to 30 slices.
 USUAL_ROUNDS = 22
 # A client whose typical slice still gains more than this is not warm.
 _GAIN = 1.03

@@ -21,7 +21,7 @@ from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run
 
-# So many titles of cells are offered; a run of 45 clients has hundreds.
+# The most titles of cells to offer; a run of 45 clients has hundreds.
 _MOST_NAMES = 200
 
 

@@ -29,7 +29,7 @@ _LONGEST_NUMBER = 9
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed form. The names are those of the options of `cachemark run`.
+    """The typed form. Names as the options of `cachemark run`.
 
     `experiment` is TOML, which takes the place of the suite. `client` and `server` have a line for
     each. What is empty stays as the suite has it.
@@ -224,7 +224,7 @@ def _start(here: Context, job: CommandedRun) -> str:
 
 
 def _field_of(error: UsageError, form: RunForm) -> str:
-    """The field that a message is about; empty if that is none of them. Pure."""
+    """The field that a message is about; empty if no field is. Pure."""
     option = _OPTION.search(error.text) or _OPTION.search(error.remedy)
     name = option[1].replace("-", "_") if option else ""
     if name in RunForm.__struct_fields__:

@@ -224,7 +224,7 @@ async fn text(client: &mut Library, op: &Operation) -> Result<Answer, Error> {
         Verb::GET => return client.get(op.key()).await.map(Answer::Value),
         Verb::MGET => {
             return match client.get_multi(op.keys).await {
-                // None of the keys is there.
+                // All keys are absent.
                 Err(Error::Protocol(Status::NotFound)) => Ok(Answer::Values(Vec::new())),
                 result => result.map(Answer::Values),
             };

@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Print one JSON document for each case: its checks, and the trial as a worker reports it
     #[arg(long)]
     json: bool,
-    /// Print all checks, also those of counts and of single times
+    /// Print all checks, also of counts and of single times
     #[arg(long)]
     all: bool,
 }

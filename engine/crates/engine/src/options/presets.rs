@@ -1,4 +1,4 @@
-//! Named workloads: `presets.toml`, whose options are parsed like those of the command line.
+//! Named workloads: `presets.toml`, whose options are parsed like the command line's.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ const USUAL: u64 = 100_000;
 const SLOW_PART: u64 = 12;
 /// The keys of all batches.
 const BATCH_KEYS: u64 = 1_000_000;
-/// So many keys are all read again and again by any tape.
+/// Up to this number, any tape reads all keys again and again.
 const FEW_KEYS: u32 = 10_000;
 
 /// The number of operations for a window in which the fastest client plays `window_ops`. Where hits depend on what

@@ -25,7 +25,7 @@ const CONNECTIONS: u32 = 64;
 const PAGE_BYTES: usize = 4096;
 pub const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 
-/// Every kind; the names are those of the counts of `cachemark why`.
+/// Every kind, by the name of its count in `cachemark why`.
 pub fn own_calls() -> Result<Vec<Kind>, Error> {
     let event = eventfd(0, EventfdFlags::empty())?;
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::empty())?;

@@ -22,7 +22,7 @@ impl Drop for Limited {
     }
 }
 
-/// Lines as they come; a read that waits for one that never does hurts nobody.
+/// Lines as they come; a read that waits for one that never comes harms no other.
 fn lines(source: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {

@@ -45,7 +45,7 @@ fn open_files(pid: u32) -> BTreeSet<String> {
     links.map(|link| link.to_string_lossy().into_owned()).collect()
 }
 
-/// The system calls in which the threads with this name wait, once none of them runs.
+/// The system calls in which the threads with this name wait, once they all wait.
 fn waits_in(pid: u32, name: &str) -> BTreeSet<String> {
     let began = Instant::now();
     loop {

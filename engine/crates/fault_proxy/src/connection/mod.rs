@@ -66,7 +66,7 @@ pub struct Connection {
     to_upstream: Outgoing,
     to_client: Outgoing,
     memory: ReplyMemory,
-    /// The outstanding requests for the version: those of the client, and ours with the reply that takes their place.
+    /// The outstanding requests for the version: the client's, and ours with the reply that takes their place.
     versions: VecDeque<Option<Vec<u8>>>,
     /// How the connection ends when everything is written.
     then: Then,

@@ -59,7 +59,7 @@ impl Proxied {
         Proxied::with_connections(upstream, 1000)
     }
 
-    /// A proxy for so many connections at a time.
+    /// A proxy for at most `connections_max` connections at a time.
     pub fn with_connections(upstream: SocketAddr, connections_max: usize) -> Proxied {
         let log = tempfile::NamedTempFile::new().expect("a file");
         let settings = FaultProxySettings {

@@ -92,7 +92,7 @@ fn more_bytes_than_it_holds_pass_in_order() {
     let proxied = Proxied::start(echo(1), ROUND_TRIP);
     let mut client = proxied.connect();
     let mut reader = client.try_clone().expect("a socket");
-    // More than may wait in both directions, while nobody reads yet.
+    // More than may wait in both directions, while neither side reads yet.
     let sent: Vec<u8> = (0..10_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let expected = sent.clone();
     let writer = thread::spawn(move || {

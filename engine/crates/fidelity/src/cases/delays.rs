@@ -41,7 +41,7 @@ pub fn exponential_ns(share: f64, mean_ns: u64) -> f64 {
     -(1.0 - share).ln() * mean_ns as f64
 }
 
-/// M/G/∞: the quantiles are those of the delay, −ln(1 − p) ms. By Little's law, λ·E = 10 in flight.
+/// M/G/∞: the quantiles equal the delay's, −ln(1 − p) ms. By Little's law, λ·E = 10 in flight.
 pub fn exponential() -> CaseResult {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let delay = delays(move |_| {
@@ -105,8 +105,8 @@ pub fn warmup() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// The same without a warm-up: the percentiles are those of the whole window, and the timeline shows
-/// the warm-up. That is a note, as a change of level is.
+/// The same without a warm-up: the percentiles cover the whole window, and the timeline shows the warm-up. That is a
+/// note, as a change of level is.
 pub fn warmup_counted() -> CaseResult {
     let trial = Trial::uniform(1_000.0, 30).play(slow_first());
     CaseResult::of(trial)

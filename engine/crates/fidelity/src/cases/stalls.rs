@@ -79,7 +79,7 @@ pub fn with_little_room() -> CaseResult {
             trial.result.metrics.queued as f64
         })
         .service_percentiles(0, &[(90.0, C_NS)])
-        // None of this is generator lag: the client is ready at each intended start.
+        // This is no generator lag: the client is ready at each intended start.
         .generator_lag_percentiles(0, &[(100.0, 1)])
 }
 

@@ -47,7 +47,7 @@ fn a_fleet_misses_as_the_formula_says() {
             let ring = Ring::new(placement, &names(servers));
             let shares = Shares::of(&ring, servers, &keys, &points);
             let formula = curve.fleet_misses(memory as f64, &shares.memory, &shares.requests);
-            // LRU beside LRU: a little less than all keys are followed, none of them is hot.
+            // LRU beside LRU: a little less than all keys are followed, and no key is hot.
             let mut lru = setting(placement, servers, memory);
             lru.part = 0.999_999;
             let played_lru = played(&trace, lru).before.misses.value;
@@ -74,7 +74,7 @@ fn a_part_of_the_keys_plays_as_all_of_them() {
     assert!((all.before.hottest - part.before.hottest).abs() < 0.1);
 }
 
-/// The share of the reads of a lost server that are the first of their key since then, and those of the reads of all.
+/// The share of the reads of a lost server that are the first of their key since then, and the same of all reads.
 fn first_reads(trace: &[Asked], of_server: impl Fn(&str) -> bool) -> (usize, usize) {
     let begin = trace.len() * 6 / 10;
     let begins_s = trace[begin].request.at_s;

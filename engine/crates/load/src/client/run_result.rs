@@ -46,7 +46,7 @@ impl RunResult {
         }
     }
 
-    /// The sum over the players of slices: of each the metrics that count, and those of lead-ins.
+    /// The sum over the players of slices: of each the metrics that count, and the lead-ins' metrics.
     pub(crate) fn of_slices(
         parts: impl Iterator<Item = (Metrics, Metrics)>,
         totals: &SliceTotals,

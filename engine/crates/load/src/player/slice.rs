@@ -16,7 +16,7 @@ pub(crate) struct SliceState {
     /// How many operations of the slice have ended on each channel, and how many of them in the lead-in.
     pub(super) ended_ops: Vec<u64>,
     pub(super) lead_in_ops: Vec<u64>,
-    /// When the first half of each channel ended, and its operations with those of the lead-in; 0: it has not.
+    /// When the first half of each channel ended, and its operations, lead-in included; 0: it has not.
     pub(super) half: Vec<(u64, u64)>,
     /// The planned end of the slice.
     pub(super) end_ns: u64,
@@ -27,7 +27,7 @@ pub(crate) struct SliceState {
     pub(super) before: Ended,
 }
 
-/// Operations that have ended: counted and ok, counted and failed, and those of lead-ins.
+/// Operations that have ended: counted and ok, counted and failed, and in lead-ins.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ended {
     pub(super) ok: u64,

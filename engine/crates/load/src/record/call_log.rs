@@ -78,7 +78,7 @@ impl CallLog {
         CallLog { calls: Vec::with_capacity(calls_max), calls_max, wrong_values }
     }
 
-    /// An operation has ended. `counts`: those of a success.
+    /// An operation has ended. `counts`: the counts of a success.
     pub(crate) fn note(&mut self, pending: &Pending, now_ns: u64, counts: &OperationCounts) {
         if self.calls.len() == self.calls_max {
             return;

@@ -41,7 +41,7 @@ pub struct Metrics {
     pub groups: Histogram<u64>,
     /// The successful operations of all kinds, over time.
     pub timeline: Timeline,
-    /// If the window has sections: a kind's `responses` are then those of the current section only.
+    /// If the window has sections: a kind's `responses` then cover the current section only.
     pub(crate) section_buckets: Option<Box<SectionBuckets>>,
     /// When the current slice of the timeline or the current section ends, whichever is first.
     pub(crate) next_boundary_ns: u64,

@@ -255,7 +255,7 @@ fn each_fault_is_counted_by_its_kind() {
 fn a_server_is_found_again_by_its_name() {
     for (io, wire) in backends_and_wires() {
         let hostile = Hostile::start(Fault::Closes, wire);
-        // The name may stand for ::1, too, where nobody listens.
+        // The name may stand for ::1, too, where no server listens.
         let name = format!("localhost:{}", hostile.address.port());
         let address = Address::parse(&name).expect("in every /etc/hosts");
         let result = play_against(address, (io, wire), 20_000);

@@ -151,8 +151,8 @@ impl Played {
     }
 }
 
-/// Play the tape with the server down from `down_ms.start` to `down_ms.end`, for so many operations at most and, if
-/// it has an end, for as long as the tape is.
+/// Play the tape with the server down from `down_ms.start` to `down_ms.end`, for at most `ops` operations and, if it
+/// has an end, for as long as the tape is.
 fn play(down_ms: std::ops::Range<u64>, ops: u64, has_end: bool) -> Played {
     let tape = tape();
     let clock = VirtualClock(Rc::new(Cell::new(START_NS)));

@@ -26,7 +26,7 @@ impl Noted {
         noted.map(|(_, (at_s, _))| at_s).last().unwrap_or(self.stored_s)
     }
 
-    /// The truth: for how long nobody read or stored it.
+    /// The truth: for how long no client read or stored it.
     fn idle_s(&self) -> u64 {
         let last = self.reads_so_far().map(|(_, (at_s, _))| at_s).last();
         NOW_S - last.unwrap_or(self.stored_s)

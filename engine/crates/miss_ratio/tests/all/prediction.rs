@@ -54,7 +54,7 @@ fn predict(requests: &[Request], sizes: &[u64], policies: &[Policy], part: f64) 
     predict_by(requests, plan(sizes, policies, part))
 }
 
-/// Policies whose figures are told of any part of the keys.
+/// Policies that have figures for any part of the keys.
 const OF_A_PART: [Policy; 2] = [Policy::Embedded, Policy::Lru];
 
 fn misses(point: &Point) -> Ratio {
@@ -222,7 +222,7 @@ fn played(cache: &mut Memcached, request: Request, fill_bytes: Option<u32>) -> O
     cache.play(&Step { hash, number: 0, at_s, key_bytes, value_bytes: fill_bytes, task })
 }
 
-/// Keys are read three times every 10 s, and meanwhile more than fits is read once: an LRU would keep none of them.
+/// Keys are read three times every 10 s, and meanwhile more than fits is read once: an LRU would lose them all.
 #[test]
 fn items_that_were_hit_twice_survive_a_scan() {
     let mut cache = Memcached::new(1 << 20, 1.0);

@@ -64,7 +64,7 @@ fn meta_replies_tell_hits_and_misses() {
         "delete b no",
         "touch a for 9 s ok",
         "gat a 1 bytes for 9 s ok",
-        // Nobody can say which of the two was found.
+        // The capture cannot say which of the two was found.
         "get a",
         "get b joined",
         "incr n ok",

@@ -116,7 +116,7 @@ impl InputBuffer {
         &mut self.bytes[self.end..most]
     }
 
-    /// So many bytes were read into the free part.
+    /// Record that `bytes` bytes were read into the free part.
     pub fn add_filled(&mut self, bytes: usize) {
         self.end += bytes;
     }

@@ -1,6 +1,6 @@
 //! Lookahead over the requests that have arrived already: a few are parsed before the first of them is carried
 //! out, and what they will read is prefetched into the processor's caches, first the buckets of the table,
-//! then the items. A request that arrives alone needs none of this.
+//! then the items. A request that arrives alone skips this.
 
 use cachemark_protocol::binary::request::{HEADER_BYTES, Header};
 use cachemark_protocol::meta::request::MetaVerb;

@@ -43,7 +43,7 @@ impl Upload {
         }
     }
 
-    /// So many bytes were written there.
+    /// Record that `bytes` bytes were written there.
     pub fn add_filled(&mut self, bytes: usize) {
         self.filled += bytes;
     }

@@ -1,4 +1,4 @@
-//! The sizes by which `stats items` and `stats slabs` count items: those of memcached's slab classes.
+//! The sizes by which `stats items` and `stats slabs` count items: the sizes of memcached's slab classes.
 
 use cachemark_storage::{Item, SizeClasses};
 

@@ -41,12 +41,12 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// The authorities that sign the clients' certificates (PEM). Without any, no certificate is right.
     pub authorities: Option<PathBuf>,
-    /// The rule of listeners that have none of their own.
+    /// The rule of listeners without one of their own.
     pub clients: ClientCertificates,
     /// Speak TLS 1.3 only, and not 1.2.
     pub only_1_3: bool,
     /// The cipher suites of TLS 1.2, the preferred ones first, by OpenSSL's names with colons between. `None` means
-    /// all that this server has. As in OpenSSL, those of TLS 1.3 are not affected.
+    /// all that this server has. As in OpenSSL, TLS 1.3 keeps its own suites.
     pub ciphers: Option<String>,
 }
 

@@ -114,7 +114,7 @@ impl Connection {
         self.into_value = false;
     }
 
-    /// So many bytes of a long value, and of what ends it, were received.
+    /// Record received bytes of a long value and of its end.
     pub fn receive_value(&mut self, bytes: usize, state: &State, buffers: &mut ReadBuffers) {
         let missing = self.session.upload_space().map_or(0, |space| space.len());
         self.session.uploaded(bytes.min(missing));
@@ -137,8 +137,8 @@ impl Connection {
         self.note(fed, state, buffers);
     }
 
-    /// Carry out what arrived, directly from the kernel's buffer if no input waits before it. So many bytes were
-    /// received in all.
+    /// Carry out what arrived, directly from the kernel's buffer if no input waits before it. `received` is the number
+    /// of bytes in all.
     pub fn receive(
         &mut self,
         bytes: &[u8],

@@ -55,7 +55,7 @@ pub fn make_certificate(folder: &Path, certificate: &str, key: &str) {
     assert!(made.expect("openssl on PATH: apt-get install openssl").success());
 }
 
-/// The files of the server, of a client, and of one that nobody trusts.
+/// The files of the server, of a client, and of a client that the server does not trust.
 fn make_files(folder: &Path) {
     for (certificate, key) in [("cert", "key"), ("client", "client-key"), ("other", "other-key")] {
         make_certificate(folder, certificate, key);

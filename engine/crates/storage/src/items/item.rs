@@ -57,7 +57,7 @@ pub struct Item<'a> {
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
     Bytes(&'a [u8]),
-    /// So many bytes, which are written later.
+    /// This number of bytes, which are written later.
     Later(usize),
 }
 

@@ -5,7 +5,7 @@
 pub struct Marks {
     /// Invalidated: a client has to store it again; until then it is served.
     pub stale: bool,
-    /// One client was told that it has to store it again (the `W` flag of a reply).
+    /// A reply's `W` flag told one client to store it again.
     pub won: bool,
     /// Its key was sent in base64, and is returned in base64.
     pub binary_key: bool,

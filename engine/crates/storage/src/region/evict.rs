@@ -26,7 +26,7 @@ const DEAD_PERCENT: usize = 50;
 /// A segment with this percentage is, if one in `DEAD_SHARE` of all bytes is dead.
 const SPARSE_PERCENT: usize = 20;
 const DEAD_SHARE: usize = 16;
-/// So many segments may wait for a look at their readers.
+/// The most segments that wait for a look at their readers.
 const RETIRED_MAX: usize = 8;
 /// After this number of attempts to free a segment, only segments without live items are compacted.
 const COMPACTED_MAX: usize = 8;

@@ -6,8 +6,8 @@ use crate::{Mode, Store};
 
 const NOW: u32 = 1_700_000_000;
 const ITEMS: usize = 60_000;
-/// How many words of the table one call may change, whatever the table's size: those of two buckets
-/// that are split and of the two new ones, with overflow buckets, and the item's own.
+/// How many words of the table one call may change, whatever the table's size: the words of two split buckets and of
+/// the two new ones, with overflow buckets, and the item's own.
 const WORDS_MAX: usize = 2 * 4 * (BUCKET_SLOTS + 1) + 8;
 
 fn words(store: &Store) -> Vec<u64> {

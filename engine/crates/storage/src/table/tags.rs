@@ -54,7 +54,7 @@ impl Iterator for TagMatches {
             return None;
         }
         self.0 &= self.0 - 1;
-        // Bits 12 to 15 of each lane are those of the four groups.
+        // Bits 12 to 15 of each lane stand for the four groups.
         let (part, which) = (bit % TAG_BITS - (TAG_BITS - 4), bit / TAG_BITS);
         Some((part >= 2, (part % 2 * 4 + which) as usize))
     }

@@ -225,12 +225,12 @@ fn a_flushed_item_is_counted_once_when_asked_for() {
     assert_eq!((value(&store, b"never stored", NOW), flushed()), (None, 100));
     assert!(!store.delete(&name(100), NOW) && !store.touch(&name(101), 0, NOW));
     assert_eq!(flushed(), 102, "whatever asks for it");
-    // A second flush forgets none of the first.
+    // A second flush keeps the first in force.
     set(&store, b"new", 0, b"x", NOW);
     store.flush(0, NOW);
     assert_eq!((value(&store, b"new", NOW), value(&store, &name(102), NOW)), (None, None));
     assert_eq!(flushed(), 104);
-    // Where the memory was used again, nothing is told of what was there.
+    // Where the memory was used again, its earlier content is unknown.
     (1000..9000).for_each(|n| set(&store, &name(n), 0, &[1; 500], NOW));
     let before = flushed();
     (103..300).for_each(|n| assert_eq!(value(&store, &name(n), NOW), None));

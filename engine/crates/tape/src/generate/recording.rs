@@ -54,7 +54,7 @@ impl Recording {
     /// first use.
     ///
     /// If the times are whole seconds, arrivals within a second are drawn from a uniform distribution.
-    /// Those of a Poisson process have it, given their number.
+    /// A Poisson process has this distribution, given the number of arrivals.
     pub fn tape(
         &self,
         replay: ReplaySchedule,

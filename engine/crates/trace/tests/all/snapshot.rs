@@ -46,7 +46,7 @@ fn items(
 #[test]
 fn items_have_age_size_and_rest_of_their_life() {
     let lines = [
-        // memcached 1.6.18: no flags are shown, so these four bytes count as those of the value.
+        // memcached 1.6.18: no flags are shown, so these four bytes count as the value's.
         "key=ab exp=1795829366 la=1795829266 cas=1 fetch=no cls=1 size=68",
         "key=c%3Ad exp=-1 la=1795829166 cas=2 fetch=yes cls=1 size=65",
         "key=f exp=-1 la=1795829167 cas=0 fetch=yes cls=1 size=65 flags=7",

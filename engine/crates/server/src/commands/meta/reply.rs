@@ -18,8 +18,8 @@ pub struct ReadEffect {
     pub won: bool,
 }
 
-/// Append the reply to an `mg` that found an item. Returns the item's new expiry, and whether this client was
-/// told to store it again. A `T` or an `N` affects the flags behind it.
+/// Append the reply to an `mg` that found an item. Returns the item's new expiry, and whether this client has to store
+/// it again. A `T` or an `N` affects the flags behind it.
 pub fn append_hit(
     out: &mut Vec<u8>,
     direct: &mut Option<DirectSend<'_>>,

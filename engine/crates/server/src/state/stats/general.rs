@@ -1,4 +1,4 @@
-//! `stats` without a topic. The names and their order are those of memcached 1.6.45.
+//! `stats` without a topic. Names and order as in memcached 1.6.45.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

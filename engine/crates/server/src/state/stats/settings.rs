@@ -1,5 +1,5 @@
-//! `stats settings`. The names and their order are those of memcached 1.6.45 with all that it can be built with;
-//! settings that it has and this server has not are shown with memcached's defaults.
+//! `stats settings`. Names and order as in memcached 1.6.45 with all that it can be built with; settings that it has
+//! and this server has not are shown with memcached's defaults.
 
 use std::path::PathBuf;
 

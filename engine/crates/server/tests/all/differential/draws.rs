@@ -1,4 +1,4 @@
-//! Random requests, similar to those of clients: with few keys, so that requests affect each other, and with all
+//! Random requests, similar to clients' requests: with few keys, so that requests affect each other, and with all
 //! flags.
 
 use std::fmt;
