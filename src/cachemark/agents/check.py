@@ -18,7 +18,7 @@ _EXAMINE_S = 120.0
 class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One host: its machine, its clock against the coordinator's, the checks that failed.
 
-    `bytes_per_s` is what reaches it from the server's host; None for that host itself.
+    `bytes_per_s`: the bandwidth from the server's host; None for that host itself.
     """
 
     facts: HostFacts

@@ -219,8 +219,7 @@ class Coordinator:
     def _check_alive(self, name: str) -> None:
         """Raise HostLostError if an agent has ended, or its heartbeats have.
 
-        Another agent at the same address is another one: it does not have this run's servers and
-        workers.
+        A new agent at the same address counts as lost: it lacks this run's servers and workers.
         """
         agent = self._agents[name]
         silent_s = heartbeat_clock_s() - agent.last_seen

@@ -36,7 +36,7 @@ def given_up(outcomes: Sequence[Outcome]) -> frozenset[Cell]:
     )
 
 
-# Of trials over several hosts: their clocks.
+# Rules about the clocks of several hosts.
 _CLOCK_RULES = frozenset({"clock-jump", "start-skew", "void-slices"})
 _PAUSES = frozenset({"long-pause"})
 

@@ -50,7 +50,7 @@ def cpu_with_error(of: Interval) -> str:
     return f"{of.value:.1f} µs{_bounds(of)}"
 
 
-# Of an interval that is wider than this it is only said that it is.
+# Above this factor, an interval is only called wide.
 _WIDEST = 10.0
 
 

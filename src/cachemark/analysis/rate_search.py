@@ -54,7 +54,7 @@ Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "f
 class Play(msgspec.Struct, frozen=True, kw_only=True):
     """One trial at a rate: its successful operations per second, and all that were answered.
 
-    `percentile_ns` is that of the objective. `misses_by` says why the server does not meet the
+    `percentile_ns`: the objective's percentile. `misses_by` says why the server does not meet the
     objective; empty if it does. `spoiled_by` says what makes the trial no answer about the server,
     and `why` gives the reason.
     """

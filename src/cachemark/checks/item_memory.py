@@ -34,7 +34,7 @@ _MAX_FILL = 1.5
 _MAX_BYTES = 1 << 30
 _POOL_BYTES = 1 << 20
 _PROGRESS_STEPS = 20
-# Of an answer, at most: a line, such as an error, and the lines around a value.
+# The longest answer: a line, such as an error, and the lines around a value.
 _LINES_BYTES = 1024
 
 

@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> None:
     # A parent may have left them blocked: then nothing but SIGKILL would end a run.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup has the terminal's end ignored: it stays so here. But programs that this one starts
-        # inherit no handler: a server, or a run of `cachemark web`, must end when it is asked to.
+        # Under nohup SIGHUP is ignored: keep it so. But programs that this one starts inherit no
+        # handler: a server, or a run of `cachemark web`, must end when it is asked to.
         ignored = signal.getsignal(number) is signal.SIG_IGN
         signal.signal(number, _do_nothing if ignored else _interrupt)
     standard_streams.prepare()

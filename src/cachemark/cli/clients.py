@@ -23,7 +23,7 @@ _COLUMNS = (*_SHOWN, "callers", "state")
 _SPARE = ("library", "callers", "released", "login", "version")
 # Below it, notes are lines below the table.
 _ROOM_FOR_NOTES = 160
-# Of a column that may be folded.
+# The width of a column that may be folded.
 _LEAST = 20
 _GAP = 2
 _LOGINS = {"login_text": "text", "login_sasl": "SASL"}

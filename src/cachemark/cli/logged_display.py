@@ -37,7 +37,7 @@ _FIGURES = {
     "server_cpu_us": "server-cpu",
     "server_rss": "server-rss",
 }
-# As many as surely fit into a line.
+# This many surely fit into a line.
 _PLACES_IN_A_LINE = 6
 RankOf = Callable[[list[Outcome]], QuestionStandings]
 

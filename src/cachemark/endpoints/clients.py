@@ -26,7 +26,7 @@ Concurrency = Literal["threads", "processes", "forks", "tasks"]
 
 
 class ClientFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `worker.toml` says of a client; `Client` explains the fields."""
+    """A client's row in `worker.toml`; `Client` explains the fields."""
 
     home: str = ""
     note: str = ""

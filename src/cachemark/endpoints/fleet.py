@@ -27,7 +27,7 @@ _SLICE_AHEAD_NS = 1_000_000
 _TICK_S = 0.2
 # A slice or a phase may last two time-outs longer than it should, and a machine may pause.
 _GRACE_S = 5.0
-# So much later than planned a slice is late: why, is looked at then.
+# A slice that is this much later than planned is late; then the cause is looked up.
 _LATE_S = 0.1
 # A thread wakes later than this only if the machine halts.
 _HALT_NS = 50_000_000
@@ -162,8 +162,7 @@ class Fleet:
     def slice(self, request: protocol.Slice) -> protocol.SliceDone:
         """Play one slice on all workers at once; its planned start, if any, counts.
 
-        Little happens here, because this process shares the CPUs with what is measured. Raises
-        TrialError.
+        Little happens here: this process shares the CPUs of the measured ones. Raises TrialError.
         """
         if request.start_unix_ns:
             return self._common_slice(request)

@@ -26,7 +26,7 @@ _BYE_GRACE_S = 2.0
 # How often a slice that is late is looked at.
 _LOOK_S = 0.02
 _SLOW = "a long tape or a busy machine takes its time: an experiment may raise timing.ready_ms"
-# Of a reason in a worker's own words, which reports repeat.
+# The longest reason in a worker's own words, which reports repeat.
 _MAX_REASON = 2000
 # Signals that a process sends to itself; SIGKILL comes from others, as in a system without memory.
 _CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)

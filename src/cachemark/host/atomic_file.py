@@ -105,7 +105,7 @@ def write_file(path: Path, content: bytes | str, permissions: int | None = None)
     content is written into it. A symbolic link stays, too.
     """
     data = _bytes(content)
-    # Of links in a circle Path.resolve raises RuntimeError.
+    # For links in a circle Path.resolve raises RuntimeError.
     target = Path(os.path.realpath(path))
     mode = _mode(target)
     if mode is not None and not stat.S_ISREG(mode):

@@ -70,7 +70,7 @@ def kill_all(child: int) -> None:
         ended = _running.pop(child, None)
         if ended is None:  # another thread was earlier
             return
-        # Whoever forks while this looks has children: they are found the next time.
+        # A process that forks during this search has children: the next search finds them.
         for _ in range(_MAX_ROUNDS):
             pids = list(_strays(ended.variable))
             if not pids:

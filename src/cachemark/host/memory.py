@@ -19,8 +19,8 @@ from cachemark.model.errors import UsageError
 from cachemark.model.units import MIB, parse_memory
 
 VARIABLE = "CACHEMARK_WORKER_MEMORY"
-# Of the memory that is available when the first process starts: two clients that misbehave at
-# once can take it all, and then the smaller part, which is kept free, decides.
+# Parts of the memory that is available at the first start. Two clients that misbehave at once can
+# take it all; then the smaller part, which is kept free, decides.
 _LIMIT_PART = 1 / 2
 _FREE_PART = 1 / 16
 # No process can take memory faster than the kernel clears it.

@@ -24,7 +24,7 @@ from cachemark.model.errors import UsageError
 
 TAIL_BYTES = 16 * 1024
 _CHUNK_BYTES = 64 * 1024
-# Of a child that writes without end, about 6 MB a second are read: it waits, and takes no CPU.
+# A child that writes without end has 6 MB a second read: it waits, and takes no CPU.
 _FREE_BYTES = 2**20
 _PAUSE_S = 0.01
 ENGINE = "cachemark-engine"

@@ -27,8 +27,7 @@ class CalibrationStep(msgspec.Struct, frozen=True, kw_only=True):
     """One rate of the sweep: the client's own lag, and whether the rate is clean.
 
     A rate is clean if the 95 % interval of the part of operations that were sent too late shows
-    that the p99.9 is within the budget. It is not `judged` if that interval shows neither this nor
-    the opposite.
+    that the p99.9 is within the budget. It is not `judged` if that interval leaves this open.
     """
 
     rate: float

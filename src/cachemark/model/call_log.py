@@ -22,7 +22,7 @@ _SET = 4
 
 
 class Call(NamedTuple):
-    """One call. `length` is the length of the value that was read, or that was to be written."""
+    """One call. `length`: of the value that was read, or that was to be written."""
 
     begin_ns: int
     end_ns: int

@@ -122,7 +122,7 @@ class UnitCosts(msgspec.Struct, frozen=True, kw_only=True):
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation of one client: the counts of each repetition.
 
-    `version` is that of the library. `failure` is the reason why there are no counts.
+    `version`: the library's. `failure` is the reason why there are no counts.
     """
 
     client: str

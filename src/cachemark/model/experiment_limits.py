@@ -6,10 +6,10 @@ from cachemark.model.experiment import Experiment, Load
 # A thousand clients in a hundred blocks. A trial takes a second or more, so it is a day's work.
 MAX_TRIALS = 100_000
 _MAX_PROCESSES = 1024
-# Of one process: ports of a client's address are 16 bits, and so are most limits of open files.
+# For one process: ports are 16 bits, and so are most limits of open files.
 _MAX_THREADS = 65_535
 _MAX_CONNECTIONS = 65_535
-# Of one trial: each has a buffer somewhere.
+# For one trial: each operation has a buffer somewhere.
 _MAX_OUTSTANDING = 2**24
 _MAX_BLOCKS = 100_000
 

@@ -24,7 +24,7 @@ BadCertificate = Literal["untrusted", "other-host", "expired"]
 
 
 class _Maker(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
-    """Who makes a fault, and how."""
+    """The maker of a fault, and how it is made."""
 
 
 class Freeze(_Maker, frozen=True, tag="freeze"):

@@ -8,7 +8,7 @@ Mode = Literal["throughput", "latency"]
 JmhOperation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch", "set-get"]
 Data = Literal["random", "original"]
 Wire = Literal["text", "binary"]
-# Of one operation: four keys, each set and then read.
+# In one operation: four keys, each set and then read.
 SET_GET_COMMANDS = 8
 
 

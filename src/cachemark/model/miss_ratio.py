@@ -17,9 +17,9 @@ class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A size of memory, and the part of reads, and of their bytes, that misses.
+    """A size of memory, and the part of reads, and of bytes, that misses.
 
-    `part` of the keys was followed, besides the hottest; with less than `least_part` the part is
+    Besides the hottest keys, `part` of them was followed; below `least_part` the figures are
     unknown.
     """
 

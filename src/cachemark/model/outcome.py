@@ -92,8 +92,8 @@ class Sample(Record, frozen=True, kw_only=True):
 
     `ops` is the number of operations that the workers had reported, the last report at
     `ops_unix_ns`. The rate between two samples is Δ`ops` / Δ`ops_unix_ns`. `cpu_ns` and `stats` are
-    running totals, as in `server_use` and `stats_before`. What is not available is None, or missing
-    in `stats`.
+    running totals, as in `server_use` and `stats_before`. Missing values are None, or absent from
+    `stats`.
     """
 
     unix_ns: int

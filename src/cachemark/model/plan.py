@@ -17,7 +17,7 @@ from cachemark.model.work_length import plays_to_an_end
 _SEED_STRIDE = 1_000_003
 # The server's name in cells of caches inside the worker's own process.
 NO_SERVER = "none"
-# Of each trial that shall be valid (`until_valid`), on average over the blocks.
+# At most this many tries per valid trial (`until_valid`), averaged over the blocks.
 MOST_TRIES = 2
 
 
@@ -129,7 +129,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def index_end(self) -> int:
-        """Above the indexes of all trials."""
+        """The first trial index that this plan does not use."""
         return len(self.trials) * trials_per_cell(self.experiment)
 
     def without(self, skipped: Sequence[Skipped]) -> "Plan":

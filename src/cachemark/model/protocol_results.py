@@ -98,8 +98,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 class Sections(msgspec.Struct, frozen=True, kw_only=True):
     """The window in a few parts of equal length, each with its own histogram, all kinds together.
 
-    An operation belongs to the part in which it ended. If it ended after the window, it belongs to
-    the last part.
+    An operation belongs to the part in which it ended. After the window, it belongs to the last
+    part.
     """
 
     length_ns: Annotated[int, _is("length of each part", ge=1)]
@@ -142,8 +142,8 @@ class WrongReply(msgspec.Struct, frozen=True, kw_only=True):
 class HeapWork(msgspec.Struct, frozen=True, kw_only=True):
     """Memory that a run allocated and collected, as the language's runtime counts it.
 
-    It includes what the worker itself allocates in the run. A figure is absent if the runtime does
-    not count it.
+    It includes the worker's own allocations in the run. Figures that the runtime does not count are
+    absent.
     """
 
     allocations: Annotated[Count | None, _is("objects or blocks allocated")] = None

@@ -1,9 +1,8 @@
 """A search for the highest rate: its objective, and a closed loop, then open ones at several rates.
 
 An experiment with `search` lists loads without a rate. Each step of a search plays one of them at a
-rate, as a load of its own, such as `poisson-12300-rate`. So trials at different rates are
-different cells. Where the client limited a search, another one plays the load with more threads.
-Pure.
+rate, as a load of its own, such as `poisson-12300-rate`. So trials at different rates are different
+cells. If the client limited a search, another search plays more threads. Pure.
 """
 
 import re

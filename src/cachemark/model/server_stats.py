@@ -70,7 +70,7 @@ def _merge_values(name: str, values: list[str]) -> str | None:
 class ServerLoad(msgspec.Struct, frozen=True, kw_only=True):
     """One of several servers: its commands in a window, and the items that it held at the end.
 
-    `items` is None if the server does not say it.
+    `items` is None if the server does not report it.
     """
 
     commands: int

@@ -253,7 +253,7 @@ def _trace_notes(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
-    """That some rates are up to the last reply, which one slow reply can lower."""
+    """A sentence if some rates end with the last reply, which one slow reply can lower."""
     clients = dict.fromkeys(
         outcome.trial.cell.client
         for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index)
@@ -266,7 +266,7 @@ def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
-    """That a run was broken off: its cells may have fewer trials than others, or none."""
+    """A sentence if a run was broken off: cells may have fewer trials than others, or none."""
     if uses_rounds(experiment):
         return _unplayed_sittings(experiment, outcomes)
     unsupported = {outcome.trial.cell for outcome in outcomes if outcome.state == "unsupported"}

@@ -71,7 +71,7 @@ _LIMIT_PERCENT = 5.0
 def overhead_sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Section]:
     """One row for each runtime, workload and load that `null` played; empty if there are none.
 
-    The client `null` does nothing, so its CPU time per operation is that of the runtime's loop.
+    The client `null` does nothing, so its CPU time per operation is the runtime's loop.
     """
     rows = [
         _row(summary, summaries, experiment)

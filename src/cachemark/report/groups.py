@@ -81,7 +81,7 @@ def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Exp
     metric: Metric = "rate" if closed else "p99"
     series = series_of(kind, experiment)
     rows = [_row(member, kind, members, series) for member in members]
-    # Those without a figure come last.
+    # Cells without a figure come last.
     rows.sort(key=lambda row: ranked_figure(row.summary, metric) is None)
     versions = (member.server_version for member in members if member.server_version)
     plain = Group(

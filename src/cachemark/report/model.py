@@ -98,8 +98,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One second of a window; `second` is its end, counted from the start of the window.
 
-    `server_cpus` is the server's CPU use in this second, in CPUs. `hit_ratio` is that of the keys
-    which it was asked for in this second.
+    `server_cpus` is the server's CPU use in this second, in CPUs. `hit_ratio` covers the keys that
+    it was asked for in this second.
     """
 
     second: int
@@ -256,7 +256,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def valid_trials(self) -> str:
-        """Such as `105 of 108`: of the trials that were played."""
+        """Such as `105 of 108`: valid trials of the played ones."""
         played = [trial.verdict for trial in self.trials if trial.verdict != "unsupported"]
         return f"{played.count('VALID')} of {len(played)}"
 

@@ -28,7 +28,7 @@ def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """That other programs used the machine during the run, if they did in half of its trials."""
+    """A sentence if other programs used the machine in half of the run's trials."""
     shares = [
         outcome.noise.foreign_cpu_percent
         for outcome in outcomes

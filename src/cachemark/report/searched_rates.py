@@ -118,7 +118,7 @@ def why_no_rate(found_rate: FoundRate) -> str:
 
 
 def _none_found(found_rate: FoundRate, text: str) -> str:
-    """That no rate was found: because the objective was missed, or because no trial could tell."""
+    """A sentence if no rate was found: the objective was missed, or no trial could decide."""
     told = any(play.misses_by and not play.spoiled_by for play in found_rate.typical.plays)
     return f"no rate meets {text}" if told else f"no rate was shown to meet {text}"
 

@@ -97,8 +97,8 @@ def rich_table(table: Table, width: int | None) -> RichTable:
         drawn.add_column(
             escape(column.title),
             justify="left" if index == 0 or table.prose or column.words else "right",
-            # Names give way where nothing is left to do without: a figure cut in two is another.
-            # A name cut in two is no name either, where prose can give way.
+            # When no column can be dropped, shorten names; never split a number. A name cut in two
+            # is no name either, where prose can give way.
             no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
             overflow="fold",
         )

@@ -98,8 +98,7 @@ def _ops_at(readings: Sequence[tuple[float, int]], second: float) -> float | Non
 def _samples_by_second(samples: Sequence[Sample], start_unix_ns: int) -> dict[int, Sample]:
     """Second of the window → the sample nearest to its end.
 
-    Samples are placed by their time, not by their number: if a server answers late, a second has
-    no sample.
+    Samples are placed by time, not by number: if a server answers late, a second has none.
     """
     return {round((sample.unix_ns - start_unix_ns) / 1e9): sample for sample in samples}
 
@@ -113,7 +112,7 @@ def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:
 
 
 def _hit_ratio(old: Mapping[str, object] | None, new: Mapping[str, object] | None) -> float | None:
-    """Of the keys that were asked for between two readings, the share that the server had."""
+    """The share of the keys asked for between two readings that the server had."""
     hits, misses = (_rise(name, old or {}, new or {}) for name in ("get_hits", "get_misses"))
     if hits is None or misses is None or hits + misses <= 0:
         return None

@@ -136,8 +136,7 @@ def measurements(
     """Run a client's benchmarks but those that are `done`, and give each when it has ended.
 
     Each is a JMH of its own, as JMH writes its results when all has ended. Each number of threads
-    has a fresh server. `on_output` is given JMH's own output as it comes. Raises UsageError,
-    TrialError.
+    has a fresh server. `on_output` gets JMH's own output. Raises UsageError, TrialError.
     """
     path = jar(spec)
     target = parse_spec(NO_SERVER if spec.client.in_process else server)

@@ -63,7 +63,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def address(self) -> str:
-        """That of the peer."""
+        """The peer's address."""
         return self.client[0] if self.client else ""
 
     def _expect_head(self) -> None:

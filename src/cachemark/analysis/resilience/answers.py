@@ -88,7 +88,7 @@ def _may_be_absent(call: Call, writes: Iterable[_Write], loss: DataLoss | None) 
 
 
 def describe_wrong(tape: TapeData, record: int, value: bytes) -> str:
-    """Whose value a wrong one is: another key's, a part of the right one, or of no key."""
+    """The origin of a wrong value: another key, a part of the right one, or no key."""
     _, key, _ = tape.record(record)
     owners = [k for k in range(len(tape.lengths)) if tape.value(k, len(value)) == value]
     if value and owners:

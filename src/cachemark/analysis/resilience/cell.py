@@ -43,8 +43,7 @@ class CellOutcome(msgspec.Struct, frozen=True, kw_only=True):
     `unsupported` says why a client cannot be played, `not_applicable` why the fault cannot affect
     it, and `failed` why the cell could not be judged. All are empty if the cell has a verdict.
     `timeline` counts the calls that ended in each slice of 100 ms, by their result. `jobs` is how
-    many cells were played side by side, `disturbed` what the machine did so that the verdict can
-    come from it.
+    many cells were played side by side, `disturbed` how the machine may have caused the verdict.
     """
 
     name: CellName

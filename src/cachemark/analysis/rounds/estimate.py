@@ -20,7 +20,7 @@ from cachemark.analysis.statistics import (
 
 # One value makes most of a spread if more than this part of the variance is its own.
 _MOST = 0.5
-# Of three or fewer, one always does.
+# Of three values or fewer, one always does.
 _LEAST_MARKED = 4
 
 # A larger number does not fit a float; two sittings can have an interval without a useful end.

@@ -70,7 +70,7 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[lis
         estimate = estimate_pair(sittings, cell, other, figure.name).estimate
         return sign * estimate.value if estimate else None
 
-    # Whoever is ahead of all others wins against each champion, and then stays.
+    # A cell that is ahead of all others becomes the champion, and stays it.
     champion, *others = logs
     for cell in others:
         if (ahead(cell, champion) or 0.0) > 0:
@@ -81,7 +81,7 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[lis
     values = {cell: level + sign * of for cell, of in compared.items()}
     apart = {cell: log for cell, log in logs.items() if cell not in compared}
     no_first: NoFirst = "apart" if apart else "circle" if max(compared.values()) > 0 else ""
-    # Who is as far ahead as the champion may still be behind another arm.
+    # A cell with the champion's lead may still be behind another arm.
     order = sorted(compared, key=lambda cell: (-compared[cell], cell != champion))
     order += sorted(apart, key=lambda cell: -sign * apart[cell])
     return [

@@ -171,7 +171,7 @@ def open_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
 
 
 def _too_few(of: Comparison, ratio: Interval, rule: StopRule) -> str:
-    """That an interval says nothing, and how many sittings would do."""
+    """A sentence for an interval without information, with the sittings that would do."""
     enough = f"about {of.narrow_at}" if of.narrow_at else f"more than {MAX_SITTINGS}"
     return (
         f"not settled: {ratio.value:.2f} ×. {count_of(of.count, of.unit)} are too few for an"
@@ -303,7 +303,7 @@ def _moves(table: CarryOverTable) -> str:
 
 
 def gain_text(of: ArmDrift) -> str:
-    """That a client still gained speed after its warm-up, beside the others."""
+    """A sentence for a client that still gained speed after its warm-up."""
     return (
         f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
         f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others"
@@ -313,7 +313,7 @@ def gain_text(of: ArmDrift) -> str:
 
 
 def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
-    """That clients are not equally fast in both halves of their slices: one sentence at most."""
+    """A sentence for clients whose slices have halves of different speed; at most one."""
     of = sorted((one for one in halves if one.differ), key=lambda one: one.ratio.value)
     if not of:
         return []

@@ -46,7 +46,7 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
         return max(1.0, far / side[-1]) * float(np.interp(far, side, _RADII))
 
     def minus(self, other: "Reach") -> "Reach":
-        """That of the difference of two independent estimates, by the same addition."""
+        """The reach of the difference of two independent estimates, by the same addition."""
         return Reach(np.hypot(self.below, other.above), np.hypot(self.above, other.below))
 
     def with_error(self, error: float) -> "Reach":
@@ -56,10 +56,9 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
 
 
 def percentile_reach(own: PooledPercentile, rest: Sequence[PooledPercentile] = ()) -> Reach:
-    """That of ln of a percentile, relative to the geometric mean of others of the same trials.
+    """The reach of ln of a percentile, relative to the mean of others of the same trials.
 
-    Several others are taken to move together, which is the most that they can. There must be two
-    trials or more.
+    Several others are taken to move together, the worst case. There must be two trials or more.
     """
     together = float(np.mean([_correlation(own.parts, of.parts) for of in rest])) if rest else 0.0
     alone, common = (1 - abs(together)) ** 0.5, abs(together) ** 0.5
@@ -83,7 +82,7 @@ def _moved(of: PooledPercentile, radii: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """That of two samples; 0 if one of them does not vary, or so few say nothing about it."""
+    """The correlation of two samples; 0 if one does not vary, or they are too few."""
     if len(first) < _LEAST_TRIALS:
         return 0.0
     one, two = first - first.mean(), second - second.mean()

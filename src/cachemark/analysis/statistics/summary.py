@@ -50,9 +50,9 @@ class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together.
 
-    `ok` are the successful operations. `not_stored` are those that the server answered and refused,
-    such as a `cas` after another caller's write. `hits` and `misses` are None where a repeated tape
-    has shaped them; the report says why.
+    `ok` are the successful operations. `not_stored` are operations that the server refused in an
+    answer, such as a `cas` after another caller's write. `hits` and `misses` are None where a
+    repeated tape has shaped them; the report says why.
     """
 
     kind: str

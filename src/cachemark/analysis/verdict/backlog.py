@@ -18,7 +18,7 @@ from cachemark.model.protocol import Done
 
 # If the server's count differs from the client's by more than this, it counts something else.
 _MISMATCH = 0.01
-# Of the mean response time. Smaller changes are normal on any machine.
+# Part of the mean response time. Smaller changes are normal on any machine.
 _SHARE = 0.1
 _ERRORS = 4
 # A reading is late by a fraction of a ms, and counts whole operations: this is its resolution.

@@ -80,8 +80,7 @@ def plateaus(values: SeriesValues, min_points: int, min_difference: float) -> li
     """The plateaus of a series, each as (begin, end).
 
     PELT cuts the smoothed series, with the penalty 4 σ² ln n. Then neighbours are merged, the most
-    similar first, if their medians differ by less than `min_difference` or by less than chance
-    explains.
+    similar first, if their medians differ by less than `min_difference` or than chance explains.
     """
     penalty = 4 * noise(values) ** 2 * float(np.log(len(values)))
     cuts = [0, *change_points(smooth(values), penalty, min_points), len(values)]

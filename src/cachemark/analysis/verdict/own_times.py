@@ -90,7 +90,7 @@ def _least_by_time_ns(done: Done, observed: Observed, outcome: Outcome) -> int:
         return 0
     attempts, ok = _attempts_and_ok(done)
     part = _SHORTER_PART + _RARE_OPERATIONS / max(1, attempts)
-    # One that fails has no reply.
+    # A failed operation has no reply.
     failed_ns = (attempts - ok) * outcome.timing.timeout_ms * 1_000_000
     return round(observed.duration_ns * (1 - part)) - failed_ns
 
@@ -110,7 +110,7 @@ def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[
     played, counted_ns = len(rounds.slices.ops), (rounds.length_us - rounds.lead_in_us) * 1000
     busy_ns = sum(each.busy_ns for each in done.operations.values())
     late_ns = round(_LATE_OPERATIONS * played * busy_ns / attempts)
-    # One that fails may take up a whole slice.
+    # A failed operation may take up a whole slice.
     everything = [*done.operations.values(), *(done.lead_in or {}).values()]
     failed = sum(each.attempts - each.ok for each in everything)
     length_ns = played * counted_ns

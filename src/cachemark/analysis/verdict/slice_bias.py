@@ -48,8 +48,8 @@ def slice_bias_findings(outcome: Outcome) -> list[Finding]:
     """INVALID if even the longest slices may tell more than 1 % too high a rate.
 
     The time of an operation is that of the warm-up before the arm's first counted slice: it
-    decided the length, and is the same for all sittings of a run. So no sitting is chosen by its
-    own rate.
+    decided the length, and is the same for all sittings of a run. So no sitting's own rate chooses
+    it.
     """
     rounds = outcome.rounds
     if rounds is None or not rounds.operation_ns:

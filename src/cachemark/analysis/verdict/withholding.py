@@ -4,8 +4,7 @@ A late load generator, or a machine that stole time, delays some operations by s
 known which ones. But if at most k operations were delayed by more than t, then without that delay
 the time of rank r was at least the measured time of rank r − k, less t. The best such bound says by
 how much a percentile can have moved. Percentiles that cannot have moved by more than the tolerance
-are shown; the others are withheld. The bound assumes that a delayed operation does not delay
-others.
+are shown; the others are withheld. The bound assumes that delayed operations delay no others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

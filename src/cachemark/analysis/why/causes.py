@@ -67,7 +67,7 @@ def findings(
     `units` are what single calls cost, in each repetition.
     """
     found: list[WhyFinding] = []
-    # Of each figure, the number that an earlier rule explains.
+    # Figure → the amount that an earlier rule explains.
     covered: dict[str, float] = {}
     for rule in causes():
         if rule.kinds and one.kind not in rule.kinds:

@@ -48,7 +48,7 @@ def differences(
 ) -> list[Difference]:
     """Every client against the first one, by kind, with the time that `units` explain.
 
-    A kind that one of both lacks is left out, and so is a cache in the process beside a client of a
+    Kinds that one of both lacks are left out, and a cache in the process beside a client of a
     server.
     """
     bases: dict[str, CountedWork] = {}

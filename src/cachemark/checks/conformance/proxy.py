@@ -19,7 +19,7 @@ ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", 
 _HEAD_BYTES, _FLAGS_BYTES = 24, 4
 # No library gives these a meaning: only who looks at them sees that they differ.
 _OTHER_FLAGS = b"1048576"
-# Of text, and of meta where the client has asked for them.
+# Flags in text replies, and in meta replies if the client asked for them.
 _TEXT_FLAGS = re.compile(rb"(^VALUE \S+ |^VA \d+[^\r\n]*? f)\d+", re.MULTILINE)
 
 

@@ -24,7 +24,7 @@ from cachemark.model.machine_limits import (
     word_check,
 )
 
-# Who has fewer than this part of all of the devices' interrupts since boot is not worth a word.
+# A device with less than this part of all interrupts since boot is not reported.
 _PART = 0.05
 _LIMITS = "warn if busy devices interrupt the CPUs of one side only"
 _CPUS = "sys/devices/system/cpu"

@@ -43,8 +43,7 @@ class PercentileResult(msgspec.Struct, frozen=True, kw_only=True):
 
     The client's time must be between `injected_ns` (less a histogram bucket) and `injected_ns +
     most_ns`. `slack_ns` widens both limits if the injected time is only known as the answer. If
-    the client's time is above, `noise_ns` is the least total delay of its operations that would
-    explain it.
+    the client's time is above, `noise_ns` is the least total delay of operations that explains it.
     """
 
     percent: float

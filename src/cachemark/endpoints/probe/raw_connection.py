@@ -5,9 +5,9 @@ import time
 
 from cachemark.endpoints.servers.control_connection import connect
 
-# A server that is silent for so long will not answer.
+# A server that is silent for this time will not answer.
 TIMEOUT_S = 2.0
-# Of one that was silent for so long in all, each further answer is waited for only so long.
+# After this much silence in all, each further answer gets the shorter time-out.
 SILENCES_S = 8.0
 LATER_TIMEOUT_S = 0.2
 _ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
@@ -73,8 +73,7 @@ class RawConnection:
     def expect(self, pattern: bytes, most_bytes: int = _LONGEST_BYTES) -> re.Match[bytes]:
         """Receive the reply, which must match completely. Raises AnswerError with the real reply.
 
-        An error line ends the waiting; anything else may still be a part of what is to come, up to
-        a length.
+        An error line ends the waiting; anything else may be a part of the reply, up to a length.
         """
         wanted = re.compile(pattern, re.DOTALL)
         answer = bytearray()

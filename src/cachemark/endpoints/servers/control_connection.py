@@ -20,9 +20,9 @@ _CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST anot
 _LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
 _LOGIN = "add auth=USER:FILE to its name; the first line of the file is the password"
 _SASL = "if it wants a login by SASL (memcached's -S), add auth=USER:FILE,sasl=yes"
-# Of a socket, 0 means that it does not wait at all.
+# 0 would mean that the socket does not wait at all.
 _SHORTEST_WAIT_S = 1e-6
-# Reports show the version: what is longer is none.
+# Reports show the version: a longer text is no version.
 _VERSION_CHARACTERS_MAX = 1000
 
 

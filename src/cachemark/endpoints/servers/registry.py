@@ -31,7 +31,7 @@ from cachemark.endpoints.servers.tls_tunnel import unencrypted
 from cachemark.model.errors import UsageError, similar_name
 
 _READY_S = 10.0
-# Of a server that is soon full.
+# The memory of a server that is soon full.
 _SMALL_MEMORY = "16m"
 
 

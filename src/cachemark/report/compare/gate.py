@@ -1,7 +1,6 @@
 """The gate of a comparison: does a build pass? Pure.
 
-Each gated figure is tested by itself, so the figures that are shown beside it cannot hide that it
-is worse.
+Each gated figure is tested by itself, so other figures cannot hide that it is worse.
 """
 
 from typing import Literal

@@ -19,8 +19,7 @@ def compare_in_turns(
 ) -> ComparisonReport:
     """The head against the base by every figure, for each workload and load.
 
-    A head without a valid trial is lost, if the base has one. Raises UsageError if nothing can be
-    compared.
+    A head without a valid trial is lost, if the base has one. Raises UsageError if no pair is left.
     """
     rows = [row for group in answers.groups if (row := _row(group, outcomes))]
     compared = any(of.ratio for row in rows for of in row.comparisons)

@@ -2,9 +2,8 @@
 
 An interval is the measured window of one valid trial. Its tag names workload, load, server, client
 and kind of operation. Where the client kept the window's sections, those are intervals too, all
-kinds together, so that a change within a trial is seen; their tag ends in `sections`. A trial whose
-window's start was not kept (one of an older cachemark) has no line; a comment says how many there
-were.
+kinds together, so that a change within a trial is seen; their tag ends in `sections`. A trial of an
+older cachemark, without the window's start, has no line; a comment counts them.
 """
 
 import datetime

@@ -5,8 +5,7 @@ there are several. Windows differ in length and in what was done in them, so eac
 100,000 iterations took, as in the original: the valid trials' seconds together, divided by their
 iterations. An iteration is the workload's sequence; without one, it is one operation. `user` and
 `system` are the client processes', `real` the windows'. A client that does not tell its CPU has no
-row but a line that says so. A run of the suite that repeats the original has the published rows at
-the end.
+row but a line that says so. A run of the original's suite has the published rows at the end.
 """
 
 from cachemark.report.originals.figures import ITERATIONS, loop_seconds

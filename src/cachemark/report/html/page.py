@@ -273,7 +273,7 @@ def _downloads(report: Report) -> list[Download]:
 
 def download(label: str, file: str, kind: str, content: bytes) -> Download:
     """A file inside the page."""
-    # As an address of its own a file can be saved without a script.
+    # With an address of its own, a file can be saved without a script.
     coded = base64.b64encode(content).decode("ascii")
     return Download(
         label=label,

@@ -24,7 +24,7 @@ from cachemark.report.originals.figures import measured_value, store_bytes
 FIGURE = "summed_s"
 _COMPRESSED = "memcached (compressed)"
 _UNCOMPRESSED = "memcached (uncompressed)"
-# As the other row: the same store with 2^16 slots.
+# Like the other row: the same store with 2^16 slots.
 _FEW_SLOTS = "few slots"
 # The names of a store's rows begin so; and what it is.
 _STORES = {"constcache": "php/shared-store", "php/constcache": "php/constcache, its own store"}

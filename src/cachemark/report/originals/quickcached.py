@@ -7,8 +7,7 @@ before the second (as QuickCached does set, get and delete), else one operation.
 operations timed out. Avg Time: the window's length divided by its transactions, so it is an
 inverse throughput and no latency, here as there.
 
-The original's mean goes over all numbers of threads; here each has its own, as such a mean says
-nothing.
+The original's mean goes over all numbers of threads; here each has its own.
 """
 
 from cachemark.analysis.statistics import ok

@@ -62,7 +62,7 @@ def _published_s(seconds: float) -> str:
 
 
 def _published_percentile(quote: str, percent: float, seconds: float) -> str:
-    """As the page has it: of less than 0.5 ms it says the power of ten, `≈ 10⁻⁴`."""
+    """In the page's form: below 0.5 ms it shows the power of ten, `≈ 10⁻⁴`."""
     found = re.search(rf"p\({percent:.4f}\) = +(.+) s/op", quote)
     return found[1] if found else _published_s(seconds)
 

@@ -77,7 +77,7 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
         "wire": load.wire,
         "processes": str(load.processes),
         "threads": str(load.threads),
-        # As many as threads is the same level at any number of them.
+        # Equal to the threads is the same level at any number of threads.
         "connections": "one a caller" if load.connections is None else str(load.connections),
         "depth": str(load.depth),
         "refill": load.refill,

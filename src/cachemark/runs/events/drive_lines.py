@@ -1,7 +1,6 @@
 """Lines of `cachemark-engine drive --json-lines` as events of a live page.
 
-The engine measures and counts. The verdict on its window is that of any trial without the server's
-counters.
+The engine measures and counts. The verdict is as for any trial without the server's counters.
 """
 
 from collections.abc import Iterator

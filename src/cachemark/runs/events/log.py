@@ -13,7 +13,7 @@ from cachemark.host.process import cpu_ns
 from cachemark.model import events
 from cachemark.model.outcome import Outcome
 
-# Of the fields of /proc/PID/stat, counted from the one after the name.
+# A field of /proc/PID/stat, counted from the one after the name.
 _START_FIELD = 19
 # A run of hours stays far below. Beyond it, only the beginning and the end of processes are kept.
 MAX_BYTES = 16 * 2**20

@@ -67,7 +67,7 @@ def schedule(plan: Plan, outcomes: list[Outcome], cpus: int) -> Iterator[Part]:
 
 
 def _trials(plan: Plan, outcomes: list[Outcome]) -> Iterator[Part]:
-    """One trial after the other. What the machine spoiled is replayed at its block's end."""
+    """One trial after the other. Spoiled trials are replayed at their block's end."""
     planned, replays = len(plan.trials), len(replays_of(plan, outcomes))
     done = _done(outcomes)
     for block, trials in groupby(plan.trials, lambda trial: trial.block):
@@ -191,8 +191,7 @@ def more_threads(experiment: Experiment, cell: Cell, load: Load, cpus: int) -> i
     """How many threads of each process use all CPUs; 0 if these do, or more would be another test.
 
     Only the native client plays the same work by any number of threads. Connections that the load
-    names stay as many, in equal parts. An experiment that compares numbers of callers plays no
-    others.
+    names stay as many, in equal parts. An experiment over numbers of callers plays no others.
     """
     if load.measure or not parse_client_name(cell.client).is_native:
         return 0

@@ -28,7 +28,7 @@ _PERCENT = 99.0
 # With this many operations above a percentile, one disturbance does not withhold it.
 _ABOVE = 20
 _STEP_MS = 100
-# Of the limit: above it the estimate is too rough to say that all items fit.
+# Part of the limit: above it the estimate is too rough to say that all items fit.
 _SAFE_PART = 0.9
 # The advice has some room.
 _ADVISED_FACTOR = 1.25

@@ -149,7 +149,7 @@ def _about(seconds: float) -> str:
 
 
 def busy_note(load_1min: float, cpus: int) -> str:
-    """That a plan takes longer where others use the machine, in words; empty on a quiet one."""
+    """A sentence that a plan takes longer as others use the machine; empty on a quiet one."""
     if load_1min < _BUSY * cpus:
         return ""
     return f" if this machine were quiet (load average {load_1min:.0f})"

@@ -38,8 +38,8 @@ _REQUIRED = ("run.json", "outcomes.jsonl")
 _NAMES = (*_REQUIRED, "report.md")
 # A run of a thousand trials takes some tens of megabytes.
 MAX_BYTES = 2**30
-# Of the whole archive, as what it says of each part need not be true. Outcomes become a fifth when
-# they are packed. What is small may be packed as well as it can be.
+# For the whole archive, as its sizes of parts need not be true. Outcomes pack to a fifth. A small
+# archive may have any ratio.
 _MAX_RATIO = 100
 _FREE_BYTES = 4 * 2**20
 _LIMITS = SandboxLimits(memory_bytes=2**30, time_s=120, file_bytes=MAX_BYTES)

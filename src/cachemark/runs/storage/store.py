@@ -1,8 +1,8 @@
 """Runs on disk: a folder for each run, with its header, its outcomes (JSON lines), its reports.
 
 Each outcome is on disk before the next trial begins. A killed process can leave an incomplete last
-line, which is dropped. Nothing else is ever rewritten. Calibrations are a file of JSON lines beside
-the runs.
+line, which is dropped. Nothing else is ever rewritten. A file of JSON lines beside the runs has
+calibrations.
 """
 
 import contextlib

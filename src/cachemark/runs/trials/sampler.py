@@ -81,7 +81,7 @@ class Sampler:
         tick_due = math.inf if self._tick_s is None else began + self._tick_s
         while not self._sleep(min(sample_due, tick_due)):
             now = time.monotonic()
-            # One that took longer than a period is not made up for.
+            # A sample that took longer than a period is not made up for.
             if now >= sample_due:
                 self.samples.append(self._sample())
                 sample_due = max(sample_due + self._period_s, time.monotonic())

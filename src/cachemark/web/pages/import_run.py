@@ -31,7 +31,7 @@ async def import_archive(request: Request) -> Response:
     try:
         with temporary_folder() as folder:
             path = folder / f"archive{SUFFIX}"
-            # Whoever stops in the middle must not hold the machine.
+            # A user who stops in the middle must not hold the machine.
             await _save_body(request, path)
             await run_in_threadpool(here.take)
             try:

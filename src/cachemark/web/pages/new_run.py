@@ -155,7 +155,7 @@ def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
         changed = msgspec.structs.replace(
             planned, clients=clients or planned.clients, servers=servers or planned.servers
         )
-        # Whoever may start runs may start what is on this machine, and nothing else.
+        # A user with the right to start runs may start only programs of this machine.
         own = [] if form.experiment else named_programs(planned)
         for named in [text for text in named_programs(changed) if text not in own]:
             field = _field_that_names(named, form)
