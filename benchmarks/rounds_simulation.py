@@ -250,7 +250,7 @@ def _equal_pairs(
 
 def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[FamilyPair]) -> bool:
     """Whether the winner has a significant lead over a runner-up that is equal."""
-    first, second, *_ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
+    (first, second, *_), _ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
     pair = (first.cell, second.cell)
     if pair not in equal and pair[::-1] not in equal:
         return False

@@ -250,7 +250,7 @@ def test_the_second_never_does_more_than_the_first() -> None:
     made = run({"a": 10_000, "b": 10_200, "c": 5_000}, 4, deviation=0.001)
     made += run({"b": 9_000, "c": 8_100}, 4, deviation=0.001, first=4)
     question = asked(made)[0]
-    own = {of.cell.client: of.own for of in rank(read_sittings(made), question.cells, RATE)}
+    own = {of.cell.client: of.own for of in rank(read_sittings(made), question.cells, RATE)[0]}
     assert own["a"] > own["b"], "the means and the pair agree, so this shows nothing"
     ranking = answers(made, [question], StopRule(), final=True).groups[0].ranking("rate")
     assert ranking is not None
